@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Interceptor that logs one line for each call, as a JSON object, which a log store can parse without a pattern. The
- * lines go to the {@link System.Logger} named {@code dev.rpcx.calls}, and from there to the application's own logging.
- * The level is INFO for a call that has succeeded, and WARNING for any other call.
+ * Interceptor that logs one line of JSON for each call. The lines go to the {@link System.Logger} named
+ * {@code dev.rpcx.calls}, at level INFO for a call that has succeeded, and WARNING for any other call. Arguments and
+ * results are never logged.
  *
  * <pre>{@code
  * {"side":"server","service":"greeter","method":"hello","outcome":"OK","micros":210,"leftMicros":9999700,"principal":"alice",
@@ -25,28 +25,24 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code micros} is the duration of the call in microseconds. {@code leftMicros} is the time in microseconds that
  * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
- * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}. If a
- * HANDLER_FAILED call ended with an exception of another class, only {@code error} is present. {@code trace} is present
- * if the metadata has a W3C {@code traceparent}. At a client, {@code trace} is missing if the entry {@code traceparent}
- * is computed for each attempt.
+ * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; if a
+ * HANDLER_FAILED call ended with another exception, only {@code error} is present. {@code trace} is the trace id of a
+ * W3C {@code traceparent} in the metadata. At a client, {@code trace} is missing if the entry {@code traceparent} is
+ * computed for each attempt.
  *
- * <p>A server cancels a call when its caller has given up or is gone, when its time is over, or when the server cuts it
- * off while stopping. A cancelled call does not always have the outcome CANCELLED. It has this outcome in two cases:
- * the future that the handler has returned has not ended one second after the cancel; or the handler fails, after the
- * cancel, with an exception that is not an {@link RPCXException}. If the handler has failed with such an exception
- * before the cancel, the outcome is HANDLER_FAILED.
+ * <p>A cancelled call does not always have the outcome CANCELLED. At a server it has this outcome if the handler's
+ * future has not ended one second after the cancel, or if the handler fails after the cancel with an exception that is
+ * not an {@link RPCXException}.
  *
- * <p>If the method returns a stream, the line of a call is written at the end of the stream. At a client there is one
- * line for each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server
- * the line is also written if the caller has gone before the stream is subscribed to. If the server itself ends a
- * stream, for example because an item is too large, the line has that failure. This does not hold if
- * an interceptor that was added before this one has replaced the stream that this log returned. In that case the line
- * has the outcome CANCELLED, if the replacement passes on the server's cancel.
+ * <p>If the method returns a stream, the line is written at the end of the stream. A client writes one line for each
+ * subscription, with the outcome CANCELLED if the subscriber has cancelled it. A server also writes the line if the
+ * caller has gone before the stream is subscribed to. If the server itself ends a stream, for example because an item
+ * is too large, the line has that failure, unless an interceptor that was added before this one has replaced the
+ * stream. In that case the outcome is CANCELLED, if the replacement passes on the server's cancel.
  *
- * <p>A result that is not a stream may still be refused after the handler has returned it, when it is encoded or sent,
- * for example because of its size. The server's line nevertheless has the outcome OK. A call that a server refuses
- * before its handler (overload, an unknown method) does not come to this interceptor, and has no line at the server. In
- * both cases the client's log has the failure. Arguments and results are never written.
+ * <p>Two failures appear only in the client's log. A call that the server refuses before its handler (overload, an
+ * unknown method) has no line at the server. A result that is not a stream, and cannot be encoded or sent, for example
+ * because of its size, has the outcome OK at the server.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -63,10 +59,7 @@ public final class CallLog implements Interceptor {
         this.logger = logger;
     }
 
-    /**
-     * Returns a log for {@code Client.builder().interceptor}. It measures the time from the call to its end, including
-     * all attempts.
-     */
+    /** Returns a log for {@code Client.builder().interceptor}. The duration that it logs includes all attempts. */
     public static CallLog ofClient() {
         return new CallLog("client", 0, LOGGER);
     }
@@ -136,7 +129,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void subscribe(Flow.Subscriber<? super T> subscriber) {
-            // at a client, a call whose method returns a stream begins only when that stream is subscribed to
+            // at a client, the call begins only when its stream is subscribed to
             Logged<T> logged = new Logged<>(subscriber, named, context, isServer() ? begin : System.nanoTime());
             try {
                 stream.subscribe(logged);
@@ -186,8 +179,8 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // only the first subscription is wrapped. The subscriber has to cancel any later subscription, and such a
-            // cancel does not end the stream
+            // only the first subscription is wrapped: the subscriber cancels any later one, which does not end the
+            // stream
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -243,22 +236,21 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Failure that is logged for a stream if its subscriber has cancelled it, or if the caller of its call is gone. */
+    /** Failure that is logged for a stream that its subscriber has cancelled, or whose caller is gone. */
     private static final class GivenUp extends CancellationException {
         private static final long serialVersionUID = 1L;
     }
 
     /**
-     * What the line of a call says about the call. The log attaches a dependent to the stage of the result, and this
-     * stage may outlast the call. The dependent holds this object instead of the {@code Invocation}, and so holds
-     * neither arguments nor results.
+     * The fields of the log line that come from the {@code Invocation}. A stage may hold this object after the call has
+     * ended, so the object holds no arguments.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
     /**
-     * Returns what the line of a call says about the call. The result has no {@code traceparent} if this entry is
-     * computed for each attempt: to compute it here would run the user's code.
+     * Returns the fields of the log line. Omits a {@code traceparent} that is computed for each attempt, since
+     * computing it would run the user's code.
      */
     private static Named named(Invocation call) {
         return new Named(
@@ -289,8 +281,7 @@ public final class CallLog implements Interceptor {
             context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
         }
         String trace = call.traceparent;
-        // a traceparent is a version of 2 characters, a trace id of 32, a span id and flags, with hyphens between them;
-        // so the trace id begins at index 3 and ends before index 35
+        // a traceparent is a version of 2 characters, a trace id of 32, a span id and flags, with hyphens between them
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));
         }
@@ -315,8 +306,8 @@ public final class CallLog implements Interceptor {
 
     /**
      * Returns whether a call counts as cancelled. At a client the exception decides. At a server the call's context
-     * decides: a handler may throw a {@link CancellationException} for its own reasons, and may throw anything after a
-     * cancel.
+     * decides, since a handler may throw a {@link CancellationException} for its own reasons, and may throw anything
+     * after a cancel.
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp
@@ -328,7 +319,7 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Appends a JSON field. The text is escaped, so that nothing that a caller sends can end the string or the line.
+     * Appends a JSON field, with the text escaped, so that nothing that a caller sends can end the string or the line.
      */
     private static void text(StringBuilder line, String name, String text) {
         line.append(",\"").append(name).append("\":\"");

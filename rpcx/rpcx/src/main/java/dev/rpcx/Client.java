@@ -36,9 +36,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one connection to each address,
-     * with up to three more while connections are crowded (see {@link Builder#connections(int, int)}). The caller has
-     * to close the client.
+     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one to four connections to each
+     * address (see {@link Builder#connections(int, int)}). The caller has to close the client.
      */
     public static Client standard() {
         return builder().build();
@@ -80,21 +79,19 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Creates a proxy as {@code create(type)} does, but for a service of several instances, which may come and go. Each
-     * call goes to one of the instances, as {@link Builder#choice} says. Proxies that are created with equal
-     * {@code endpoints} share their connections, which stay until the client closes. The client begins to connect
-     * immediately, in the background.
+     * Creates a proxy that calls the instances of a service, which may come and go. Begins to connect immediately, in
+     * the background. Each call goes to one of the instances, as {@link Builder#choice} says. Proxies that are created
+     * with equal {@code endpoints} share their connections, which stay until the client closes.
      *
      * <p>If an instance refuses a call with {@link RPCXException.Code#NOT_FOUND} or
      * {@link RPCXException.Code#UNAUTHENTICATED}, and says that it has not executed the call, the call is retried once
-     * at another instance. A call whose method takes or returns a stream is not retried. Each method has a budget for
-     * these retries, separate from the budget for all other retries. It holds at most 100 retries, and gets ten more a
-     * second. If the other instance takes the retried call, the budget gets this retry back.
+     * at another instance. A call whose method takes or returns a stream is not retried. Each method has a separate
+     * budget of at most 100 such retries, which gets ten more a second. If the other instance takes the call, the
+     * budget gets this retry back.
      *
-     * @throws IllegalArgumentException in three cases: (1) for the reasons that {@link #create(Class)} names, except
-     *     that the annotation needs no address here; (2) if the client uses the classic wire, which cannot tell when an
-     *     instance leaves; (3) if the client uses TLS without an expected name (see {@link Tls#expecting}), and the
-     *     endpoints are not made by {@link Endpoints#of}
+     * @throws IllegalArgumentException for the reasons that {@link #create(Class)} names, except that the annotation
+     *     needs no address here; if the client uses the classic wire; or if it uses TLS without an expected name (see
+     *     {@link Tls#expecting}), and the endpoints are not made by {@link Endpoints#of}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
@@ -112,8 +109,7 @@ public final class Client implements AutoCloseable {
 
     /**
      * Returns the methods that the server at this address publishes, as {@code service/method}, in alphabetical order.
-     * This method is meant for tools, and for checks whether the server answers. Blocks no longer than the call
-     * timeout.
+     * For tools and health checks. Blocks no longer than the call timeout.
      *
      * @return the same list object as long as the client has the same connection to this server
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer
@@ -123,12 +119,12 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Closes the connections, and ends the threads unless other clients use them too. Before that, the client waits
-     * until each one-way call has been acknowledged by its server, or its time is over, but at most 5 s. Other calls in
-     * flight end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until everything has ended, but at most 10 s: an
-     * event loop that is running a callback ends only after the callback. Closing a closed client does nothing.
+     * Closes the connections, and ends the threads unless other clients use them too. First waits up to 5 s for the
+     * servers to acknowledge one-way calls. Other calls in flight end with {@link RPCXException.Code#UNAVAILABLE}.
+     * Blocks until everything has ended, but at most 10 s: an event loop that is running a callback ends only after the
+     * callback. Closing a closed client does nothing.
      *
-     * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
+     * @throws IllegalStateException if the calling thread is an event loop
      */
     @Override
     public void close() {
@@ -161,11 +157,11 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Uses the classic wire to call servers that {@linkplain Server.Builder#classic serve} it. The classic wire is
-         * that of the paper whose design RPCX follows (Zhang and others, 2023; see {@link RPCXClient}). It has one
-         * connection to each address, and no streams, no cancel, no metadata, no retries and no hedges. A token is
-         * metadata, so an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the
-         * call. The client ignores {@link Method#idempotent} and {@link Method#hedgeMillis}.
+         * Uses the classic wire to call servers that {@linkplain Server.Builder#classic serve} it. It is the wire of
+         * the paper whose design RPCX follows (see {@link RPCXClient}). It has one connection to each address, and no
+         * streams, no cancel, no metadata, no retries and no hedges. {@link Method#idempotent} and
+         * {@link Method#hedgeMillis} are ignored. Interceptors of {@link Tokens} send nothing, so a server that
+         * requires tokens refuses the calls.
          */
         public Builder classic() {
             classic = true;
@@ -183,9 +179,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * Sets the maximum time until the client notices that a server has vanished: 100 ms to 1 h; default 10 s. Calls
-         * in flight to that server then end as unavailable. If a server sends nothing, the client sends it a request
-         * for a sign of life, at most three times in this period. The classic wire has no such request. There the
-         * client takes up to four times as long to notice that the server's host has vanished.
+         * in flight to that server then end as unavailable. The client pings a server that sends nothing, at most three
+         * times in this period. On the classic wire, which has no pings, the client may take up to four times as long.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -200,16 +195,17 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Adds a circuit breaker, which opens when this fraction of the calls has failed. Each address, and each set of
-         * instances, has a separate breaker. A breaker looks at the calls of the last 10 s, and opens only if there
-         * were at least 20 of them. A call has failed if it could not be made, ended as unavailable, as overloaded or
-         * with a protocol error, or was not answered in time. While the breaker is open, calls fail immediately as
-         * {@link RPCXException.Code#UNAVAILABLE}, not executed. After 1 s one call goes through as a trial, and then
-         * one more trial each second. The first trial that is answered closes the breaker. Any answer of a handler that
-         * has run counts as an answer, whatever code it has.
+         * Adds a circuit breaker, which opens when this fraction of the calls of the last 10 s has failed, if there
+         * were at least 20. While it is open, calls fail immediately as {@link RPCXException.Code#UNAVAILABLE}, not
+         * executed. Each address, and each set of instances, has a separate breaker.
          *
-         * <p>A call without an answer counts as failed only if it had enough time: at least nine tenths of its method's
-         * time, or at least twice the time that answers of this method took lately.
+         * <p>After 1 s the breaker lets one call through as a trial, and then one more each second. The first trial
+         * that is answered closes the breaker, unless a later trial has failed. Any answer of a handler counts,
+         * whatever its code.
+         *
+         * <p>A call has failed if it could not be made, ended as unavailable, as overloaded or with a protocol error,
+         * or was not answered in time. A call that was not answered counts only if it had at least nine tenths of its
+         * method's time, or at least twice the time that answers of this method took lately.
          *
          * @param share above 0, at most 1; without this setting there is no breaker
          */
@@ -228,8 +224,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time to connect: 1 µs to 1 h; default 3 s. After the client has connected, the server has
-         * the same time again to greet it.
+         * Sets the maximum time to connect: 1 µs to 1 h; default 3 s. The connected server then has the same time again
+         * to greet the client.
          */
         public Builder connectTimeout(Duration time) {
             connectTimeout = Given.callTime("connectTimeout", time);
@@ -242,14 +238,17 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the number of connections to each address. The client keeps {@code kept} connections at all times, even
-         * if they are idle. While all connections are crowded, it adds connections, up to {@code most}. A connection is
-         * crowded if it has 1024 calls in flight, or three quarters of the calls that the server takes on one
-         * connection if that is less. A connection is full if it takes no further call. If all connections are full and
-         * one more can be made, the call waits for that one, but not beyond its own time. If no more can be made, the
-         * call fails as {@link RPCXException.Code#OVERLOADED}, not executed, unless another instance takes it. A
-         * connection beyond {@code kept} is closed if it has had no call for 10 to 20 s and another connection has
-         * room. Default 1 to 4: one connection is fastest up to some hundred callers.
+         * Sets the number of connections to each address. Default 1 to 4: one connection is fastest up to some hundred
+         * callers.
+         *
+         * <p>The client always keeps {@code kept} connections. While all connections are crowded, it adds more, up to
+         * {@code most}. A connection is crowded if it has 1024 calls in flight, or three quarters of the calls that the
+         * server takes on one connection if that is less. A connection beyond {@code kept} is closed if it has had no
+         * call for 10 to 20 s and another connection has room.
+         *
+         * <p>If no connection takes a further call, a call waits for a new connection, but not beyond its own time. If
+         * no further connection may be added, the call fails as {@link RPCXException.Code#OVERLOADED}, not executed,
+         * unless another instance takes it.
          *
          * @param kept 1 to 64
          * @param most {@code kept} to 64
@@ -265,11 +264,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loop threads, which then serve only this client's connections: 1 to 1024. Without
-         * this setting, the client borrows event loops from a pool that it shares with the other clients of the process
-         * that have no such setting. The pool has one event loop for each processor, at most four. The pool's event
-         * loops end one second after the last of these clients has closed. Clients that use {@code inProcess} share a
-         * separate pool.
+         * Sets the number of event loop threads, which then serve only this client: 1 to 1024. Without this setting,
+         * the client shares a pool with the other clients of the process that have no such setting. The pool has one
+         * event loop for each processor, at most four, and ends one second after the last of these clients has closed.
+         * Clients that use {@code inProcess} share a separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -280,9 +278,9 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Makes the client call servers in its own process, without sockets. It can call only servers that have the
-         * same setting, {@link Server.Builder#inProcess}. The client finds a server by its port, whatever the name of
-         * the host is. Apart from the sockets, everything is as usual. This setting is for tests.
+         * Makes the client call servers in its own process, without sockets. For tests. The servers need the same
+         * setting, {@link Server.Builder#inProcess}. The client finds a server by its port, whatever the name of the
+         * host is.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -299,8 +297,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Runs the client on this platform, with event loops that no other client uses. The client has one event loop,
-         * unless a call of {@code eventLoops} has set another number before.
+         * Runs the client on this platform, with event loops that no other client uses: one, unless {@code eventLoops}
+         * has set another number before.
          */
         Builder platform(Platform given) {
             platform = given;
@@ -308,9 +306,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Inserts these faults into the frames of every connection, in both directions, whether the connection is in
-         * process or uses sockets. The same seed gives the same faults to the same frames in the same order. The faults
-         * work on the native wire only. This setting is for tests.
+         * Inserts these faults into the frames of every connection, in both directions. For tests. The same seed gives
+         * the same faults to the same frames in the same order. Only the native wire gets faults.
          */
         public Builder faults(Faults badNetwork) {
             faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");
@@ -324,12 +321,11 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Creates the client. This method starts no thread and makes no connection: that happens with the first call,
-         * or with {@code create} for several instances.
+         * Creates the client. Threads and connections are made later: with the first call, or with {@code create} for
+         * several instances.
          *
          * @throws IllegalArgumentException if the client has faults and uses the classic wire
-         * @throws IllegalStateException if the client has two interceptors of {@link Tokens} that sign: a call carries
-         *     only one token
+         * @throws IllegalStateException if the client has two interceptors of {@link Tokens} that sign
          */
         public Client build() {
             long signing = interceptors.stream()

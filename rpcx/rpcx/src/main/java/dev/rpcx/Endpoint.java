@@ -7,18 +7,14 @@ import dev.rpcx.internal.Given;
  *
  * @param host name or IP address: 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
- * @param weight 1 to 1000: the instance's part of the calls, in proportion to the weights of the other instances. The
- *     weight matters only if the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or
- *     {@link Choice#CONSISTENT_HASH}.
+ * @param weight 1 to 1000: the instance's share of the calls, relative to the other instances. Used only by
+ *     {@link Choice#WEIGHTED_ROUND_ROBIN} and {@link Choice#CONSISTENT_HASH}.
  */
 public record Endpoint(String host, int port, int weight) {
     /** Maximum weight. */
     public static final int MAX_WEIGHT = 1000;
 
-    /**
-     * Maximum number of characters of a host, which is the length of the longest DNS name. The limit keeps the texts of
-     * errors short even if a registry lies.
-     */
+    /** Maximum number of characters of a host: the length of the longest DNS name. */
     public static final int MAX_HOST_LENGTH = 255;
 
     /**

@@ -9,34 +9,30 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Source of the instances of a service: a fixed list, DNS or a registry. It is passed to
- * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: if a registry
- * returns an empty list, or fails, the client itself keeps the list that it has. An implementation should override
- * {@code equals} and {@code hashCode} if it can: all clients of a process share one watch for endpoints that are equal.
- * The endpoints that the methods of this interface return override both.
+ * Source of the instances of a service, such as a fixed list, DNS or a registry. It is passed to
+ * {@link Client#create(Class, Endpoints)}. An implementation passes on what its registry says: if the registry fails or
+ * returns an empty list, the client keeps the instances that it has. All clients of a process share one watch for equal
+ * endpoints, so an implementation should override {@code equals} and {@code hashCode} if it can.
  */
 @FunctionalInterface
 public interface Endpoints {
     /**
-     * Starts to report the instances to the listener, on any thread, until the watch is closed. This method does not
-     * block. If the registry cannot be reached, it does not throw: it reports the failure to the listener, and tries
-     * again.
+     * Starts to report the instances to the listener, on any thread, until the watch is closed. Does not block. If the
+     * registry cannot be reached, reports the failure to the listener and tries again, instead of throwing.
      *
-     * @return handle that ends the watch. It must not be null, otherwise {@link Client#create(Class, Endpoints)}
-     *     throws.
+     * @return handle that ends the watch; must not be null
      */
     Watch watch(Listener listener);
 
     /**
-     * Receives the instances. Any thread may call {@code found} and {@code failed}, but their calls must not overlap.
-     * Both methods return without blocking.
+     * Receives the instances. Any thread may call the methods, but the calls must not overlap. Neither method blocks.
      */
     interface Listener {
         /**
          * Takes the list of all instances that are there now. An empty list changes nothing. An instance whose weight
          * has changed keeps its connections. An instance that is in the list twice counts once, with the weight in its
-         * first entry. Of a list of more than 4096 instances only 4096 are used. The client applies a list at most
-         * every 200 ms; of the lists that come in between, only the last one counts.
+         * first entry. Of more than 4096 instances only 4096 are used. The client applies a list at most every 200 ms,
+         * and skips older lists that came in between.
          */
         void found(List<Endpoint> all);
 
@@ -45,9 +41,8 @@ public interface Endpoints {
     }
 
     /**
-     * Running watch that {@link #watch} has started. Its {@code close} ends the reports to the listener.
-     * {@code Client.close} waits until this {@code close} has returned, but for at most 10 s, which is the maximum time
-     * of {@code Client.close}.
+     * Running watch. {@code close} ends the reports to the listener. {@code Client.close} waits for this {@code close},
+     * but for at most 10 s.
      */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
@@ -57,9 +52,8 @@ public interface Endpoints {
 
     /**
      * Returns endpoints that have exactly these instances. A client keeps its connections to them until it closes, and
-     * tries again and again to connect to instances that it cannot reach. For instances that come and go, implement an
-     * {@code Endpoints} that reports each change to its {@link Listener}, instead of creating new {@code Endpoints}
-     * each time.
+     * keeps trying to connect to instances that it cannot reach. For instances that come and go, implement an
+     * {@code Endpoints} that reports each change to its {@link Listener}.
      *
      * @throws IllegalArgumentException if there is no instance
      */
@@ -69,17 +63,17 @@ public interface Endpoints {
 
     /**
      * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. Use it for a
-     * Kubernetes headless service or a round-robin record. RPCX itself reads the hosts file, and queries the name
-     * servers of {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. RPCX does
-     * not use the other sources that {@code /etc/nsswitch.conf} names.
+     * Kubernetes headless service or a round-robin record. RPCX reads the hosts file and {@code /etc/resolv.conf}
+     * itself, since the JDK would keep an answer for 30 s. Other sources that {@code /etc/nsswitch.conf} names are not
+     * used.
      *
      * <p>Only addresses of one family are used: IPv4 addresses, or IPv6 addresses if the name has no IPv4 address. On a
      * host that has no IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}, IPv6 addresses are
-     * preferred, and IPv4 addresses are used if the name has no IPv6 address.
+     * preferred.
      *
-     * <p>An answer by TCP may have at most 24 KiB: about 1,500 IPv4 addresses, or 870 IPv6 addresses. If an answer is
-     * larger, only the addresses in the UDP datagram that came before it are used; if that datagram has none, the query
-     * counts as failed. Use {@link #srv} or a registry for such a name.
+     * <p>An answer by TCP may have at most 24 KiB: about 1,500 IPv4 addresses, or 870 IPv6 addresses. Of a larger
+     * answer, only the addresses in the preceding UDP datagram are used; if there are none, the query fails. Use
+     * {@link #srv} or a registry for such a name.
      *
      * @param port port of all instances: 1 to 65535
      */
@@ -89,7 +83,7 @@ public interface Endpoints {
 
     /**
      * Returns the targets of the SRV records of a name, with their ports and weights, and queries DNS again every 2 s.
-     * Only the preferred targets are used: those with the lowest priority number.
+     * Only the targets with the lowest priority number are used.
      *
      * @param name full name, such as {@code _greeter._tcp.example.org}: the search list is not used
      */

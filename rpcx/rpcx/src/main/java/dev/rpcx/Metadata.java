@@ -17,8 +17,8 @@ public final class Metadata {
     public static final int MAX_BYTES = 8 * 1024;
 
     /**
-     * Maximum number of entries in a request. An entry takes some hundred bytes of memory, however short it is. If only
-     * the number of bytes had a limit, a peer could send more than a thousand entries.
+     * Maximum number of entries in a request. An entry takes some hundred bytes of memory, however short it is, so
+     * {@link #MAX_BYTES} alone does not bound the memory.
      */
     public static final int MAX_ENTRIES = 64;
 
@@ -27,7 +27,9 @@ public final class Metadata {
 
     private final FrozenMap<String, String> entries;
 
-    /** Entries whose value is not computed yet. None of their names is in {@link #entries}. Empty at a server. */
+    /**
+     * Entries whose value is computed for each attempt. None of their names is in {@link #entries}. Empty at a server.
+     */
     private final Map<String, Supplier<String>> computed;
 
     private Metadata(FrozenMap<String, String> entries, Map<String, Supplier<String>> computed) {
@@ -42,8 +44,7 @@ public final class Metadata {
      */
     public static Metadata of(Map<String, String> entries) {
         if (entries instanceof FrozenMap<String, String> read) {
-            // a map of this class may have been read from a peer, and a peer may send empty names: so the names are not
-            // checked
+            // names are not checked here: a map of this class may come from a peer, which may send empty names
             return new Metadata(read, Map.of());
         }
         LinkedHashMap<String, String> copy = new LinkedHashMap<>();
@@ -67,14 +68,12 @@ public final class Metadata {
     }
 
     /**
-     * Returns a copy with one more entry. The value is computed each time that a request with this entry is written:
-     * once for a call that is sent once, and again for each retry, each hedge and each subscription of a stream. Use it
-     * for values that are valid only once, such as a nonce.
+     * Returns a copy with one more entry, whose value is computed again for each request that is sent: for each retry,
+     * each hedge and each subscription of a stream. Use it for values that are valid only once, such as a nonce.
      *
-     * <p>If a request has waited for its socket for more than 10 s when it begins to be sent, the value is computed
-     * again. The new value is sent, unless it is so much longer that the request's buffer has no room for it: then the
-     * earlier value is sent. The supplier runs on the caller's thread or on an event loop, so it must not block. If it
-     * throws, that attempt ends. If it throws when the value is computed again, the earlier value is sent.
+     * <p>The supplier runs on the caller's thread or on an event loop, so it must not block. If it throws, that attempt
+     * ends. If a request has waited for more than 10 s when it begins to be sent, the value is computed once more. If
+     * the new value does not fit, or the supplier throws this time, the earlier value is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
         Given.notNull(value, "value", "a Supplier of a text");
@@ -95,8 +94,8 @@ public final class Metadata {
     }
 
     /**
-     * Returns the value of the entry with this name, or null if there is none. Names are case-sensitive. The value of a
-     * computed entry is computed for this call of {@code get}, so it need not equal the value that any request carries.
+     * Returns the value of the entry with this name, or null if there is none. Names are case-sensitive. A computed
+     * value is computed for this call, and may differ from the value that a request carries.
      */
     public @Nullable String get(String name) {
         Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
@@ -122,8 +121,7 @@ public final class Metadata {
     }
 
     /**
-     * Returns the metadata that one attempt of a call sends: the value of each computed entry is computed, and is fixed
-     * from then on.
+     * Returns the metadata of one attempt, with the value of each computed entry computed and fixed.
      *
      * @throws RPCXException if a value cannot be computed; it says that the call was not executed
      */
@@ -137,8 +135,7 @@ public final class Metadata {
     }
 
     /**
-     * Computes a value. If the user's code throws anything, even an error, this attempt ends before any of it has been
-     * sent.
+     * Computes a value. Anything that the user's code throws, even an error, ends the attempt before any of it is sent.
      */
     private static String computed(String name, Supplier<String> value) {
         RPCXException.Code code = RPCXException.Code.INVALID;

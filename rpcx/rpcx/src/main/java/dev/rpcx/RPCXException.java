@@ -5,23 +5,20 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says why a call brought no result, and whether the handler was executed. Proxies throw it. A handler may throw it to
- * choose the code that its caller gets. It has no stack trace, since the stack of a thread that serves a connection
- * would say nothing about the call. Applications have no reason to extend this class: only the code and the message of
- * a handler's exception reach the caller.
+ * Thrown by proxies if a call has failed. It says why, and whether the handler was executed. A handler may throw it to
+ * choose the code that its caller gets. It has no stack trace, since that of a connection's thread would say nothing
+ * about the call. Applications should not extend this class: only the code and the message of a handler's exception
+ * reach the caller.
  */
 public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /**
-     * Maximum number of wrappers that {@link #cause} removes from an exception. There are usually only a few, since
-     * stages that depend on each other wrap an exception only once.
-     */
+    /** Maximum number of wrappers that {@link #cause} removes from an exception. Usually there are only a few. */
     private static final int MAX_CAUSES = 32;
 
     /**
-     * Says what went wrong. The order of the constants is that of their numbers on the wire, which never change. So new
-     * codes are added at the end.
+     * Says what went wrong. The constants have the order of their numbers on the wire, which never change: add new
+     * codes at the end.
      */
     public enum Code {
         /**
@@ -53,8 +50,8 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Says whether the handler was started. A caller has to know that before it tries again. The order of the constants
-     * is that of their numbers on the wire.
+     * Says whether the handler was started, which a caller has to know before it tries again. The constants have the
+     * order of their numbers on the wire.
      */
     public enum Executed {
         /** The handler was never started: trying again is safe. */
@@ -78,9 +75,9 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Returns an exception that a server's interceptor throws before it proceeds. It ends the call with this code and
-     * message, and says that the handler was not executed. If it is thrown after the handler has started, whoever
-     * throws it, the caller gets {@link Executed#EXECUTED} instead.
+     * Returns an exception with which a server's interceptor refuses a call before it proceeds. The call ends with this
+     * code and message, not executed. If the exception is thrown after the handler has started, the caller gets
+     * {@link Executed#EXECUTED} instead.
      *
      * @param message text that the caller gets, or null to use the name of the code
      */
@@ -89,10 +86,10 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Creates an exception for a client's interceptor or a test. It stands for a call that has ended with this code and
-     * message. The parameter {@code executed} says whether the handler of that call was started.
+     * Creates an exception for a client's interceptor or a test.
      *
      * @param message text of the exception, or null to use the name of the code
+     * @param executed whether the handler of the call was started
      * @param cause cause, for logs of this process only: it is never sent
      */
     public RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
@@ -107,7 +104,7 @@ public class RPCXException extends RuntimeException {
         return code;
     }
 
-    /** Returns whether the handler was started. A caller has to know that before it sends the call again. */
+    /** Returns whether the handler was started. */
     public final Executed executed() {
         return executed;
     }

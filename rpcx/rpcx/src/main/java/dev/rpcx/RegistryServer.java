@@ -44,7 +44,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class RegistryServer {
     /**
      * Maximum number of parameters of a published method. A {@code long} or a {@code double} counts twice. A method
-     * handle has at most 255 arguments, two of which are the method handle itself and the object.
+     * handle takes at most 255 arguments, including itself and the object.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
@@ -63,12 +63,11 @@ public final class RegistryServer {
     private RegistryServer() {}
 
     /**
-     * Creates a registry of these services. If no service is given, the registry has all services that RPCX's
-     * annotation processor found when the jars and folders of the class path were compiled. The class path is not
-     * scanned for them, since the processor has written an index.
+     * Creates a registry of these services. If no service is given, the registry has all services in the index that
+     * RPCX's annotation processor wrote when the jars and folders of the class path were compiled.
      *
-     * @param services objects whose class has {@link RPCXServer}, or classes that have it. Of each class given, an
-     *     instance is created with the constructor without parameters.
+     * @param services objects whose class has {@link RPCXServer}, or such classes. A class is instantiated with its
+     *     constructor without parameters.
      * @throws IllegalArgumentException if a class has no annotation, publishes nothing, cannot be instantiated, or
      *     publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0; if a
      *     name is published twice; or if there are neither services nor an index

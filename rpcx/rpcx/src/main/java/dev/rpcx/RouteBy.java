@@ -7,11 +7,10 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks the parameter of a client's method that decides which instance is called, if the client chooses by
- * {@link Choice#CONSISTENT_HASH}. Calls with an equal argument go to the same instance, whatever process makes them.
- * Two arguments are equal if the bytes in which they are sent are equal. A method has at most one such parameter. Its
- * type must not contain a {@code Set}, a {@code Map} or a {@code Collection}, since the order of their elements may
- * differ from process to process.
+ * Marks the parameter of a client's method by which {@link Choice#CONSISTENT_HASH} chooses the instance. Calls with an
+ * equal argument go to the same instance, whatever process makes them. Two arguments are equal if they are sent as the
+ * same bytes. A method has at most one such parameter. Its type must not contain a {@code Set}, a {@code Map} or a
+ * {@code Collection}, since the order of the elements may differ from process to process.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

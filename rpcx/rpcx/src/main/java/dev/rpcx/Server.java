@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves the methods that a {@link RegistryServer} publishes, on one port. The server speaks the native wire, and also
- * the classic wire if its builder says so. It can be started only once, and not again after it has stopped.
+ * Serves the methods that a {@link RegistryServer} publishes, on one port. It can be started only once. Clients of the
+ * classic wire are served only if {@link Builder#classic} is set.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -50,9 +50,9 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Starts to listen, and returns when clients can reach the server. If this method fails, nothing of the server
-     * remains, and the server counts as stopped. Any thread may call this method. If that thread is an event loop, it
-     * is blocked until the name of the host has been looked up and the port is bound.
+     * Starts to listen, and returns when clients can reach the server. If this method fails, the server counts as
+     * stopped, and nothing of it remains. Blocks the calling thread, even an event loop, until the name of the host has
+     * been looked up and the port is bound.
      *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the host does not
      *     resolve, or no event loops can be made
@@ -90,36 +90,33 @@ public final class Server implements AutoCloseable {
 
     /**
      * Stops the server. It takes no new connections, asks its clients to send no more calls, finishes the calls under
-     * way, and closes. A one-way call that the server has acknowledged is under way until its handler has ended, and so
-     * is a call whose caller is gone. When {@code time} is over, calls that are still under way are cut off: running
-     * handlers are interrupted, and handlers that have not started never start. The log then says how many one-way
-     * calls were cut off.
+     * way, and closes. When {@code time} is over, running handlers are interrupted, and handlers that have not started
+     * never start. A one-way call that the server has acknowledged, and a call whose caller is gone, are under way
+     * until their handlers have ended. The log says how many one-way calls were cut off.
      *
-     * <p>Blocks until no socket and no thread of the server remains, but at the latest until 5 s after {@code time}.
-     * What may still remain then is the thread of a handler that goes on although it has been interrupted. If that
-     * thread is an event loop, the sockets of this event loop also remain until the handler returns. All threads of a
-     * server are daemon threads. A handler that calls this method waits for itself until the time is over.
+     * <p>Blocks until all sockets and threads of the server have ended, but at most 5 s longer than {@code time}. After
+     * that, only handlers that ignore the interrupt can remain, with their threads. If such a thread is an event loop,
+     * its sockets remain too. All threads of a server are daemon threads. A handler that calls this method waits for
+     * itself until the time is over.
      *
      * <p>A client without calls closes its connections when it is asked to send no more calls. A peer that ignores this
-     * request, and answers PINGs, keeps its connection until {@code time} is over, even if it does nothing else.
+     * request, and answers PINGs, keeps its connection until {@code time} is over.
      *
-     * <p>Any thread may call this method, once or several times, also while another thread is running it: the shortest
-     * of the times counts. Before {@link #start} there is nothing to wait for, and the server cannot be started
-     * afterwards.
+     * <p>Any thread may call this method, also while another thread is running it: the shortest of the times counts. A
+     * server that is stopped before {@link #start} cannot be started afterwards.
      *
      * @param time 0 or more; a negative time counts as 0, and more than 365 days count as 365 days
-     * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
+     * @throws IllegalStateException if the calling thread is an event loop
      */
     public void stop(Duration time) {
         core.stop(time);
     }
 
     /**
-     * Blocks until the server has stopped. It is meant for a {@code main} method that has nothing else to do: the
-     * threads of a server do not keep its process alive.
+     * Blocks until the server has stopped. For a {@code main} method that has nothing else to do: the threads of a
+     * server do not keep its process alive.
      *
-     * @throws IllegalStateException if the server has been neither started nor stopped, so that there is nothing to
-     *     wait for
+     * @throws IllegalStateException if the server has been neither started nor stopped
      */
     public void awaitStop() throws InterruptedException {
         core.awaitStop();
@@ -135,27 +132,21 @@ public final class Server implements AutoCloseable {
         private static final int MAX_CONNECTIONS = 10_000;
 
         /**
-         * Bytes of heap for each connection, from which the default maximum number of connections is calculated. A
-         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and no charge counts this
-         * memory. 13 KiB are about a fifth of this number, so all connections in their handshakes together hold at most
-         * about a fifth of the heap.
+         * The default maximum number of connections is the heap divided by this many bytes, but at most 10 000. During
+         * a TLS handshake, a connection holds up to 13 KiB that no charge counts. With this number, all handshakes
+         * together hold at most about a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
-        /**
-         * Divisor for the default limit on connections of one address: it divides the maximum number of all
-         * connections.
-         */
+        /** The default limit on connections of one address is the limit on all connections, divided by this number. */
         private static final int PART_OF_ADDRESS = 5;
 
-        /**
-         * Smallest default limit on connections of one address. A few clients that share one address need this number.
-         */
+        /** Smallest default limit on connections of one address, so that a few clients can share an address. */
         private static final int MIN_OF_ADDRESS = 64;
 
         /**
-         * Divisor of the heap size that gives the default limit of a message. With 64, every pool of messages has room
-         * for four of the largest messages, since the smallest of these pools is a 16th of the heap.
+         * The default limit of a message is the heap divided by this number. The smallest pool of messages is a 16th of
+         * the heap, so every pool has room for four of the largest messages.
          */
         private static final long HEAP_OF_MESSAGE = 64;
 
@@ -194,10 +185,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Makes the server reachable only for clients of this process that have the same setting,
-         * {@link Client.Builder#inProcess}. No socket is opened, and the port is only a number within this process. The
-         * limits of the sockets' buffers do not exist then; everything else is as with sockets. This setting is for
-         * tests.
+         * Serves only clients of this process, without sockets. For tests. The clients need the same setting,
+         * {@link Client.Builder#inProcess}. The port is only a number within this process. There are no socket buffers,
+         * and so none of their limits; everything else is as with sockets.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -251,16 +241,15 @@ public final class Server implements AutoCloseable {
          * more handler only if it runs at most as many handlers as may still start within the maximum. So a connection
          * can run about half of the maximum while it is the only one, and fewer while other connections run many.
          *
-         * <p>The server itself finds a lower limit for a method whose calls wait for each other longer than their
-         * callers' time allows. That limit is the number of handlers at a time with which calls end in about half of
-         * their callers' time, but at least 4. Once there is a second connection, the connections share that limit as
-         * they share the maximum.
+         * <p>If calls of a method wait for each other longer than their callers' time allows, the server sets a lower
+         * limit for that method. It is the number of handlers with which calls end in about half of their callers'
+         * time, but at least 4. Several connections share this limit as they share the maximum.
          *
-         * <p>Whatever number is set here, RPCX itself does not fill the heap; only what handlers allocate themselves is
-         * not limited. Each handler may hold some memory that is not charged: at most 24 KiB, and at most a 16th of the
-         * heap for all handlers together. So the more handlers may run, the less of this memory each one has. Each call
-         * also needs a place at the server. There is one place for each 64 KiB of heap, and there are at least 2 048
-         * places. So on a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
+         * <p>Whatever number is set here, RPCX itself does not fill the heap; what handlers allocate is not limited.
+         * Memory that is not charged is limited to 24 KiB for each handler, and to a 16th of the heap for all handlers,
+         * so the more handlers may run, the less each one has. The number of calls under way is limited to one for each
+         * 64 KiB of heap, or to 2 048 if that is more. So on a heap of 256 MiB no more than 4 096 handlers run,
+         * whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
@@ -274,10 +263,10 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets whether the server also serves clients of the classic wire. Default: no. A classic client has no tokens,
-         * and cannot cancel a call or give it a deadline, so a server serves it only if this is set. Otherwise the
-         * server sends the client the reason, and closes the connection. A server that requires tokens cannot serve
-         * classic clients: {@link #build} throws then.
+         * Sets whether the server also serves clients of the classic wire. Default: no, since a classic client has no
+         * tokens, and cannot cancel a call or give it a deadline. If this is not set, the server sends such a client
+         * the reason, and closes the connection. A server that requires tokens cannot serve classic clients:
+         * {@link #build} throws then.
          */
         public Builder classic(boolean isServed) {
             classic = isServed;
@@ -294,11 +283,10 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, which is the longest time that a Java client
-         * of RPCX asks for in a call without streams. A request that asks for more gets this time, and its client is
-         * not informed. The limit bounds how long the handler of a one-way call goes on when its caller is gone. It
-         * does not apply to a method that takes or returns a stream: a call of such a method gets the time that it asks
-         * for, since its handler is notified when the connection ends. A call on the classic wire has 60 s, or the time
+         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, the longest time that a Java client of RPCX
+         * asks for in a call without streams. A request that asks for more gets this time, and its client is not
+         * informed. The limit bounds how long the handler of a one-way call goes on when its caller is gone. A call
+         * whose method takes or returns a stream has no such limit. A call on the classic wire has 60 s, or the time
          * that is set here if that is less.
          */
         public Builder maxCallTime(Duration time) {
@@ -308,9 +296,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of calls under way on one connection: 1 to 4096; default 4096. The limit for all
-         * connections of an address together is this number, multiplied by the number of connections that the address
-         * may have. Handlers that go on after their connections have ended count too.
+         * Sets the maximum number of calls under way on one connection: 1 to 4096; default 4096. All connections of an
+         * address together may have this number, multiplied by the number of connections that the address may have.
+         * Handlers that go on after their connections have ended count too.
          */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
@@ -318,11 +306,10 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum size of a request in bytes: 1 byte to 4 MiB, which is the largest message of the wire.
-         * Default 4 MiB, or a 64th of the heap if that is less. Each pool of the server, such as that of requests or
-         * that of replies, has room for at least four messages of this size, even if its share of the heap would be
-         * less. So if this setting is more than a 64th of the heap, the heap may be too small for what peers send. Send
-         * larger data as a stream.
+         * Sets the maximum size of a request in bytes: 1 byte to 4 MiB. Default 4 MiB, or a 64th of the heap if that is
+         * less. Send larger data as a stream. Each pool of the server, such as that of requests, has room for at least
+         * four messages of this size. So if this setting is more than a 64th of the heap, the heap may be too small for
+         * what peers send.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
@@ -340,9 +327,9 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets the number of threads of the pool: 1 to 10 000. Default: eight for each processor, at least 64. A
-         * connection gets one more thread only while it holds no more threads than are still free. So a connection can
-         * hold about half of all threads while it is the only one. The calls for which it gets no thread wait, and
-         * connections with waiting calls are served in rotation. See {@link RunOn.Place#POOL}.
+         * connection gets one more thread only if it holds at most as many threads as are still free. So a connection
+         * that is the only one can hold about half of all threads. Other calls wait, and connections with waiting calls
+         * are served in rotation. See {@link RunOn.Place#POOL}.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);
@@ -358,9 +345,8 @@ public final class Server implements AutoCloseable {
         /**
          * Creates the server. It does not listen before {@link Server#start}.
          *
-         * @throws IllegalStateException if the server serves the classic wire and requires tokens, since no classic
-         *     request can carry a token; or if it has two interceptors that require tokens, since the second would find
-         *     each token already used
+         * @throws IllegalStateException if the server serves the classic wire and requires tokens, or if it has two
+         *     interceptors that require tokens
          */
         public Server build() {
             long requiring = interceptors.stream()

@@ -30,17 +30,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Tls {
     /**
-     * Lifetime of a session in seconds. It is longer than the seven days for which a ticket of TLS 1.3 may live.
-     * Therefore a server sends no tickets, and a client drops the tickets that a server other than RPCX's has sent
-     * (source: RFC 8446, 4.6.1; the JDK's {@code NewSessionTicket}). Tickets are unwanted since no certificate is shown
-     * when a session is resumed: a certificate that has expired in the meantime would be accepted.
+     * Lifetime of a TLS session in seconds. It is longer than the seven days for which a ticket of TLS 1.3 may live
+     * (RFC 8446, 4.6.1), so the JDK sends no tickets and keeps none that it gets. With a ticket, a peer whose
+     * certificate has expired could resume its session.
      */
     private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
 
-    // a setting that has not been made is Optional.empty(), and never null: if null meant "not made", a null argument
-    // could turn a setting off
+    // Optional.empty() if not set, never null: otherwise a null argument could turn a setting off
     private final Optional<Own> own;
     private final Optional<Path> trusted;
     private final Optional<String> name;
@@ -87,8 +85,8 @@ public final class Tls {
 
     /**
      * For a server: returns a copy of these settings with which each client has to present a certificate of one of
-     * these authorities. Otherwise its connection ends before its first frame. If the file also has a client's own
-     * certificate, that client is trusted too. The certificates in this file are trusted even after they have expired.
+     * these authorities. Otherwise its connection ends before its first frame. A client's own certificate in the file
+     * is trusted too. The certificates in this file are trusted even after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws NullPointerException if {@code authorities} is null; for a server that asks for no certificates, do not
@@ -103,8 +101,8 @@ public final class Tls {
 
     /**
      * For a client: returns a copy of these settings with which the client trusts only servers that have a certificate
-     * of one of these authorities. If the file also has a server's own certificate, that server is trusted too. The
-     * certificates in this file, of authorities as well as of servers, are trusted even after they have expired.
+     * of one of these authorities. A server's own certificate in the file is trusted too. The certificates in this file
+     * are trusted even after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws IllegalStateException if these are settings of a server
@@ -128,10 +126,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings with the name that the server's certificate has to have. Without
-     * this setting, the certificate has to have the name of the host to which the client connects. The setting is
-     * needed if a registry or DNS names the hosts: an attacker who forges their answer can name a host for which he has
-     * a certificate.
+     * For a client: returns a copy of these settings with the name that the server's certificate has to have, instead
+     * of the name of the host. This setting is needed if a registry or DNS names the hosts: an attacker who forges
+     * their answer can name a host for which he has a certificate.
      *
      * @param serverName 1 to 255 characters, without spaces and control characters
      * @throws IllegalStateException if these are settings of a server
@@ -166,9 +163,9 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again, for this object only. Other {@code Tls} objects do not change, even if they are copies of
-     * this one, or this one is a copy of them. So call this method on the object that was given to a builder. Open
-     * connections stay, even if their peer would not be accepted any more. Blocks while the files are read.
+     * Reads the files again, for this object only. Other {@code Tls} objects do not change, not even copies, so call
+     * this method on the object that was given to a builder. Open connections stay, even if their peer would not be
+     * accepted any more. Blocks while the files are read.
      *
      * @throws IllegalArgumentException if a file cannot be read, or is not a PEM file as this class requires it, or the
      *     key does not belong to the certificate; the settings that were read before stay in force
@@ -186,8 +183,7 @@ public final class Tls {
                 builder = SslContextBuilder.forClient();
             } else {
                 Own shown = own.get();
-                // each file is read once: so the bytes that are checked are the bytes that are used, even if the files
-                // change in the meantime
+                // each file is read once, so that the bytes that are checked are the bytes that are used
                 byte[] certificates = Files.readAllBytes(shown.chain);
                 byte[] secret = Files.readAllBytes(shown.key);
                 builder = server
@@ -205,9 +201,8 @@ public final class Tls {
             trusted.ifPresent(file -> builder.trustManager(file.toFile()));
             made = builder.sslProvider(SslProvider.JDK)
                     .sessionTimeout(NO_TICKETS_SECONDS)
-                    // TLS 1.2 is off: its clients may ask for a new handshake as often as they like. Each handshake
-                    // costs 26 ms of an event loop, and no limit of RPCX counts handshakes. Every JDK from 11 on has
-                    // TLS 1.3.
+                    // TLS 1.2 is off: its clients may ask for new handshakes as often as they like, each of which costs
+                    // 26 ms of an event loop. No limit of RPCX counts handshakes.
                     .protocols("TLSv1.3")
                     .build();
         } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
@@ -247,10 +242,7 @@ public final class Tls {
         return tls;
     }
 
-    /**
-     * Returns the engine that sets up connections with the files that were read last. Every call returns the same
-     * engine.
-     */
+    /** Returns the engine that sets up connections with the files that were read last. It is always the same object. */
     TlsEngine engine() {
         return engine;
     }

@@ -22,16 +22,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Interceptors that sign calls with tokens, and that check tokens. Each attempt of a call carries a new token, which is
- * valid for one service and method, for 30 s and for one use. Each caller has a different secret, so it can sign under
- * its own name only. Arguments are not signed, so use {@link Tls} for the connections.
+ * valid for one service and method, for 30 s and for one use. Each caller has its own secret, so it can sign under its
+ * own name only. Arguments are not signed, so use {@link Tls} for the connections.
  *
- * <p>A service that is called and makes calls itself uses {@link #forwarding} to name the caller that it serves: the
- * calls that it makes carry the caller's name under the service's own signature. The name counts only if the next
- * server lets that service speak for others.
+ * <p>A service that makes calls on behalf of its callers uses {@link #forwarding}. Its calls carry the caller's name
+ * under the service's own signature. The name counts only if the next server lets that service speak for others.
  *
- * <p>A {@link OneUse} remembers used tokens. "One use" means that each {@code OneUse} accepts a token once. Usually a
- * process has one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a
- * token that was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
+ * <p>A {@link OneUse} remembers used tokens, usually for all servers of a process. If several instances of a service
+ * accept the same secrets, a token that was intercepted on its way is valid once at each instance, unless the instances
+ * share a {@code OneUse}.
  *
  * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
  * what is signed.
@@ -61,8 +60,8 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a client. The interceptor signs every attempt of every call. A client has at most one
-     * interceptor that signs, this one or one that forwards: {@link Client.Builder#build} refuses a second one.
+     * Returns an interceptor for a client that signs every attempt of every call. A client has at most one interceptor
+     * that signs or forwards: {@link Client.Builder#build} refuses a second one.
      *
      * @param principal name of the caller: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the caller shares with the servers: 16 random bytes or more
@@ -93,12 +92,11 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller for
-     * whom the call is made. That caller is the {@link CallContext#principal} of the incoming call, which is the call
-     * that the same thread is handling. If there is no incoming call on this thread, or its caller has no principal,
-     * the outgoing call is made for the service itself, with the service's rights. This is so, for example, if a
-     * handler makes the outgoing call on another thread. {@link #forwardingOnly} refuses such calls. A name is
-     * forwarded through at most 16 services.
+     * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller whom
+     * the service is serving: the {@link CallContext#principal} of the call that the same thread is handling. If the
+     * thread handles no call, or a call without a principal, the new call is made with the service's own rights. This
+     * is so, for example, if a handler makes calls on another thread. {@link #forwardingOnly} refuses such calls. A
+     * name is forwarded through at most 16 services.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -109,9 +107,8 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor as {@link #forwarding} does, but one that never signs for the service itself. If the
-     * thread handles no call, or one without a {@link CallContext#principal}, the call that it makes is refused as
-     * {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
+     * Returns an interceptor like {@link #forwarding}, but one that never signs for the service itself. A call without
+     * a caller to name is refused as {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -158,10 +155,7 @@ public final class Tokens {
         }
     }
 
-    /**
-     * Returns the call with a token. Each attempt gets a new nonce and a new expiry, since a server takes no token
-     * twice.
-     */
+    /** Returns the call with a token, which gets a new nonce and a new expiry for each attempt. */
     private static Interceptor.Invocation signed(
             Interceptor.Invocation call,
             String signer,
@@ -177,18 +171,16 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a server. The interceptor refuses calls without a valid token as
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed. The text of the refusal is the same whatever is wrong
-     * with the token. For all other calls, the interceptor sets {@link CallContext#principal}. Used tokens are
-     * remembered until they expire, by {@link OneUse#inProcess()}: so a token is valid once at all servers of the
-     * process together.
+     * Returns an interceptor for a server. It refuses calls without a valid token as
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, with the same text whatever is wrong with the token.
+     * For all other calls it sets {@link CallContext#principal}. A token is valid once at all servers of the process
+     * together: see {@link OneUse#inProcess()}.
      *
-     * <p>A call that waits at the server until its valid token has expired is refused as
-     * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
-     * would refuse each token as used, so {@code build} refuses it.
+     * <p>A call whose token expires while the call waits at the server is refused as
+     * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: {@code build}
+     * refuses a second one.
      *
-     * <p>A token whose signer speaks for another caller is refused. A server that trusts some signers to do so uses
-     * {@link #requiring(Function, Predicate)}.
+     * <p>A token whose signer speaks for another caller is refused, except by {@link #requiring(Function, Predicate)}.
      *
      * @param secrets returns the secret of a principal, or null for an unknown principal. It is called on the handler's
      *     thread, with names that anybody may have sent. If it throws, or returns fewer than 16 bytes, the call is
@@ -199,7 +191,7 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor as {@link #requiring(Function)} does, but one that trusts some services to name the caller
+     * Returns an interceptor like {@link #requiring(Function)}, but one that trusts some services to name the caller
      * that they serve. For a call of such a service, {@link CallContext#principal} is the {@link Caller} that the
      * service names.
      *
@@ -211,8 +203,8 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor as {@link #requiring(Function, Predicate)} does, but one that remembers used tokens in
-     * {@code used}. Use it if several processes accept the same secrets and share one record of used tokens.
+     * Returns an interceptor like {@link #requiring(Function, Predicate)}, but one that remembers used tokens in
+     * {@code used}, which several processes may share.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -252,8 +244,7 @@ public final class Tokens {
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
-            // the thread that calls this interceptor may have the context of another call; Chain.proceed gives it the
-            // context of the call that brought the token
+            // the thread may have the context of another call; Chain.proceed gives it the context of this call
             return Chain.proceed(call, known -> {
                 CallContext.current().orElseThrow().authenticate(caller);
                 return next.proceed(known);
@@ -282,41 +273,36 @@ public final class Tokens {
     }
 
     /**
-     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are valid, so
-     * only holders of a secret can add to it. An implementation must be thread-safe. It is called on the handler's
-     * thread, and may block if the method's handler may.
+     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are valid. It
+     * must be thread-safe. It is called on the handler's thread, and may block if the method's handler may.
      *
      * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
-     * Redis. The store's clock may differ by 10 s from the clock of each process that asks. If a token expires while
-     * the store is asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever the store answers.
+     * Redis. The store's clock may differ by 10 s from the clock of each process. If a token expires while the store is
+     * asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever the store answers.
      */
     @FunctionalInterface
     public interface OneUse {
         /**
          * Remembers a token, and returns whether it is used for the first time. The token must not be forgotten before
-         * {@code until}. So an implementation without room for the token throws {@link RPCXException#refused} with
-         * {@link RPCXException.Code#OVERLOADED}. If it throws any other exception, the call is refused as
+         * {@code until}: without room for it, throw {@link RPCXException#refused} with
+         * {@link RPCXException.Code#OVERLOADED}. After any other exception, the call is refused as
          * {@link RPCXException.Code#UNAVAILABLE}.
          *
          * @param signer principal whose secret has signed the token
          * @param token signature of the token, which differs from token to token: 43 letters, digits, hyphens and
          *     underscores
-         * @param until time from which the token may be forgotten, at most 60 s from now. From then on, every process
-         *     refuses the token because of its age, if the clock of the process is at most 10 s behind that of the
-         *     implementation.
+         * @param until time from which the token may be forgotten, at most 60 s from now
          */
         boolean first(String signer, String token, Instant until);
 
         /**
          * Returns the record of used tokens that all servers of this process share. It takes at most an eighth of the
-         * heap, and one signer may take half of that. It holds 130 bytes for each token, and about 160 bytes and the
-         * name (2 bytes for each character) for each signer. A token is held for 40 s, or for up to 50 s if the clock
-         * of its signer is ahead. So there is room for about 26,000 calls a second for each GiB of heap, and for at
-         * most 100,000.
+         * heap, and one signer may take half of that. There is room for about 26,000 calls a second for each GiB of
+         * heap, and for at most 100,000: a token takes 130 bytes for 40 to 50 s.
          *
          * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
-         * expired; no token is forgotten early. A process that is restarted has forgotten all tokens: a token that was
-         * intercepted on its way is then valid once more until it expires.
+         * expired; no token is forgotten early. After a restart of the process, a token that was intercepted on its way
+         * is valid once more until it expires.
          */
         static OneUse inProcess() {
             return InMemory.OF_PROCESS;
@@ -333,8 +319,8 @@ public final class Tokens {
     }
 
     /**
-     * Checks the tokens at a server. To refuse a well-formed token takes the time of checking one signature, whatever
-     * is wrong with the token.
+     * Checks the tokens at a server. Whatever is wrong with a well-formed token, the refusal takes the time of checking
+     * one signature.
      */
     private static final class Verifier {
         private final Function<String, byte @Nullable []> secrets;
@@ -342,8 +328,8 @@ public final class Tokens {
         private final OneUse used;
 
         /**
-         * Time for which a token is remembered after its expiry. It is 10 s in the record that the servers of this
-         * process share. In any other {@code OneUse} it is 20 s, since the clock of a store may be ahead.
+         * Time for which a token is remembered after its expiry: 10 s in {@link OneUse#inProcess()}, and 20 s in any
+         * other store, whose clock may be ahead.
          */
         private final Duration keptBeyond;
 
@@ -384,8 +370,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // the token was valid when the call came, and has expired since. It no longer counts: a copy of it may
-                // have been used meanwhile, and the record of used tokens may have forgotten that already
+                // the token has expired since the call came, so the record may have forgotten that a copy of it was
+                // used
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -395,9 +381,7 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
-                // the token has expired during this check, so the store's answer does not count: a copy of the token
-                // may have been used before, and the store may have been asked so late that it had already forgotten
-                // the copy
+                // the token has expired during this check, so the store may have forgotten that a copy of it was used
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
@@ -410,8 +394,8 @@ public final class Tokens {
         }
 
         /**
-         * Returns whether a token with this expiry is valid now. It does no arithmetic on {@code expires}, so that no
-         * value that a token claims can overflow.
+         * Returns whether a token with this expiry is valid now. Does no arithmetic on {@code expires}, since the
+         * sender chooses it, and the arithmetic could overflow.
          */
         private static boolean isTimely(long expires, long now) {
             return expires > now - SKEW.toMillis()
@@ -453,8 +437,7 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // any other exception is not passed on to the caller: it may come from a call that the store makes
-                // itself, and then its code says nothing about the call that is checked here
+                // other exceptions are not passed on: they may come from a call that the store makes itself
                 usedFail.log("the store of used tokens has failed, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

@@ -23,10 +23,7 @@ public final class VisibleText {
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
 
-    /**
-     * Maximum number of exceptions that are looked at for one error: the error itself, its causes and its suppressed
-     * exceptions.
-     */
+    /** Maximum number of exceptions that are looked at for one error, with its causes and suppressed exceptions. */
     private static final int MAX_CAUSES = 50;
 
     private static final int MAX_CAUSE_LENGTH = 10_000;
@@ -34,11 +31,10 @@ public final class VisibleText {
     private VisibleText() {}
 
     /**
-     * Appends a character as it is if it is visible, otherwise in the form of JSON escapes. The following characters
-     * are escaped: control characters, line and paragraph separators, lone surrogates, characters of Unicode's category
-     * Cf (they change the direction of writing, or are invisible), characters with the property
-     * Default_Ignorable_Code_Point, and blank characters other than the plain space. Quotes and backslashes are
-     * appended as they are.
+     * Appends a character, as it is if it is visible, otherwise in the form of JSON escapes. Escaped are control
+     * characters, line and paragraph separators, lone surrogates, characters of Unicode's category Cf, characters with
+     * the property Default_Ignorable_Code_Point, and blank characters other than the plain space. Quotes and
+     * backslashes are appended as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
         Given.notNull(to, "to", "a StringBuilder");
@@ -68,11 +64,10 @@ public final class VisibleText {
     }
 
     /**
-     * Returns whether an exception may be attached, as it is, to another error as its cause. The exception's text may
-     * be untrusted. The exception may be attached if {@link #line} would alter nothing in its text or in the texts of
-     * its causes. Suppressed exceptions count as causes. The method returns false if the exception and its causes are
-     * more than 50 together, if one of their texts has more than 10,000 characters, or if a text cannot be read because
-     * the exception's own code throws.
+     * Returns whether an exception with untrusted text may be attached, as it is, to another error as its cause:
+     * {@link #line} would alter nothing in its text or in the texts of its causes and suppressed exceptions. Returns
+     * false if these are more than 50 exceptions, if a text has more than 10,000 characters, or if a text cannot be
+     * read because the exception's own code throws.
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");
@@ -114,7 +109,7 @@ public final class VisibleText {
         };
     }
 
-    /** Returns whether a character is a letter or a symbol by its category, but is displayed as a blank. */
+    /** Returns whether a character is a letter or a symbol, but is displayed as a blank. */
     private static boolean isBlank(int c) {
         return switch (c) {
             // the Braille pattern without dots, the Khitan filler, the null notehead of musical notation
@@ -125,9 +120,8 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // a character that is found in the table is the first or the last one of a range. A character that is not found
-        // lies within a range if its insertion point in the table is odd, since the first code point of a range has an
-        // even index, and the last one an odd index
+        // a character that is not in the table lies within a range if its insertion point is odd, since each range
+        // begins at an even index
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

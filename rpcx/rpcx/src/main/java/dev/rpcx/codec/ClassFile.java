@@ -11,8 +11,7 @@ import java.util.Map;
 
 /**
  * Builds the bytes of a class file. It supports only what a generated codec needs. The file has version 49 (Java 5),
- * the last version for which the JVM's verifier always infers the types on the stack. Therefore the file needs no stack
- * map frames. Source: The Java Virtual Machine Specification, chapter 4.
+ * the last version that never needs stack map frames. Source: The Java Virtual Machine Specification, chapter 4.
  */
 final class ClassFile {
     static final int ACC_FINAL = 0x10;
@@ -313,16 +312,16 @@ final class ClassFile {
         static final int SIPUSH = 17;
         static final int LDC_W = 19;
         /**
-         * Opcode that loads an int. The next four numbers are the opcodes that load a long, a float, a double and a
-         * reference, in this order.
+         * Opcode that loads an int. The next four opcodes load a long, a float, a double and a reference, in this
+         * order.
          */
         static final int ILOAD = 21;
 
         static final int ALOAD = 25;
         static final int AALOAD = 50;
         /**
-         * Opcode that stores an int. The next four numbers are the opcodes that store a long, a float, a double and a
-         * reference, in this order.
+         * Opcode that stores an int. The next four opcodes store a long, a float, a double and a reference, in this
+         * order.
          */
         static final int ISTORE = 54;
 

@@ -10,8 +10,7 @@ import io.netty.buffer.ByteBuf;
  */
 public interface Codec<T> {
     /**
-     * Encodes the value, and appends its message to the buffer. If that fails, the writer index of the buffer is the
-     * same as before the call.
+     * Encodes the value, and appends its message to the buffer. If that fails, the writer index does not change.
      *
      * @throws CodecException if the value, or a value inside it, is null but must not be, is nested too deep, is too
      *     large, is of a class that is not accepted, or is a string with half a surrogate pair; or if the type's own
@@ -30,10 +29,9 @@ public interface Codec<T> {
 
     /**
      * Reads a message as {@link #read(ByteBuf)} does, and asks {@code memory} for the bytes that the message and its
-     * objects take in memory. The first bytes are taken without asking. Their number is what {@code memory.freeBytes()}
-     * returns, by default {@value In#FREE_BYTES}. All further memory is requested before the objects are created, with
-     * two exceptions. For a string beyond ASCII, and for up to 72 bytes of each plain value of a message, memory is
-     * requested afterwards. The default implementation of this method ignores {@code memory}.
+     * objects take. The first {@code memory.freeBytes()} bytes, by default {@value In#FREE_BYTES}, are taken without
+     * asking. Memory is requested before the objects are created, except for strings beyond ASCII, and for up to 72
+     * bytes of each plain value of a message. The default implementation of this method ignores {@code memory}.
      *
      * @throws CodecException for the reasons of {@link #read(ByteBuf)}, and if {@code memory} does not grant the
      *     requested bytes

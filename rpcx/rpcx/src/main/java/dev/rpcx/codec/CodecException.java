@@ -1,17 +1,16 @@
 package dev.rpcx.codec;
 
 /**
- * Thrown if a value cannot be written or if bytes cannot be read. The exception has no stack trace, because refusing
- * hostile bytes must be cheap. Its text may be sent to a peer, so the text names fields and types as the schema does,
- * and names no Java class. Its cause, if it has one, is what the type's own code has thrown, or an exception whose text
- * names the Java classes.
+ * Thrown if a value cannot be written or if bytes cannot be read. It has no stack trace, because refusing hostile bytes
+ * must be cheap. Its text may be sent to a peer, and names fields and types as the schema does, but no Java class. Its
+ * cause may name Java classes.
  */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * Max number of characters that are copied from the text of another exception, since that text may contain the
-     * complete input.
+     * Max number of characters that are copied from the text of another exception, which may contain the complete
+     * input.
      */
     private static final int MAX_MESSAGE_CHARS = 1_000;
 
@@ -34,15 +33,14 @@ public final class CodecException extends RuntimeException {
         /** More messages are nested in each other than {@link Limits#depth()} allows. */
         TOO_DEEP,
         /**
-         * The bytes contain a number that the enum does not have in this process, a case that the sealed type does not
-         * have in this process, or no case at all; and the enum or sealed type declares no constant or case that stands
-         * for unknown ones.
+         * The bytes contain a number of an enum or a case of a sealed type that does not exist in this process, or no
+         * case at all, and the type declares no constant or case for unknown ones.
          */
         UNKNOWN_VALUE,
         /**
-         * The value is refused for one of these reasons: the type's own code has thrown an exception, which is the
-         * cause; the object is of a subclass, which has more data than would be sent; the object is of a class that is
-         * not a case of the sealed type; or a string has half a surrogate pair.
+         * The value is refused: the type's own code has thrown an exception, which is the cause; the object is of a
+         * subclass with more data than would be sent; its class is not a case of the sealed type; or a string has half
+         * a surrogate pair.
          */
         REFUSED
     }
@@ -60,10 +58,9 @@ public final class CodecException extends RuntimeException {
     }
 
     /**
-     * Wraps what the code of a type has thrown, for example its constructor, an accessor or {@code hashCode}. An
-     * {@code Error} is wrapped as well, so that callers have only one exception to catch. This includes a stack
-     * overflow and a lack of memory, because the stack or heap that was too small for this value may be large enough
-     * for the next one. Other errors of the virtual machine are thrown unchanged.
+     * Wraps what the code of a type has thrown, for example its constructor, an accessor or {@code hashCode}. Errors
+     * are wrapped too, even a stack overflow and a lack of memory, because the stack or heap may be large enough for
+     * the next value. Other errors of the virtual machine are thrown unchanged.
      */
     static CodecException ofForeign(String what, Throwable thrown) {
         if (thrown instanceof VirtualMachineError error
@@ -74,10 +71,7 @@ public final class CodecException extends RuntimeException {
         return new CodecException(Code.REFUSED, what + messageOf(thrown), thrown);
     }
 
-    /**
-     * Returns the part of an exception's text that a peer may see. The text is cut off after {@code MAX_MESSAGE_CHARS}
-     * characters.
-     */
+    /** Returns the part of an exception's text that a peer may see: at most {@code MAX_MESSAGE_CHARS} characters. */
     private static String messageOf(Throwable thrown) {
         String message = null;
         try {

@@ -25,14 +25,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates codecs when a client or server starts, and keeps them: whoever asks again for the codec of the same method,
- * type or parameter gets the same one. Thread-safe: any thread may call these methods. {@link Schema} describes how
- * Java types become messages.
+ * Creates codecs when a client or server starts, and caches them. Thread-safe: any thread may call these methods.
+ * {@link Schema} describes how Java types become messages.
  */
 public final class Codecs {
     /**
      * Names of the types about which a warning has been logged, because the numbers of their members depend on the
-     * order of declaration. Each type is logged once per process, however many clients and servers the process has.
+     * order of declaration. Each type is logged once per process.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
@@ -62,12 +61,9 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codecs with the default limits, {@link Limits#STANDARD}. Protobuf numbers of fields that have no
-     * {@code @Field} are taken from the lock files that the class loader of this service or client interface finds; a
-     * lock file is committed with the sources, and keeps the numbers that fields have once got. The numbers belong to
-     * the types, so the result depends neither on the thread that calls this method nor on its context class loader.
-     * All interfaces of one class loader get the same codecs. Once nobody uses these codecs, they may be dropped when
-     * memory is short, and the next call creates new ones.
+     * Returns the codecs with the default limits, {@link Limits#STANDARD}. All interfaces of one class loader get the
+     * same codecs. Fields without {@code @Field} have the Protobuf numbers in the lock files that this class loader
+     * finds; a lock file is committed with the sources. Unused codecs may be dropped when memory is short.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
@@ -83,8 +79,8 @@ public final class Codecs {
     }
 
     /**
-     * Creates codecs. For each record or class, the codec is a generated class if such a class can access the type;
-     * otherwise the codec uses reflection.
+     * Creates codecs. A record or class gets a generated codec class if such a class can access the type; otherwise its
+     * codec uses reflection.
      */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
@@ -144,8 +140,8 @@ public final class Codecs {
 
     /**
      * Returns the codec of a single parameter, in the form in which the classic wire sends it. The codec accepts null
-     * if the declaration of the parameter does. There is one exception: if the type of the parameter is a message, and
-     * the method has other parameters too, the codec accepts no null.
+     * if the declaration of the parameter does, unless the parameter is a message and the method has other parameters
+     * too.
      *
      * @throws SchemaException if the type cannot be mapped to Protobuf; the exception's text names the method, or the
      *     component that is wrong
@@ -234,8 +230,7 @@ public final class Codecs {
 
     private static void warn(NumberSource source, String type) {
         if (source == NumberSource.ORDER && WARNED.add(type)) {
-            // the logger is created only if there is something to log, since creating it delays the start of a server
-            // by tens of milliseconds
+            // the logger is created only here, since creating it delays the start of a server by tens of milliseconds
             System.getLogger(Codecs.class.getName())
                     .log(
                             System.Logger.Level.WARNING,
@@ -309,9 +304,7 @@ public final class Codecs {
                         + " allows null)");
     }
 
-    /**
-     * Codec of the parameters of a method whose only parameter is a message. It writes and reads that message itself.
-     */
+    /** Codec of the parameters of a method whose only parameter is a message: writes and reads that message itself. */
     private final class OnlyParameter implements Codec<Object[]> {
         private final MessageCodec codec;
 

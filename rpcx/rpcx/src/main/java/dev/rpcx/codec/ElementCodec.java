@@ -17,9 +17,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one value of a {@code Shape}, which is the type of a single value on the wire: for example an
- * element of a list or the value of an optional field. The value is boxed, and is written without a tag. The class is
- * longer than 400 lines because it has up to five short methods for every scalar.
+ * Writes and reads one value of a {@code Shape}, for example an element of a list or the value of an optional field.
+ * The value is boxed, and is written without a tag. The class is longer than 400 lines because it has up to five short
+ * methods for every scalar.
  */
 abstract class ElementCodec {
     /** Memory in bytes of an object with one field of up to four bytes, such as an {@code Integer}. */
@@ -28,18 +28,15 @@ abstract class ElementCodec {
     /** Memory in bytes of an object with one field of eight bytes, such as a {@code Long}. */
     private static final int WIDE_BOX_BYTES = 24;
 
-    // each constant here is the memory in bytes of one object on a heap of up to 32 GB, including the objects that
-    // belong to that object; MemoryTest compares the constants with what the virtual machine allocates
+    // each constant here is the memory in bytes of one object, with the objects that belong to it, on a heap of up to
+    // 32 GB; MemoryTest compares the constants with what the virtual machine allocates
 
-    /**
-     * Memory of a string or an array without its content. The bytes of the content already count as bytes of the
-     * message.
-     */
+    /** Memory of a string or an array without its content, which already counts as bytes of the message. */
     private static final int STRING_BYTES = 40;
 
     private static final int UUID_BYTES = 32;
 
-    /** Memory of a big integer without its digits. The bytes of the digits already count as bytes of the message. */
+    /** Memory of a big integer without its digits, which already count as bytes of the message. */
     static final int BIG_INTEGER_BYTES = 64;
 
     private static final int DECIMAL_BYTES = 40;
@@ -51,9 +48,8 @@ abstract class ElementCodec {
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. It is 0 if all
-     * values are shared objects, or if {@link In} counts the object while it reads it. Code that calls {@code read} has
-     * to count this memory itself.
+     * Memory in bytes of a value's object, in addition to the value's bytes in the message. It is 0 if all values are
+     * shared objects, or if {@link In} counts the object. Callers of {@code read} have to count this memory.
      */
     final int objectBytes;
 
@@ -64,16 +60,10 @@ abstract class ElementCodec {
     /** Writes the value. If its wire type requires a length, the length is written first. */
     abstract void write(Out out, Object value);
 
-    /**
-     * Reads a value from the form in which {@link #write} writes it. Returns null only if the bytes stand for a value
-     * that was never set.
-     */
+    /** Reads a value that {@link #write} has written. Returns null only for a value that was never set. */
     abstract @Nullable Object read(In in);
 
-    /**
-     * Returns the value that is read for a field of this shape if the message does not contain the field. Returns null
-     * for shapes that have no default.
-     */
+    /** Returns the value of a field that the message does not contain, or null for shapes that have no default. */
     @Nullable
     Object absent() {
         return null;
@@ -85,14 +75,14 @@ abstract class ElementCodec {
     }
 
     /**
-     * Returns how an error names a plain value of this shape, such as "a string", if the value must not be null.
-     * Returns null if a plain value may be null, which is the case if an absent value is read as null.
+     * Returns how an error names a plain value of this shape, such as "a string". Returns null if a plain value may be
+     * null.
      */
     @Nullable
     String refusesNull() {
         Object absent = absent();
-        // the value can be null although its default is a number or a boolean, since Java may declare a box in place of
-        // the primitive type, as in a CompletableFuture<Integer>
+        // null is possible although the default is a number or a boolean: Java may declare a box, as in a
+        // CompletableFuture<Integer>
         return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
                 ? "a number or a boolean"
                 : null;
@@ -100,12 +90,11 @@ abstract class ElementCodec {
 
     /**
      * Says whether a hash table of these values stays fast even if a sender chooses many values with the same hash. If
-     * not, {@code KeyHashes} counts what it costs to compare them. The JDK's tables find a value among others with the
-     * same hash by its order, but only if the value's own class declares {@code Comparable} with that class as the type
-     * argument. The classes of dates and date-times do not: they inherit {@code Comparable} from an interface. For a
-     * decimal this method returns false, because comparing two decimals costs a multiplication of all digits. For an
-     * enum it returns true, although an enum's class does not declare {@code Comparable} either: a sender cannot choose
-     * the hashes of the constants.
+     * not, {@code KeyHashes} counts what it costs to compare them.
+     *
+     * <p>The JDK's tables order values with the same hash only if the value's own class declares {@code Comparable} of
+     * itself. The classes of dates and date-times do not. Decimals count as unordered too, because comparing two of
+     * them costs a multiplication of all digits. Enums count as ordered, because a sender cannot choose their hashes.
      */
     boolean hasOrder() {
         return true;

@@ -15,11 +15,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one field of a message, including its tag. There is one subclass for each way in which Java holds
- * the values of a field: as a plain value, a nullable one, an {@code Optional}, a list, a set or a map. To read a
- * field, a codec calls {@link #start} once, then {@link #read} each time that the field occurs, and {@link #finish} at
- * the end. If a field with a single value occurs twice, the later value counts. The class is public only because
- * generated codecs call it.
+ * Writes and reads one field of a message, including its tag. There is one subclass for each way in which Java holds a
+ * field: as a plain value, a nullable one, an {@code Optional}, a list, a set or a map. To read a field, a codec calls
+ * {@link #start} once, then {@link #read} each time that the field occurs, and {@link #finish} at the end. If a field
+ * with a single value occurs twice, the later value counts. The class is public only because generated codecs call it.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -36,9 +35,8 @@ public abstract class FieldCodec {
     public abstract void write(Out out, @Nullable Object value);
 
     /**
-     * Returns the first {@code partial} for {@link #read}. For a field with a single value, it is the value that stands
-     * for an absent field. For a list, set or map it is null, and the first call of {@link #read} creates the object
-     * that gathers the elements.
+     * Returns the first {@code partial} for {@link #read}: the value of an absent field, or null for a list, set or
+     * map.
      */
     public abstract @Nullable Object start();
 
@@ -51,17 +49,12 @@ public abstract class FieldCodec {
      */
     public abstract @Nullable Object read(In in, @Nullable Object partial);
 
-    /**
-     * Returns the value for the constructor or setter. It is made of what has been read. If the field did not occur in
-     * the message, it is the value that stands for an absent field.
-     */
+    /** Returns the value for the constructor or setter: what has been read, or the value of an absent field. */
     public @Nullable Object finish(@Nullable Object partial) {
         return partial;
     }
 
-    /**
-     * Reads one element of a list or set of numbers, if the sender has not packed the elements but given each a tag.
-     */
+    /** Reads one element of a list or set of numbers that the sender has not packed. */
     public @Nullable Object readUnpacked(In in, @Nullable Object partial) {
         throw new IllegalStateException(type + " is never packed");
     }
@@ -169,14 +162,13 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Array that gathers the elements of a list while they are read. When it is full, it grows by half. So the memory
-     * that hostile bytes can make the array take is in proportion to the number of elements that have already been
-     * counted.
+     * Array that gathers the elements of a list while they are read. It grows by half, so its memory is in proportion
+     * to the elements that have already been counted, even for hostile bytes.
      */
     private static final class Elements {
         /**
-         * Bytes of a reference on a heap below 32 GiB. The number is used to count the bytes that a large array wastes
-         * in the heap's regions. On larger heaps this waste does not matter.
+         * Bytes of a reference on a heap below 32 GiB, for counting what a large array wastes. On larger heaps this
+         * waste does not matter.
          */
         private static final int REFERENCE_BYTES = 4;
 
@@ -211,10 +203,8 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Codec of a list or set. A list of messages is read and written with as few nested calls as possible. The reason
-     * is that HotSpot inlines calls only to a depth of 15, and the methods of a codec are the deepest ones. If HotSpot
-     * compiles the path from the handler's thread to the codec as one method, the codec's methods beyond that depth are
-     * not inlined, but called for each element.
+     * Codec of a list or set. Lists of messages are read and written with as few nested calls as possible, since
+     * HotSpot inlines calls only to a depth of 15.
      */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
@@ -223,8 +213,7 @@ public abstract class FieldCodec {
         private final ElementCodec.@Nullable MessageLink message;
 
         /**
-         * Memory in bytes that an element takes, in addition to its bytes in the message and to the memory that is
-         * counted while the element is read.
+         * Memory in bytes that an element takes, beyond its bytes in the message and what is counted while it is read.
          */
         private final int elementBytes;
 
@@ -317,8 +306,8 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            // this is a branch, and not a method that the two subclasses override: a call with two possible targets is
-            // not inlined, and this code runs for each element
+            // a branch instead of an overridden method: a call with two possible targets is not inlined, and this code
+            // runs for each element
             if (all instanceof Elements list) {
                 list.add(in, next(in));
             } else {
@@ -350,14 +339,14 @@ public abstract class FieldCodec {
         private static final int LIST_BYTES = 104;
 
         /**
-         * Memory in bytes that a list takes for each element. It is the sum of a reference in the list, a reference in
-         * the array that gathers the elements, and the unused references of both.
+         * Memory in bytes for each element: the references in the list and in the array that gathers the elements, and
+         * the unused references of both.
          */
         private static final int ELEMENT_OVERHEAD_BYTES = 16;
 
         /**
          * Number of elements for which the next list gets room: at least the size of the last list. Threads change it
-         * without synchronisation. If they race, an array is longer or shorter than needed, and nothing worse happens.
+         * without synchronisation. A race only makes an array longer or shorter than needed.
          */
         private int expected = MIN_ROOM;
 
@@ -538,9 +527,7 @@ public abstract class FieldCodec {
         private static final class Counted {
             private final Map<Object, Object> map = new LinkedHashMap<>();
 
-            /**
-             * Counts the keys that have the same hash; null if the keys need no such count, because they have an order.
-             */
+            /** Counts the keys that have the same hash; null if the keys have an order. */
             private final @Nullable KeyHashes hashes;
 
             Counted(@Nullable KeyHashes hashes) {

@@ -22,10 +22,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Generates the codec of a record or class. The codec is a hidden class in the type's package and a nest mate of the
- * type, so that it can access private records too. A plain field of a scalar or well-known type needs no box and no
- * reflection: the codec passes its value from the accessor directly to {@link Out}, and from {@link In} to the
- * constructor or setter. All other fields go through their {@link FieldCodec}.
+ * Generates the codec of a record or class. The codec is a hidden class and a nest mate of the type, so it can access
+ * private records too. It passes a plain field of a scalar or well-known type from the accessor directly to
+ * {@link Out}, and from {@link In} to the constructor or setter, without box or reflection. All other fields go through
+ * their {@link FieldCodec}.
  *
  * <p>For {@code record Point(int x, String name)} the generated code does the following:
  *
@@ -46,10 +46,9 @@ import org.jspecify.annotations.Nullable;
  * }
  * </pre>
  *
- * As long as the fields come in the order of their numbers, the code asks for the memory of all plain values together,
- * once per message. At that point it has already created the objects of these values. There are at most
- * {@code MAX_IN_ORDER} such objects, and each takes at most 72 bytes in addition to its bytes in the message. For a
- * string beyond ASCII, {@link In} asks for more memory when it reads the string.
+ * While the fields come in the order of their numbers, the code asks for the memory of all plain values once per
+ * message, after it has created their objects. These are at most {@code MAX_IN_ORDER} objects, each of at most 72 bytes
+ * beyond its bytes in the message. For a string beyond ASCII, {@link In} asks for more memory when it reads the string.
  *
  * <p>The class is longer than 400 lines because it contains the enum {@code Form}, which belongs to the methods that
  * add the instructions of the bytecode.
@@ -58,11 +57,9 @@ final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
-     * Ordinary codec classes, which are not hidden. The first key is the type for which a class was defined. The second
-     * key is the content of a class file that differs from the class's own only in the class's name, which there has no
-     * suffix. An ordinary class lives as long as the class loader of the type, while codecs of the type may be created
-     * many times. Therefore an existing class is used again. This is possible because two classes with the same keys
-     * differ only in their suffixes.
+     * Ordinary codec classes, which are not hidden, by the type and by the content of the class file without the suffix
+     * of the class's name. They are used again, since an ordinary class lives as long as the class loader of the type,
+     * while codecs of the type may be created many times.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -72,8 +69,8 @@ final class Generator {
     };
 
     /**
-     * Max number of fields that a type may have so that the generated code expects them in the order of their numbers.
-     * With more fields, that code would be too long for the just-in-time compiler.
+     * Max number of fields for which the generated code expects the order of their numbers. With more fields, that code
+     * would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 
@@ -93,8 +90,7 @@ final class Generator {
     /**
      * Creates a generator for one codec class.
      *
-     * @param suffix end of the class's name, by which the names of ordinary classes differ; empty for a hidden class,
-     *     which needs none
+     * @param suffix end of the class's name, which differs for each ordinary class; empty for a hidden class
      */
     private Generator(MessageType type, FieldCodec[] codecs, String suffix) {
         this.type = type;
@@ -138,8 +134,8 @@ final class Generator {
 
     /**
      * Says whether code in the type's package may name the classes of the values that it passes to the constructor and
-     * to setters. The type may inherit a setter from a class in another package, and the setter may take a class that
-     * is visible only in that other package. A codec that names such a class would fail when it runs.
+     * to setters. An inherited setter may take a class that is visible only in another package: a codec that names such
+     * a class would fail when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
@@ -164,8 +160,8 @@ final class Generator {
     }
 
     /**
-     * Logs that a codec could not be generated. The logger is created only when that happens, since creating it delays
-     * the start of a server by tens of milliseconds.
+     * Logs that a codec could not be generated. The logger is created only here, since creating it delays the start of
+     * a server by tens of milliseconds.
      */
     private static void logMissing(String what, Throwable why) {
         System.getLogger(Generator.class.getName())
@@ -173,9 +169,9 @@ final class Generator {
     }
 
     /**
-     * Defines the codec class, as a hidden class if that is allowed. It is not allowed if the type belongs to another
-     * module or class loader than this library. The codec class is then an ordinary class, which cannot access private
-     * members. So if the constructor of such a type is private, no class is defined, and this method returns null.
+     * Defines the codec class. It is an ordinary class instead of a hidden one if the type belongs to another module or
+     * class loader than this library. An ordinary class cannot access private members, so this method returns null if
+     * the constructor of such a type is private.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {
@@ -212,10 +208,7 @@ final class Generator {
         return file.toBytes();
     }
 
-    /**
-     * Says whether one method of {@link Out} and one of {@link In} suffice to write and read the field, so that it
-     * needs no {@link FieldCodec}.
-     */
+    /** Says whether the field needs no {@link FieldCodec}: one method of {@link Out} and one of {@link In} suffice. */
     private boolean direct(int i) {
         FieldType field = fields.get(i);
         return field.holder() == FieldType.Holder.PLAIN
@@ -353,9 +346,8 @@ final class Generator {
     }
 
     /**
-     * Adds the code that expects the fields in the order of their numbers, which is the usual order. For each field,
-     * the code checks whether it comes next. After a single value, the code goes on to the next field without a jump.
-     * After a value of a list, set or map, it checks for the same field again.
+     * Adds the code that expects the fields in the order of their numbers. For each field, the code checks whether it
+     * comes next. After a value of a list, set or map, the code checks for the same field again.
      */
     private void readInOrder(Code code, int[] slots, int taken, Label done) {
         code.op(Op.ICONST_0).local(Op.ISTORE, taken);

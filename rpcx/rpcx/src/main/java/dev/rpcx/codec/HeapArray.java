@@ -10,39 +10,31 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Computes how many bytes of the heap an array takes, and to which length a buffer on the heap should grow. The class
  * is public only because the classes that charge for buffers are in another package.
  *
- * <p>Some collectors divide the heap into regions, among them G1, the JVM's default. An array of more than half a
- * region gets whole regions, which it shares with no other object. On heaps up to 2 GiB, a region is 1 MiB, so half a
- * region is 512 KiB. There, an array of 512 KiB takes 1 MiB: with its header, the array is larger than half a region.
- * An array of 1 MiB takes 2 MiB: with its header, the array is larger than one region. An array of at most half a
- * region never crosses from one region to the next. So a region holds only two arrays of 400 kB: the rest of the region
- * is too small for a third, and the two count as 1 MiB. All limits on the memory that a peer can fill have to count
+ * <p>Some collectors, such as G1, the JVM's default, divide the heap into regions. An array of more than half a region,
+ * with its header, gets whole regions of its own. On heaps up to 2 GiB, a region is 1 MiB: there, an array of 512 KiB
+ * takes 1 MiB, and an array of 1 MiB takes 2 MiB. Smaller arrays never cross from one region to the next: a region
+ * holds only two arrays of 400 kB, which count as 1 MiB. All limits on the memory that a peer can fill have to count
  * these additional bytes. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
 public final class HeapArray {
-    /**
-     * Max bytes of an array in addition to its elements: the header before them, and the padding that aligns the
-     * array's end.
-     */
+    /** Max bytes of an array in addition to its elements: the header, and the padding that aligns the end. */
     private static final int HEADER_BYTES = 24;
 
     /**
-     * An array of up to this size counts as the bytes of its elements. Such arrays waste at most a sixteenth of each
-     * region, so nothing needs to be known about the collector.
+     * An array of up to this size counts as the bytes of its elements, whatever the collector: such arrays waste at
+     * most a sixteenth of each region.
      */
     static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /**
-     * Beyond this size, a buffer grows to a power of two minus {@code HEADER_BYTES}, so that the array and its header
-     * together fit into regions.
+     * Beyond this size, a buffer grows to a power of two minus {@code HEADER_BYTES}, so that it fits into regions with
+     * its header.
      */
     private static final int MIN_ROUNDED_BYTES = 32 * 1024;
 
-    /**
-     * Beyond this size, a buffer grows in steps of this size instead of doubling. Netty's own buffers have the same
-     * step.
-     */
+    /** Beyond this size, a buffer grows in steps of this size instead of doubling, as in Netty. */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
     private static final AtomicBoolean PREPARED = new AtomicBoolean();
@@ -51,8 +43,8 @@ public final class HeapArray {
 
     /**
      * Starts a thread that finds out the size of the heap's regions, which takes 35 to 350 ms. Only the first call does
-     * so. Without this call, the thread that is the first to compute the bytes of a large array would block for that
-     * time, and that thread may be an event loop.
+     * so. Without this call, the first thread that computes the bytes of a large array would block for that time, even
+     * if it is an event loop.
      */
     public static void prepare() {
         if (!PREPARED.compareAndSet(false, true)) {
@@ -64,7 +56,7 @@ public final class HeapArray {
             thread.setContextClassLoader(null);
             thread.start();
         } catch (OutOfMemoryError noThread) {
-            // no thread can be started now, so the first thread that needs the size of the regions finds it out
+            // no thread can be started now: the first thread that needs the size of the regions finds it out
         }
     }
 
@@ -123,8 +115,7 @@ public final class HeapArray {
     private static int capacity(ByteBuf buffer, int needed) {
         int max = buffer.maxCapacity();
         if (needed <= MIN_ROUNDED_BYTES || needed > max) {
-            // the allocator decides how small buffers grow, and throws if the buffer cannot grow to the length that is
-            // needed
+            // the allocator decides how small buffers grow, and throws if the buffer cannot grow as needed
             return buffer.alloc().calculateNewCapacity(needed, max);
         }
         long all = (long) needed + HEADER_BYTES;
@@ -135,8 +126,8 @@ public final class HeapArray {
     }
 
     /**
-     * Holds the size of the heap's regions. The JVM loads this class only when the size of a large array is first asked
-     * for. It is not loaded earlier, because it loads the JVM's management, which takes time.
+     * Holds the size of the heap's regions. It is a separate class so that the JVM's management, which takes time to
+     * load, is loaded only when the size is first asked for.
      */
     private static final class Regions {
         private static final List<String> WITHOUT_REGIONS =
@@ -179,9 +170,9 @@ public final class HeapArray {
         }
 
         /**
-         * Returns the size of a region that is assumed if the JVM does not give it. It is 1/2048 of the max heap,
-         * rounded down to a power of two, and at least 1 MiB and at most 32 MiB. G1 computes the size of its regions in
-         * the same way, except that current versions of HotSpot round up.
+         * Returns the size of a region that is assumed if the JVM does not give it: 1/2048 of the max heap, rounded
+         * down to a power of two, at least 1 MiB and at most 32 MiB. G1 computes it in the same way, except that
+         * current versions of HotSpot round up.
          */
         private static long assumed() {
             long part = Long.highestOneBit(Math.max(1, Runtime.getRuntime().maxMemory() / REGIONS));

@@ -20,12 +20,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads Protobuf's wire format. The class is public only because generated codecs call it. Not thread-safe: an object
- * belongs to one message at a time.
+ * Reads Protobuf's wire format. Public only because generated codecs call it. Not thread-safe: an object reads one
+ * message at a time.
  *
- * <p>Every length is compared with the remaining bytes of the enclosing message before an object is created for it. The
- * class is longer than 400 lines because the methods that read all scalars are in it. There they are plain final
- * methods, whose calls the just-in-time compiler can inline.
+ * <p>Every length is checked against the remaining bytes of the enclosing message before anything is allocated for it.
+ * All scalars are read by plain final methods of this one class, whose calls the just-in-time compiler can inline.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -36,34 +35,31 @@ public final class In extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /**
-     * Memory in bytes that the objects of a message may take however small the message is. Without this minimum, a
-     * small message could not be read if it consists of records most of whose components are not sent.
+     * Memory in bytes that every message may take, however small the message is. A small message may consist of records
+     * most of whose components are not sent.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * A part of the max cost of comparing the keys of a message that have the same hash. The max cost is this number,
-     * plus {@code MAX_COMPARED_PER_BYTE} for each byte of the message. The unit is bytes compared: bytes of keys in the
-     * message or in memory. The max cost for the largest message allows comparisons that take some 100 ms. Honest keys
-     * need far less.
+     * Fixed part of the max cost of comparing the keys of a message that have the same hash, in bytes compared. Each
+     * byte of the message adds {@code MAX_COMPARED_PER_BYTE}. The comparisons of the largest message may take some 100
+     * ms. Honest keys need far less.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
     /**
-     * Cost of one step of the search for an element in a set, in addition to the bytes of the element. The unit is
-     * bytes compared, as it is for the cost of comparing keys.
+     * Cost of one step of the search for an element in a set, in bytes compared. The bytes of the element are added to
+     * it.
      */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * The cost of ordering a decimal in a hash table is counted as the square of the decimal's bytes, divided by this
-     * number. The unit is bytes compared. To order a decimal of 1,700 bytes once costs as much as comparing 45,000
-     * bytes, which is a 64th of the square of 1,700. But the divisor is 8 and not 64, because the decimal may be
-     * ordered eight times: once when it is added to the table, and seven times later. The reason is that a hash table
-     * of the JDK orders the keys of one hash again each time that the table grows and keys of another hash move out of
-     * their bin. That happens seven times while the table grows from some thousands of keys to half a million.
+     * Divisor for the cost of comparing a decimal in a hash table. The cost in bytes compared is the square of the
+     * decimal's bytes, divided by this number. One comparison of a decimal of 1,700 bytes takes as long as comparing
+     * 45,000 bytes, which would give a divisor of 64. The divisor is 8 because the decimal may be compared eight times:
+     * once when it is added, and seven times while the table grows from some thousands of keys to half a million.
      */
     private static final int SQUARE_DIVISOR = 8;
 
@@ -71,8 +67,8 @@ public final class In extends Pool.Scratch {
     static final int FREE_BYTES = 16 << 10;
 
     /**
-     * Bytes that the first request for memory adds to what is needed at that moment, so that the next objects need no
-     * request. Each further request adds twice as many bytes as the one before, up to {@code MAX_ASKED_BYTES}.
+     * Extra bytes that the first request for memory asks for, so that the next objects need no request. The number
+     * doubles with each request, up to {@code MAX_ASKED_BYTES}.
      */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
@@ -112,20 +108,20 @@ public final class In extends Pool.Scratch {
      */
     private long lookupCost;
 
-    /** Max number of values, in the key that is being read, with which one value of another key may be compared. */
+    /**
+     * Max number of values in the current key with which one value of another key may be compared. See
+     * {@link KeyHashes}.
+     */
     private float compared;
-    /** Max number of times that a value of another key may be looked up in the key that is being read. */
+    /** Max number of times that a value of another key may be looked up in the current key. See {@link KeyHashes}. */
     private float lookedUp;
 
-    /**
-     * Bytes of {@link #memoryLeft} that were taken for sets and maps. All other bytes that were taken of it were taken
-     * for messages.
-     */
+    /** Bytes taken from {@link #memoryLeft} by sets and maps. Messages took all other bytes that were taken. */
     private long collections;
 
     /**
-     * Number of keys of sets and maps that are being read. It can be more than one, since a key may be within another
-     * key. Only keys that hold sets or maps, or that may be ordered by decimals, are counted.
+     * Number of keys of sets and maps that are being read; more than 1 if a key is within another key. Only keys that
+     * hold sets or maps, or that may be ordered by decimals, are counted.
      */
     private int openKeys;
 
@@ -144,9 +140,8 @@ public final class In extends Pool.Scratch {
     private @Nullable Codecs codecs;
 
     /**
-     * The {@link MessageCodec#number} of the message that is being read. The field changes twice for each message that
-     * is inside another one. The field is a number and not a reference, because G1 puts a memory fence after each store
-     * of a reference, but not after the store of a number.
+     * The {@link MessageCodec#number} of the message that is being read. It is a number because G1 puts a memory fence
+     * after each store of a reference, and this field changes twice for each nested message.
      */
     private int currentNumber;
 
@@ -231,8 +226,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the value of {@code buf} while there is no array: null. It is not the empty array {@code NO_BYTES},
-     * because a store of null needs no memory fence, unlike that of an array.
+     * Returns null, the value of {@code buf} while there is no array. Do not use {@code NO_BYTES} instead: a store of
+     * null needs no memory fence.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] noArray() {
@@ -275,9 +270,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Says whether this tag comes next, and skips the tag if so. The method recognises only tags of one or two bytes
-     * that are written in as few bytes as possible. Other writers may use more bytes. {@link #tag} reads those tags,
-     * and also tags that need more than two bytes.
+     * Skips the next tag if it equals {@code tag}; returns whether it did. Recognises only tags of one or two bytes, in
+     * their shortest form. The caller reads all other tags with {@link #tag}.
      */
     public boolean next(int tag) {
         int p = pos;
@@ -293,7 +287,7 @@ public final class In extends Pool.Scratch {
         return false;
     }
 
-    /** Says whether what is being read (a message, a packed run or an entry of a map) has been read to its end. */
+    /** Returns whether the current message, packed run or map entry has been read to its end. */
     public boolean atEnd() {
         return pos >= end;
     }
@@ -343,8 +337,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Joins the low seven bits of each of eight bytes to one number. The first step joins pairs of bytes, the second
-     * joins pairs of results, and the third joins the last two.
+     * Returns the number whose groups of seven bits are the low bits of these eight bytes. The first step joins pairs
+     * of groups, the second joins the pairs, and the third joins the halves.
      */
     private static long gathered(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
@@ -367,11 +361,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Skips a field that this version of the message type does not have. If this version has a field with this number,
-     * the sender has given that field another wire type. The field is then not skipped, but refused as
-     * {@code MALFORMED}.
-     *
-     * <p>Groups, which Protobuf has deprecated, are skipped as well.
+     * Skips a field that this version of the message type does not have. Groups are skipped too, though Protobuf has
+     * deprecated them. A field that this version has, but with another wire type, is refused as {@code MALFORMED}.
      */
     public void skip(int tag) {
         MessageCodec codec = current();
@@ -426,9 +417,8 @@ public final class In extends Pool.Scratch {
     /**
      * Counts one element of a list, set or map.
      *
-     * @param bytes memory in bytes that the collection takes for the element, and that the element itself takes in
-     *     addition to its bytes in the message. If the element is a message, the memory of the message is not included,
-     *     since it is counted when the message is read.
+     * @param bytes memory in bytes that the element takes in addition to its bytes in the message, including its place
+     *     in the collection. An element that is a message counts its own memory when it is read.
      */
     void element(int bytes) {
         granted -= bytes;
@@ -475,8 +465,7 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Takes memory for objects. The bytes that have already been granted suffice for most calls; otherwise
-     * {@link Memory} is asked for more.
+     * Takes memory for objects; asks {@link Memory} for more if the granted bytes do not suffice.
      *
      * @param bytes number of bytes
      */
@@ -488,12 +477,12 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts the bytes of the heap that an array takes in addition to the bytes of its elements.
+     * Counts the bytes of heap that an array takes beyond its elements.
      *
      * @param bytes bytes of the elements, which are counted elsewhere
      */
     void array(long bytes) {
-        // this check saves time: a message may have millions of arrays, and most of them take no additional bytes
+        // saves time: most arrays take no additional bytes, and a message may have millions of arrays
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.heapBytes(bytes) - bytes));
         }
@@ -510,10 +499,10 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns for how many elements a list may have room before any of them is read. The room for an element is a
-     * reference of four bytes. A list gets room for no more references than fit into the remaining bytes of its
-     * message. All lists of the outermost message together get room for no more references than fit into that message.
-     * The second rule is necessary because a list and the lists within it are read at the same time.
+     * Returns the number of elements for which a list may allocate room before it reads any of them. Each element takes
+     * four bytes, for a reference. A list gets no more room than the remaining bytes of its message; all lists of the
+     * outermost message together get no more than the size of that message, since nested lists are read at the same
+     * time.
      *
      * @param wanted number of elements for which the list would like to have room
      */
@@ -528,17 +517,17 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns a counter of what has been read: the memory of messages, without the objects that they refer to, and
-     * {@code ELEMENT_BYTES} for each element. The counter starts at some arbitrary value. The difference between the
-     * results of two calls is the size of the key that was read between them. The counter is computed from other
-     * fields, because a field for it would have to be updated for each message.
+     * Returns a counter of the bytes of what has been read: the memory of messages, without the objects that they refer
+     * to, and {@code ELEMENT_BYTES} for each element. Only the difference between two results has a meaning: it is the
+     * size of the key that was read between them. The counter is computed from other fields, so that reading a message
+     * does not have to update it.
      */
     long madeBytes() {
         return -memoryLeft - collections - ELEMENT_BYTES * (long) elementsLeft;
     }
 
     /**
-     * Begins a key of a set or map. Returns the cost of lookups that has been counted so far, which has to be passed to
+     * Called before a key of a set or map is read. Returns the cost of lookups so far, which has to be passed to
      * {@link #endKey}.
      */
     long beginKey() {
@@ -547,8 +536,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Ends a key. Returns the cost of looking up each element of the key's sets and maps once, and of ordering its long
-     * decimals.
+     * Called after a key has been read. Returns the cost of looking up once each element of the key's sets and maps,
+     * and of comparing its long decimals.
      *
      * @param begin result of {@code beginKey}
      */
@@ -558,16 +547,16 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the number of values, in the key that is being read, with which one value of another key may be compared.
-     * Only what has been read of the key so far counts.
+     * Returns the number of values in the current key with which one value of another key may be compared. It grows
+     * while the key is read.
      */
     float compared() {
         return compared;
     }
 
     /**
-     * Returns how often a value of another key may be looked up in the key that is being read. Only what has been read
-     * of the key so far counts.
+     * Returns the number of times that a value of another key may be looked up in the current key. It grows while the
+     * key is read.
      */
     float lookedUp() {
         return lookedUp;
@@ -583,9 +572,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts an element that is added to a set or map which finds elements by their hash or their order. To add the
-     * element costs nothing. But if the set or map is part of a key, each comparison of that key looks up every element
-     * of the set or map.
+     * Counts an element of a set or map that finds elements by their hash or their order. Adding the element costs
+     * nothing. But if the set or map is part of a key, each comparison of that key looks up the element.
      *
      * @param others number of elements that the set or map has already
      */
@@ -611,9 +599,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Counts the cost of computing the hash of a key that contains sets or maps. Sets and maps do not store their
-     * hashes, so the hash is computed from everything in the key. This happens when the key is added to its set or map.
-     * If that set or map is part of another key, it happens again each time that this key is looked up while the other
-     * key is compared.
+     * hashes, so the hash is computed from everything in the key when the key is added. If the key is part of another
+     * key, its hash is also computed again each time that the other key is compared.
      *
      * @param bytes size of the key in bytes
      */
@@ -705,13 +692,12 @@ public final class In extends Pool.Scratch {
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
-            // the string is not ASCII, and may take two bytes of memory for each character. That is known only after
-            // the string has been created, so at most one string too many is created before memory is refused
+            // the string is not ASCII, and may take two bytes of memory for each character: that is known only now
             take(2 * chars);
             array(2L * chars);
         }
-        // the JDK replaces bytes that are not UTF-8 by this character. A string that has one byte for each character
-        // cannot contain it, and then indexOf returns without a search
+        // the JDK replaces bytes that are not UTF-8 by this character. For a string of one byte for each character,
+        // indexOf returns without a search
         if (s.indexOf('\uFFFD') >= 0) {
             checkUtf8(start, length);
         }
@@ -745,9 +731,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads the length of an integer in bytes, and then the integer in two's complement. Returns null for a length of
-     * 0: this is how Protobuf writes a field of bytes that was never set. A number of more digits than the limit is
-     * refused as {@code TOO_LARGE}.
+     * Reads an integer: the number of its bytes, and then its bytes in two's complement. Returns null if there are no
+     * bytes, which is Protobuf's default for a field of bytes. An integer with too many digits is refused as
+     * {@code TOO_LARGE}.
      */
     public @Nullable BigInteger bigInteger() {
         int length = length();
@@ -789,8 +775,7 @@ public final class In extends Pool.Scratch {
         int at = 0;
         int bytes = 0;
         int scale = 0;
-        // the first two checks expect the fields in the order in which writers write them; the loop then reads fields
-        // in any order, which Protobuf allows
+        // most writers write the fields in this order; the loop reads them in any order, which Protobuf allows
         if (next(1 << 3 | 2)) {
             bytes = length();
             at = pos;
@@ -963,9 +948,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /**
-     * Reads a message without any bytes, and returns its value. Protobuf uses this value for a message that is absent.
-     */
+    /** Returns the value of a message that has no bytes. An absent message has this value. */
     @Nullable
     Object ofNothing(ElementCodec message) {
         byte[] outer = buf;
@@ -982,8 +965,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length, and limits reading to that many bytes, for example to the packed elements of a list. Returns the
-     * previous end of reading, which has to be passed to {@link #endRun}.
+     * Reads a length, and limits reading to that many bytes, for example to a packed list. Returns the previous end,
+     * which has to be passed to {@link #endRun}.
      */
     int beginRun() {
         int length = length();
@@ -997,8 +980,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads the length of an entry of a map, and limits reading to the bytes of the entry. The entry counts as a nested
-     * message for the limit of depth. Returns the previous end of reading, which has to be passed to {@link #endEntry}.
+     * Reads the length of a map entry, and limits reading to that many bytes. The entry counts as a nested message for
+     * the limit of depth. Returns the previous end, which has to be passed to {@link #endEntry}.
      */
     int beginEntry() {
         enter();

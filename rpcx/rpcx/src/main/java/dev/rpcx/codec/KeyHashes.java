@@ -6,61 +6,52 @@ import dev.rpcx.internal.schema.WellKnown;
 import java.util.Random;
 
 /**
- * Counts the keys of a set or map that have the same hash, and what it costs to compare them. The JDK's hash tables
- * find a key among others with the same hash by the order of the keys. Most records have no order, so the tables
- * compare such a key with all others that have the same hash. A sender that chooses 40,000 such keys with one hash
- * would keep a processor busy for ten seconds with one message.
+ * Counts the cost of comparing keys of a set or map that have the same hash, so that {@link In} can limit it. The JDK's
+ * hash tables compare such a key with all others of its hash, unless the keys have an order; most records have none. A
+ * sender that chooses 40,000 such keys could keep a processor busy for ten seconds with one message.
  *
- * <p>The cost of comparing a key is its number of bytes in the message, or the memory in bytes of the messages in the
- * key if that is more. The memory counts because a component that is not sent is compared like any other. Keys that may
- * be far larger than their bytes in the message are counted from the first key on, because a message may repeat such
- * keys any number of times, or have many small sets of them.
+ * <p>The cost of comparing a key is its number of bytes in the message, or the memory in bytes of its messages if that
+ * is more: a component that is not sent is compared too. Keys that may be far larger than their bytes in the message
+ * are counted from the first key on, and so are the elements of a set that is part of a key.
  *
- * <p>Two keys that hold sets or maps are compared by looking up the values of one key in the other. Which of the two
- * keys is searched changes from level to level. Each lookup computes the hash of the value again, however large the
- * value is, and compares the value with all values that have this hash. This gives two upper bounds for each value
- * within one key:
+ * <p>The JDK compares two keys that hold sets or maps by looking up the values of one key in the other, in either
+ * direction. Each lookup computes the hash of the value again, and compares the value with all values that have this
+ * hash. A key therefore has two numbers:
  *
  * <ul>
- *   <li>With how many values of the other key the value is compared. This is the number of values with one hash in the
- *       corresponding set or map; for sets within sets, the numbers of all levels are multiplied.
- *   <li>How many times the value is looked up in the other key. This is the same product, but without the number of the
+ *   <li>{@code compared}: with how many values of the key one value of another key may be compared. This is the largest
+ *       number of values with one hash; for sets within sets, the numbers of all levels are multiplied.
+ *   <li>{@code lookedUp}: how many times one value may be looked up in the key. This is the same product without the
  *       last level.
  * </ul>
  *
- * <p>The cost of comparing two keys, A and B, is therefore at most the sum of three products:
+ * <p>The cost of comparing keys A and B is at most the sum of:
  *
  * <ul>
- *   <li>The cost of comparing each value of A once, multiplied by the number of values of B with which one value may be
- *       compared.
- *   <li>The cost of looking up once what A holds, multiplied by the number of times that a value may be looked up in B.
- *   <li>The cost of looking up once what B holds, multiplied by the number of times that a value may be looked up in A.
+ *   <li>the cost of comparing each value of A once, multiplied by {@code compared} of B;
+ *   <li>the cost of looking up each value of A once, multiplied by {@code lookedUp} of B;
+ *   <li>the cost of looking up each value of B once, multiplied by {@code lookedUp} of A.
  * </ul>
  *
- * <p>The elements of a set that is part of a key are counted from the first element on.
- *
- * <p>The JDK's tables order decimals that have the same hash. To order two decimals of about the same size, the JDK
- * brings their digits to one scale by a power of ten. This power has as many digits as the longer decimal, and is
- * computed again each time. That takes time in proportion to the square of the bytes of the longer decimal. To look up
- * a decimal costs the same time, at whatever place in a key the decimal is.
+ * <p>Decimals that have the same hash are compared by their order. To compare two of about the same size, the JDK may
+ * multiply one by a power of ten with as many digits as the longer one. This takes time in proportion to the square of
+ * its bytes, wherever in a key the decimal is.
  */
 final class KeyHashes {
-    /** Memory in bytes of an empty set or map, including its first table and the object that makes it unmodifiable. */
+    /** Memory in bytes of an empty set or map, with its first table and its unmodifiable wrapper. */
     static final int COLLECTION_BYTES = 192;
 
-    /**
-     * Memory in bytes of a key's entry in a linked set or map, including the part of the table that the entry takes.
-     */
+    /** Memory in bytes of a key's entry in a linked set or map, with its part of the table. */
     private static final int ENTRY_BYTES = 64;
 
     /** Memory in bytes that a key takes in the tables of this class. */
     private static final int HASH_BYTES = 32;
 
     /**
-     * The first keys of a set or map, up to this number, are not counted. But keys are counted from the first one on if
-     * they contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes in
-     * the message. To compare up to 32 keys of any other kind takes at most eight times as long as to read them, while
-     * counting would make honest small sets slower by a sixth to a half.
+     * The first keys of a set or map, up to this number, are not counted. Comparing 32 keys takes at most eight times
+     * as long as reading them; counting them would make small sets slower by a sixth to a half. Keys are counted from
+     * the first one on if they contain sets or maps, are part of a key, or may be far larger than their bytes in the
+     * message.
      */
     private static final int MIN_KEYS = 32;
 
@@ -76,8 +67,8 @@ final class KeyHashes {
     private static final int MIN_BITS = 2;
 
     /**
-     * Cost of one comparison, in bytes compared, in addition to the bytes of the key. It is about the memory of a key
-     * of two numbers.
+     * Cost of one comparison in addition to the bytes of the key, in bytes compared: about the memory of a key of two
+     * numbers.
      */
     private static final int COMPARISON_BYTES = 16;
 
@@ -94,21 +85,20 @@ final class KeyHashes {
 
     /**
      * For the hash at the same index of {@code hashes}: number of values, in all keys of this hash, with which one
-     * value of another key may be compared. If the keys hold no sets, it is the number of these keys. It is 0 if there
-     * is no key of the hash, and infinite if the number is too large for a float.
+     * value of another key may be compared. Without sets in the keys, this is the number of keys. 0 if there is no key
+     * of the hash; infinite if the number is too large for a float.
      */
     private float[] compared = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@code hashes}: number of times that a value of another key may be looked up in
-     * all keys of this hash. The array is empty if {@code keys.costsBoth} is false, because then only comparing keys
-     * costs anything.
+     * For the hash at the same index of {@code hashes}: how many times a value of another key may be looked up in the
+     * keys of this hash. Empty if {@code keys.costsBoth} is false.
      */
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@code hashes}: cost of looking up all keys of this hash, and what they hold,
-     * once. The array is empty if {@code keys.costsBoth} is false.
+     * For the hash at the same index of {@code hashes}: cost of looking up once all keys of this hash and what they
+     * hold. Empty if {@code keys.costsBoth} is false.
      */
     private float[] costs = NO_COSTS;
 
@@ -118,28 +108,26 @@ final class KeyHashes {
     private int bits;
 
     /**
-     * Number of bytes that the key that was read last takes in the message. While a key is being read: position in the
-     * message at which the key began.
+     * Number of bytes that the key read last takes in the message. While a key is being read: position of its start.
      */
     private int bytes;
     /**
-     * Memory in bytes of the messages in the key that was read last, as {@code In.madeBytes} counts it. While a key is
-     * being read: result of {@code In.madeBytes} when the key began.
+     * Memory in bytes of the messages in the key read last. While a key is being read: {@code In.madeBytes} at its
+     * start.
      */
     private long made;
     /**
-     * Cost of looking up, once, what the key that was read last holds. While a key is being read: result of
-     * {@code In.beginKey}.
+     * Cost of looking up once what the key read last holds. While a key is being read: result of {@code In.beginKey}.
      */
     private long lookupCost;
     /**
-     * Number of values, in the key that was read last, with which one value of another key may be compared. While a key
-     * is being read: result of {@code In.compared} when the key began, which is about the enclosing key.
+     * Number of values in the key read last with which one value of another key may be compared. While a key is being
+     * read: this number for the enclosing key.
      */
     private float keyCompared = 1;
     /**
-     * Number of times that a value of another key may be looked up in the key that was read last. While a key is being
-     * read: result of {@code In.lookedUp} when the key began, which is about the enclosing key.
+     * How many times a value of another key may be looked up in the key read last. While a key is being read: this
+     * number for the enclosing key.
      */
     private float keyLookedUp = 1;
 
@@ -147,11 +135,10 @@ final class KeyHashes {
     private int hash;
 
     /**
-     * Properties of the keys of a set or map that follow from the type of the keys.
+     * Properties of a type of keys.
      *
-     * @param isDeep whether the keys contain sets or maps, so that a key's hash is computed from everything that these
-     *     hold
-     * @param mayBeLarge whether the keys may be far larger than their bytes in the message
+     * @param isDeep whether the keys contain sets or maps; the hash of such a key is computed from everything in them
+     * @param mayBeLarge whether a key may be far larger than its bytes in the message
      * @param costsBoth whether the cost of comparing two keys depends on both; otherwise it is at most that of the
      *     smaller key
      */
@@ -169,17 +156,16 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.mayBeLarge) {
-            // Memory is asked for these bytes. They do not count towards Limits.memoryPerByte, the limit that grows
-            // with the size of the message, because messages with many small sets of such keys already come near that
-            // limit.
+            // These bytes do not count towards Limits.memoryPerByte: messages with many small sets of such keys already
+            // come near that limit.
             in.take(TABLE_BYTES);
         }
     }
 
     /**
-     * Says whether a key may be far larger than its bytes in the message. A key with many components may be larger,
-     * because components that are not sent are compared like any other. A key with a message in it may be larger,
-     * because that message may have as few as two bytes. Keys that are ordered by decimals count as far larger too.
+     * Returns whether a key may be far larger than its bytes in the message: because of many components, which are
+     * compared even if they are not sent, because of a message in the key, which may have only two bytes, or because
+     * comparing its decimals is costly.
      */
     private static boolean mayBeLarge(Shape key) {
         if (isOrderedByDecimals(key)) {
@@ -206,17 +192,14 @@ final class KeyHashes {
                 : Comparable.class.isAssignableFrom(message.javaClass()) && MessageType.holdsDecimal(message);
     }
 
-    /**
-     * Returns the memory in bytes that a key of this codec takes in its set or map, in addition to the memory of the
-     * key itself.
-     */
+    /** Returns the memory in bytes that a key takes in its set or map, in addition to the key itself. */
     static int overheadBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
     /**
-     * Resets the fields that describe a key. This is done before an entry of a map is read, since the message may
-     * contain no key for the entry. To compare such a key costs only {@code COMPARISON_BYTES}.
+     * Resets the fields that describe a key. Called before a map entry is read, since an entry may be sent without its
+     * key.
      */
     void noKey() {
         bytes = 0;
@@ -253,7 +236,7 @@ final class KeyHashes {
     }
 
     /**
-     * Counts the cost of adding the key that was read last to its set or map. Has to be called before the key is added.
+     * Counts the cost of adding the key read last to its set or map. Called before the key is added.
      *
      * @param before number of keys that the set or map has already
      */
@@ -284,8 +267,7 @@ final class KeyHashes {
     }
 
     /**
-     * Enters the key in the tables of this class. Has to be called after the key has been added to its set or map, if
-     * the set or map did not have the key before.
+     * Records a key that has been added. Called only if the set or map did not have the key before.
      *
      * @param count number of keys in the set or map, including this one
      */

@@ -4,8 +4,8 @@ package dev.rpcx.codec;
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for memory for the message or for its objects. The thread that reads the message calls this method. Granted
-     * memory is not given back through this interface, because whoever grants it knows how long the objects live.
+     * Asks for memory for the message or its objects. Called by the thread that reads the message. The memory is not
+     * given back through this interface.
      *
      * @param bytes estimated number of bytes, 1 or more
      * @return false if this memory is not available now; the message is then refused with
@@ -24,8 +24,7 @@ public interface Memory {
     /**
      * Called after a message has been read without an error.
      *
-     * @param spare number of bytes, 0 or more, that the message could still have taken: the bytes that need no asking
-     *     plus the bytes that were granted, minus the bytes that the message has taken
+     * @param spare number of bytes, 0 or more, that the message did not need of the free bytes and of the granted bytes
      */
     default void onRead(long spare) {}
 }

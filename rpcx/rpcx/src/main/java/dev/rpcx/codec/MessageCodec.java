@@ -8,15 +8,15 @@ import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
 /**
- * Codec of one message type, which writes and reads the fields of a message. The class is public only because generated
- * classes extend it, and those are in the packages of the types that they encode.
+ * Writes and reads the fields of one message type. Public only because generated codecs, which are in other packages,
+ * extend it.
  */
 public abstract class MessageCodec {
     private final MessageType type;
 
     /**
-     * Numbers of the message's fields in ascending order, for binary search. The search has to be fast, because a
-     * message that is read may contain many numbers that the message type does not have.
+     * Numbers of the message's fields in ascending order, for binary search. The search has to be fast: a message may
+     * contain many unknown numbers.
      */
     private final int[] numbers;
 
@@ -26,19 +26,16 @@ public abstract class MessageCodec {
     final int shallowBytes;
 
     /**
-     * Number of bytes in which the length of the last message of this type was written. The same number of bytes is
-     * reserved for the length of the next such message. Threads change it without synchronisation. If they race, the
-     * bytes of a message may have to be moved, and nothing worse happens.
+     * Number of bytes that the length of the last message of this type took. As many are reserved for the length of the
+     * next one. Written without synchronisation: after a race, the bytes of a message may have to be moved, which does
+     * no harm.
      */
     int lengthWidth = 1;
 
-    /** Index of this codec among all codecs of its {@link Codecs}, which sets it before anybody uses this codec. */
+    /** Index of this codec in its {@link Codecs}, which sets it before anybody uses the codec. */
     int number;
 
-    /**
-     * Creates the codec of this message type. The constructor is protected because generated codecs, which are in other
-     * packages, call it.
-     */
+    /** Creates the codec of a message type. Called by generated codecs, which are in other packages. */
     protected MessageCodec(MessageType type) {
         this.type = type;
         numbers = type.fields().stream().mapToInt(FieldType::number).sorted().toArray();
@@ -64,8 +61,8 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Returns the bytes of all non-static fields of a class and its superclasses. Fields that are not sent count too,
-     * since each object has them.
+     * Returns the bytes of all non-static fields of a class and its superclasses. Each object has them, whether they
+     * are sent or not.
      */
     private static int beanBytes(MessageType type) {
         int bytes = 0;
@@ -87,7 +84,7 @@ public abstract class MessageCodec {
 
     /**
      * Throws a {@link CodecException} if the value is an object of a subclass. The peer would read it as an object of
-     * the superclass, without what the subclass has in addition. This method is called for classes with accessors.
+     * the superclass, without the fields of the subclass. Called for classes with accessors.
      */
     protected final void expectNoSubclass(Object value) {
         if (value.getClass() != type.javaClass()) {
@@ -100,8 +97,8 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Says whether values of this type can be objects of a subclass, so that {@link #expectNoSubclass} has something to
-     * check.
+     * Returns whether a value of this type can be an object of a subclass. If not, {@link #expectNoSubclass} is not
+     * needed.
      */
     static boolean hasSubclasses(MessageType type) {
         return type.kind() == MessageType.Kind.BEAN
@@ -112,7 +109,7 @@ public abstract class MessageCodec {
         return type;
     }
 
-    /** Returns the name of the field with this number as errors show it, such as {@code Greeting.name}. */
+    /** Returns the name of the field for errors, such as {@code Greeting.name}. */
     final String fieldName(int number) {
         for (FieldType field : type.fields()) {
             if (field.number() == number) {

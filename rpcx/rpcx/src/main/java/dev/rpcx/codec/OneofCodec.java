@@ -9,8 +9,8 @@ final class OneofCodec extends MessageCodec {
     private final Class<?>[] classes;
 
     /**
-     * Class of the value that stands for an unknown case; null if the type has no such value. The value is written as
-     * an empty message.
+     * Class of the value that stands for an unknown case; null if there is none. The value is written as an empty
+     * message.
      */
     private final @Nullable Class<?> unknown;
 
@@ -29,8 +29,8 @@ final class OneofCodec extends MessageCodec {
     public void write(Object value, Out out) {
         Class<?> c = value.getClass();
         for (int i = 0; i < classes.length; i++) {
-            // the class has to be exactly that of the case: a case may be a subclass of another case, and the codec of
-            // the superclass would refuse it
+            // the class has to be exactly that of the case: a case may be a subclass of another case, whose codec would
+            // refuse it
             if (classes[i] == c) {
                 fields.at(i).write(out, value);
                 return;

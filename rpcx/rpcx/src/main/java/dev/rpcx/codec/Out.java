@@ -21,18 +21,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes Protobuf's wire format. The class is public only because generated codecs call it. Not thread-safe: an object
- * belongs to one message at a time.
+ * Writes Protobuf's wire format. Public only because generated codecs call it. Not thread-safe: an object writes one
+ * message at a time.
  *
- * <p>Everything is written once, front to back, into a byte array. If the target is a heap buffer, this array is the
- * target's own. Otherwise it is an array that is kept between messages, and its content is copied to the target at the
- * end. In front of a message that is inside another one, room is reserved for its length: as many bytes as the length
- * of the previous message of that type took. If the new length needs more or fewer bytes, the bytes of the message are
- * moved, mostly by one or two bytes. So no size is computed in advance, and no string is read only to find the length
- * of its encoding.
+ * <p>Everything is written once, front to back, into a byte array: that of the target if the target is a heap buffer,
+ * otherwise one that is kept between messages and is copied to the target at the end. In front of a nested message,
+ * room is reserved for its length: as many bytes as the length of the previous message of that type took. If the length
+ * needs more or fewer bytes, the message is moved. No size is computed in advance.
  *
- * <p>The class is longer than 400 lines because the methods that write all scalars are in it. There they are plain
- * final methods, whose calls the just-in-time compiler can inline.
+ * <p>All scalars are written by plain final methods of this one class, whose calls the just-in-time compiler can
+ * inline.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -42,10 +40,7 @@ public final class Out extends Pool.Scratch {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
-    /**
-     * Max bytes of an array that is kept for the next message. A larger array is given up, so that what one rare
-     * message needed is not held permanently.
-     */
+    /** Max bytes of an array that is kept for the next message. A larger one is dropped. */
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
@@ -55,13 +50,13 @@ public final class Out extends Pool.Scratch {
     private static final int MAX_LOOP_CHARS = 96;
 
     /**
-     * Min bytes of a byte array that is copied straight to a direct buffer. The array has to belong to the outermost
-     * message itself, since the length in front of a message inside another is written only when its content is
-     * complete. Any other byte array is first copied into {@code buf}.
+     * Min bytes of a byte array that is copied straight to a direct buffer. This is done only for an array of the
+     * outermost message itself: the length of a nested message is not known before its end. Any other byte array is
+     * first copied into {@code buf}.
      */
     private static final int MIN_PASSED_ON_BYTES = 4 << 10;
 
-    /** Max bytes of a length, which is written as a varint: an int has five groups of up to seven bits. */
+    /** Max bytes of a length, which is a varint of an int. */
     private static final int MAX_LENGTH_BYTES = 5;
 
     /** The highest bit of each of eight bytes. In a varint, this bit says that another byte follows. */
@@ -74,8 +69,8 @@ public final class Out extends Pool.Scratch {
     private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     private final CharBuffer chars = CharBuffer.allocate(1024);
     /**
-     * The array {@code buf}, wrapped for the encoder. If {@code buf} has become another array, {@code encode} wraps
-     * that one before it uses it.
+     * Wrapped array that the encoder writes to. {@code encode} first wraps {@code buf} if that has become another
+     * array.
      */
     private ByteBuffer bytes = EMPTY;
 
@@ -99,8 +94,8 @@ public final class Out extends Pool.Scratch {
     private @Nullable Codecs codecs;
 
     /**
-     * {@code MessageCodec.number} of the message that is being written. The field is a number and not a reference,
-     * because G1 puts a memory fence after each store of a reference, but not after the store of a number.
+     * The {@code MessageCodec.number} of the message that is being written. It is a number because G1 puts a memory
+     * fence after each store of a reference.
      */
     private int currentNumber;
 
@@ -127,7 +122,7 @@ public final class Out extends Pool.Scratch {
             out.reset();
             POOL.give(out);
             if (!done) {
-                // this is the last step of the cleanup, because it throws if an accessor has changed the buffer
+                // this has to be the last step, because it throws if an accessor has changed the buffer
                 target.writerIndex(start);
             }
         }
@@ -194,10 +189,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Throws if the message would be too large with {@code more} further bytes. This check is not exact. Each message
-     * that has begun and not ended may have reserved more room for its length than it will need. That room is allowed
-     * in addition to the limit, so that a message whose size is exactly the limit is not refused here. {@link #close}
-     * makes the exact check.
+     * Throws if the message would be too large with {@code more} further bytes. Allows {@code MAX_LENGTH_BYTES} beyond
+     * the limit for each message that has not ended, because it may have reserved too many bytes for its length.
+     * {@link #close} makes the exact check.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -228,7 +222,7 @@ public final class Out extends Pool.Scratch {
     }
 
     private void grow(int bytes) {
-        // more bytes may have been requested than will be written, so only the bytes that have been written are checked
+        // more bytes may have been requested than will be written, so only written bytes are checked
         checkSize(0);
         if (heap) {
             ByteBuf to = target();
@@ -245,8 +239,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    // The methods whose names begin with put write parts of a field's value. They do not check that there is room:
-    // their callers do.
+    // Methods named put... write a part of a value. They expect that there is room.
 
     private void putVarint(int v) {
         byte[] b = buf;
@@ -281,7 +274,7 @@ public final class Out extends Pool.Scratch {
             return;
         }
         if (v >>> 56 == 0) {
-            // each group of seven bits becomes one byte, and a single store of eight bytes writes all of them
+            // each group of seven bits becomes one byte; a single store writes all of them
             int bytes = 640 - 9 * Long.numberOfLeadingZeros(v) >>> 6;
             LONG.set(buf, pos, spread(v) | CONTINUATION_BITS & (1L << 8 * (bytes - 1)) - 1);
             pos += bytes;
@@ -297,9 +290,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Spreads eight groups of seven bits over eight bytes. The first step moves the two halves apart, the second the
-     * quarters, and the third the eighths. In each step, the upper part of a pair is shifted up by one bit for each
-     * group in the lower part: by 4 bits, by 2, and by 1.
+     * Spreads eight groups of seven bits over eight bytes: first the halves are moved apart, then the quarters, then
+     * the eighths.
      */
     private static long spread(long v) {
         long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
@@ -308,8 +300,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a tag, which is a field's number and wire type. The tag is unsigned, since the largest field numbers need
-     * all 32 bits. After this call there is room for one varint, so the caller need not make room for it.
+     * Writes a tag: a field's number and wire type. It is unsigned, since the largest field numbers need all 32 bits.
+     * Also makes room for one varint after the tag.
      */
     void tag(int tag) {
         ensureRoom(16);
@@ -324,8 +316,7 @@ public final class Out extends Pool.Scratch {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : length < 1 << 28 ? 4 : 5;
     }
 
-    // The methods whose names begin with raw write a value without a tag. The value is part of a packed run, or its tag
-    // has already been written.
+    // Methods named raw... write a value without a tag, in a packed run or after its tag.
 
     void rawBool(boolean v) {
         ensureRoom(1);
@@ -386,9 +377,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a string with the JDK's vectorised encoder. The string is encoded in pieces, so that no copy of the
-     * complete string is needed. Half a surrogate pair has no form in UTF-8. The encoder reports it and the string is
-     * refused, whereas {@code String.getBytes} would silently send a question mark.
+     * Writes a string with the JDK's vectorised encoder, in pieces, so that no copy of the entire string is needed. A
+     * string with half a surrogate pair is refused; {@code String.getBytes} would silently send a question mark.
      */
     private void encode(String s, int n) {
         checkSize(n);
@@ -478,7 +468,7 @@ public final class Out extends Pool.Scratch {
         ensureRoom(24);
         int zigzag = scale << 1 ^ scale >> 31;
         if (v.precision() <= 18) {
-            // up to 18 digits always fit in a long, and this is the only way to get the long that creates no BigInteger
+            // up to 18 digits fit in a long, and this is the only way to get them without a BigInteger
             long unscaled = v.scaleByPowerOfTen(scale).longValue();
             int at = pos++;
             if (unscaled != 0) {
@@ -573,7 +563,7 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Begins a packed run, which is the elements of a packed list or set, and reserves one byte for its length.
+     * Begins a packed run, which is the elements of a packed list or set. Reserves one byte for its length.
      *
      * @return start of the run, which has to be passed to {@link #endRun}
      */
@@ -602,11 +592,10 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Takes the bytes that have been written since {@code start}, and writes their length in front of them. If the
-     * length needs more or fewer bytes than {@code guess}, the bytes are moved first.
+     * Writes the length of the bytes that were written since {@code start} in front of them. Moves them first if the
+     * length does not take {@code guess} bytes.
      *
      * @param start index of the first of these bytes, relative to {@code base}, since the array may have been replaced
-     *     by another
      * @param guess number of bytes that were reserved for the length
      * @return number of bytes that the length takes
      */
@@ -641,8 +630,8 @@ public final class Out extends Pool.Scratch {
                         + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
     }
 
-    // The methods below write complete fields, with tag and value. The default value is not sent, which Protobuf calls
-    // implicit presence. Generated codecs call these methods.
+    // The methods below write complete fields, with tag and value. They do not send the default value (Protobuf's
+    // implicit presence). Generated codecs call them.
 
     /** Writes {@code true} as a varint of 1; {@code false} is not sent. */
     public void bool(int tag, boolean v) {
@@ -672,7 +661,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes four bytes; positive zero is not sent. Negative zero is sent, since it is not the default. */
+    /** Writes four bytes. Positive zero is the default and is not sent; negative zero is sent. */
     public void float32(int tag, float v) {
         if (Float.floatToRawIntBits(v) != 0) {
             tag(tag);
@@ -680,7 +669,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes eight bytes; positive zero is not sent. Negative zero is sent, since it is not the default. */
+    /** Writes eight bytes. Positive zero is the default and is not sent; negative zero is sent. */
     public void float64(int tag, double v) {
         if (Double.doubleToRawLongBits(v) != 0) {
             tag(tag);

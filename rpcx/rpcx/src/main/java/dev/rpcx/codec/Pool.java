@@ -6,13 +6,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of up to 64 scratch objects in an array. The id of a thread decides which index of the array the thread uses.
- * The objects are not in a thread-local variable, because virtual threads come and go, and each would create another
- * object. An object that has been taken belongs to the thread that took it. If a thread finds the object at its index
- * taken, it creates another one, and never waits.
+ * Pool of up to 64 scratch objects, each at an index that depends on the id of the thread. A thread-local variable
+ * would create an object for each virtual thread. A taken object belongs to its thread until it is given back. A thread
+ * never waits: if the object at its index is taken, it creates another one.
  *
- * <p>An object stays in the array while it is taken. To take the reference out and put it back would be two stores of a
- * reference, which cost G1 additional work, and they would go into a cache line that threads share.
+ * <p>A taken object stays in the array. Removing it and putting it back would be two stores of a reference, which cost
+ * more with G1, in a cache line that threads share.
  */
 final class Pool<T extends Pool.Scratch> {
     private static final int CELLS = 64;
@@ -41,7 +40,7 @@ final class Pool<T extends Pool.Scratch> {
         TAKEN.lazySet(object, 0);
         int cell = cell();
         if (cells.getPlain(cell) != object) {
-            // another object at this index is replaced, since the thread that has taken it may keep it for a long time
+            // replaces another object at this index, since its thread may keep it for a long time
             cells.setRelease(cell, object);
         }
     }

@@ -11,8 +11,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Codec of a record or class that uses method handles. It is for types for which no codec class can be generated. It
- * writes the same bytes as a generated codec.
+ * Codec that uses method handles, for records and classes for which no codec class can be generated. Writes the same
+ * bytes as a generated codec.
  */
 final class ReflectiveCodec extends MessageCodec {
     private final FieldsByNumber fields;
@@ -89,10 +89,7 @@ final class ReflectiveCodec extends MessageCodec {
         }
     }
 
-    /**
-     * Throws the exception unchanged, even if it is a checked one. Generated codecs do the same, and {@link In#read}
-     * and {@link Out#write} catch every kind of exception.
-     */
+    /** Throws the exception unchanged, even a checked one. {@link In#read} and {@link Out#write} catch every kind. */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
         throw (E) e;
@@ -104,9 +101,8 @@ final class ReflectiveCodec extends MessageCodec {
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
         /**
-         * Table of fields by number: the element at a number is the index of its field plus 1. The table has numbers
-         * below 256, and only the first 127 fields, since its elements are bytes. A number whose element is 0, or that
-         * is beyond the table, is searched for in {@code sortedNumbers}.
+         * Index of each field plus 1, by the field's number; 0 for a number without a field. Has only numbers below 256
+         * and the first 127 fields. Any other number is searched for in {@code sortedNumbers}.
          */
         private final byte[] dense;
 

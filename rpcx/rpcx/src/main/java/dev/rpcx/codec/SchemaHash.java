@@ -19,8 +19,8 @@ import java.util.Map;
 final class SchemaHash {
     private long hash = 0xcbf29ce484222325L;
     /**
-     * Message types, each with its index in the order in which they were first hashed. If a type occurs again, only its
-     * index is hashed. Otherwise the hashing of a type that contains itself would not end.
+     * Message types, each with its index in the order in which the types were first hashed. If a type occurs again,
+     * only its index is hashed, because a type may contain itself.
      */
     private final Map<MessageType, Integer> met = new HashMap<>();
 

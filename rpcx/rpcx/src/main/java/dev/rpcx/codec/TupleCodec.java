@@ -3,12 +3,9 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Codec of the parameters of a method, which are given as an array, or of a single value, which becomes field 1 of a
- * message.
- */
+/** Codec of a method's parameters, given as an array, or of a single value, which becomes field 1 of a message. */
 final class TupleCodec extends MessageCodec {
-    /** Represents null for this codec, since codecs expect a value. It is used only inside this package. */
+    /** Stands for null, since codecs expect a value. Used only inside this package. */
     static final Object NULL = new Object();
 
     private final ReflectiveCodec.FieldsByNumber fields;
@@ -32,7 +29,7 @@ final class TupleCodec extends MessageCodec {
             }
             return;
         }
-        // for a method without parameters, java.lang.reflect.Proxy passes null instead of an array
+        // java.lang.reflect.Proxy passes null, and not an empty array, for a method without parameters
         @Nullable Object[] values = value == NULL ? new Object[0] : (Object[]) value;
         if (values.length != type().arity()) {
             throw new IllegalArgumentException(values.length + " arguments (expected: " + type().arity() + ")");

@@ -4,25 +4,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text that may be sent to a peer for an exception. This is the exception's message, if a programmer has
- * written it. Messages of the virtual machine contain names of classes, members and variables, so other texts replace
- * them. The class has no state, and any thread may call it.
+ * Finds the text that may be sent to a peer for an exception: the exception's message, if a programmer has written it.
+ * Messages of the virtual machine are replaced, since they name classes, members and variables. Thread-safe.
  */
 public final class Words {
     /**
-     * The virtual machine has several messages about null (JEP 358). Messages with one of these beginnings always
-     * contain a name: that of the method or field whose use failed. The other messages contain a name only if they say
-     * what was null, and then they end with {@link #IS_NULL}.
+     * Beginnings of the virtual machine's messages about null (JEP 358) that always name the method or field whose use
+     * failed. The other messages contain a name only if they end with {@link #IS_NULL}.
      */
     private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
 
     private static final String IS_NULL = "\" is null";
 
-    /**
-     * Name of a class that exists only since Java 21. This code runs on older versions too, so it cannot refer to the
-     * class itself.
-     */
+    /** Name of a class that Java 21 has added. This code also runs on older versions. */
     private static final String MATCH_EXCEPTION = "java.lang.MatchException";
 
     private Words() {}

@@ -2,12 +2,9 @@ package dev.rpcx.internal;
 
 import java.time.InstantSource;
 
-/** Logs exceptions that callbacks of users throw. Such an exception changes nothing for the user's call. */
+/** Logs exceptions thrown by users' callbacks. Such an exception does not affect the call. */
 public final class CallbackFailures {
-    /**
-     * Log with at most one warning a minute, since a peer may make the same callback fail again and again by what it
-     * sends.
-     */
+    /** Logs at most one warning a minute, since a peer may make the same callback fail again and again. */
     public static final RateLimitedLog LOG =
             new RateLimitedLog(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
 

@@ -9,16 +9,12 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Immutable map. Nobody can change it, so it need not be copied when it is passed to other code. Its entries keep the
- * order of the map from which it was made.
+ * Immutable map, in the order of the map from which it was made. It need not be copied when it is passed to other code.
  */
 public final class FrozenMap<K, V> extends AbstractMap<K, V> {
     private final Map<K, V> map;
 
-    /**
-     * Creates a map with the entries of {@code map}. They are not copied, so the caller must not use {@code map}
-     * afterwards.
-     */
+    /** Wraps {@code map} without copying it. The caller must not use {@code map} afterwards. */
     public FrozenMap(LinkedHashMap<K, V> map) {
         this.map = map;
     }
@@ -47,7 +43,7 @@ public final class FrozenMap<K, V> extends AbstractMap<K, V> {
         map.forEach(action);
     }
 
-    /** Returns a new map with the same entries in the same order. The caller may change the new map. */
+    /** Returns a new map with the same entries in the same order, which the caller may change. */
     public LinkedHashMap<K, V> copy() {
         return new LinkedHashMap<>(map);
     }

@@ -5,9 +5,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks arguments of the public API as soon as they are given. A null leads to a {@link NullPointerException}, and a
- * value out of its range to an {@link IllegalArgumentException}. The text of the exception names the setting, the value
- * and what was expected.
+ * Checks arguments of the public API. Null leads to a {@link NullPointerException}, and a value out of its range to an
+ * {@link IllegalArgumentException}. The text of the exception names the setting, the value and what was expected.
  */
 public final class Given {
     private Given() {}
@@ -59,8 +58,8 @@ public final class Given {
     }
 
     /**
-     * Checks that the time for a call or for an attempt to connect is from 1 µs to 1 h. Returns the time, rounded down
-     * to whole microseconds.
+     * Checks that the time of a call or of a connection attempt is from 1 µs to 1 h. Returns it, rounded down to whole
+     * microseconds.
      */
     public static Duration callTime(String name, Duration time) {
         return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));

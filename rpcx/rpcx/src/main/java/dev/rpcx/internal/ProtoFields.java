@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads and writes the fields of the wire's own messages, which use only a few forms of Protobuf. The bounds of a field
- * are checked before the field is read and before anything is allocated for it.
+ * Reads and writes the fields of the wire's own messages, which use only a part of Protobuf. The bounds of a field are
+ * checked before anything is allocated for it.
  */
 public final class ProtoFields {
     private ProtoFields() {}
@@ -38,8 +38,8 @@ public final class ProtoFields {
     }
 
     /**
-     * Reads a tag: the number and the wire type of a field, which together have 32 bits. A longer tag is refused as a
-     * fault. It is not cut off, since its low 32 bits would pass for the tag of another field.
+     * Reads a tag: the number and wire type of a field. A tag of more than 32 bits is a fault, since its low 32 bits
+     * would pass for another tag.
      */
     public static int tag(ByteBuf in) {
         long tag = Varint.read(in);
@@ -49,7 +49,7 @@ public final class ProtoFields {
         return (int) tag;
     }
 
-    /** Reads the tags of a message and of the messages within it, and limits the total number of these tags. */
+    /** Reads the tags of a message and of its nested messages, and limits their total number. */
     public static final class Counted {
         private final int most;
         private int read;
@@ -72,7 +72,7 @@ public final class ProtoFields {
         }
     }
 
-    /** Skips the value of a field that this version does not know. The tag of the field has already been read. */
+    /** Skips the value of an unknown field, whose tag has already been read. */
     public static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {
             case 0 -> Varint.read(in);

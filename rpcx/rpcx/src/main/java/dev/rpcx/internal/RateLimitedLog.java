@@ -4,9 +4,7 @@ import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs at most one warning a minute. A warning includes the number of warnings that were suppressed since the last one
- * that was logged. So what strangers send can neither fill the log, nor hide a failure that comes later. Thread-safe:
- * any thread may call this.
+ * Logs at most one warning a minute, with the number of warnings that were suppressed since the last one. Thread-safe.
  */
 public final class RateLimitedLog {
     private static final long PAUSE_MILLIS = 60_000;
@@ -25,8 +23,8 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. This is for tests: an
-     * object of this class may exist once in the process, and earlier tests may have used it.
+     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. For tests, which may
+     * share an object with earlier tests.
      */
     public synchronized void forget() {
         wasLogged = false;
@@ -37,8 +35,7 @@ public final class RateLimitedLog {
         long before;
         synchronized (this) {
             long now = clock.millis();
-            // the difference is taken without its sign, so that a clock that was set back does not suppress warnings
-            // for longer than the pause
+            // the absolute difference: a clock that was set back must not suppress warnings for longer than the pause
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
                 suppressed++;
                 return;
@@ -52,8 +49,7 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Logs one warning, however recently another one was logged. If the logging of the application throws an exception,
-     * the exception does not reach the caller.
+     * Logs a warning, however recently another one was logged. Throws nothing, even if the application's logging does.
      */
     public static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {

@@ -13,18 +13,14 @@ public final class ThreadTools {
     /** Handle of {@code Thread.isVirtual}, a method since JDK 21; null on an older JDK. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
 
-    /**
-     * Length of the pause in {@code letOthersRun}: longer than a processor takes to find that it has nothing else to
-     * run.
-     */
+    /** Pause in {@code letOthersRun}: longer than a processor takes to find that it has nothing else to run. */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private ThreadTools() {}
 
     /**
-     * Initializes these classes now. Otherwise the first thread that needs one of them could be a thread whose stack or
-     * memory is nearly at its end. The initializer could fail there, and a class whose initializer has failed stays
-     * unusable in its process.
+     * Initializes these classes now. On a thread whose stack or memory is nearly exhausted, the initializer of a class
+     * could fail, and then the class can never be used in this process.
      */
     public static void prepare(List<Class<?>> classes) {
         try {
@@ -49,8 +45,8 @@ public final class ThreadTools {
     }
 
     /**
-     * Makes sure that the stack of this thread has room for this many frames, by recursing this deep and returning.
-     * Without the room, the stack overflows here, before the caller has begun the work that needs it.
+     * Makes sure that the stack of this thread has room for this many frames. If not, throws a StackOverflowError here,
+     * before the caller has begun its work.
      *
      * @return {@code frames}
      */
@@ -71,12 +67,10 @@ public final class ThreadTools {
     }
 
     /**
-     * On a virtual thread, lets the other virtual threads that wait for the same processor run first. Does nothing on
-     * any other thread.
+     * On a virtual thread, lets other virtual threads run first. Does nothing on any other thread.
      *
-     * <p>The thread parks for 100 µs instead of calling {@code Thread.yield}. A thread that yields goes into the queue
-     * that its processor looks into first. On a server with one processor, the yielding thread therefore runs before
-     * the threads that event loops have started, for as long as it continues to yield (seen on JDK 25).
+     * <p>Parks for 100 µs and does not call {@code Thread.yield}: on a server with one processor, a yielding thread
+     * runs again before the threads that event loops have started (seen on JDK 25).
      */
     public static void letOthersRun() {
         if (isVirtual(Thread.currentThread())) {
@@ -85,9 +79,8 @@ public final class ThreadTools {
     }
 
     /**
-     * Interrupts a thread, if it is not null, and throws nothing. An interrupt hands a parked virtual thread to a
-     * carrier thread. This may fail for lack of memory, for example on JDK 21. Such a failure is passed to
-     * {@code report}.
+     * Interrupts a thread, if it is not null. Throws nothing: waking a parked virtual thread may fail for lack of
+     * memory, for example on JDK 21, and such a failure is passed to {@code report}.
      */
     public static void interrupt(@Nullable Thread thread) {
         if (thread == null) {

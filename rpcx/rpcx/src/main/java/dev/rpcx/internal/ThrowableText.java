@@ -3,22 +3,19 @@ package dev.rpcx.internal;
 import dev.rpcx.codec.CodecException;
 
 /**
- * Makes texts from exceptions of foreign code, and says whether such an exception stands for a lack of memory. The
- * methods of this class throw nothing, even if the methods of the exception fail.
+ * Makes texts from exceptions of foreign code, and recognises lack of memory. Throws nothing, even if the methods of an
+ * exception fail.
  */
 public final class ThrowableText {
     /**
-     * Maximum number of characters that the error of a call takes over from the text of another failure, which may be
-     * the failure of a connection, of a registry or of a DNS record.
+     * Max characters that the error of a call takes from the text of another failure, such as that of a connection or a
+     * registry.
      */
     public static final int MAX_WHY = 500;
 
     private ThrowableText() {}
 
-    /**
-     * Returns a text for an exception of user code. If the methods of the exception fail, it is the name of the
-     * exception's class.
-     */
+    /** Returns a text for an exception of user code: the name of its class if its methods fail. */
     public static String words(Throwable e) {
         try {
             return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
@@ -35,10 +32,7 @@ public final class ThrowableText {
         return e instanceof CodecException ? message(e) : "the server's code has failed";
     }
 
-    /**
-     * Returns the message of an exception. If there is no message, or if the methods of the exception fail, returns the
-     * name of the exception's class.
-     */
+    /** Returns the message of an exception; the name of its class if it has no message or its methods fail. */
     public static String message(Throwable e) {
         try {
             String message = e.getMessage();
@@ -49,8 +43,8 @@ public final class ThrowableText {
     }
 
     /**
-     * Says whether an exception stands for a lack of memory. If so, a value that could not be read now may be readable
-     * at another time.
+     * Returns whether an exception stands for a lack of memory. If so, a value that could not be read may be readable
+     * later.
      */
     public static boolean isOfMemory(Throwable e) {
         return e instanceof OutOfMemoryError

@@ -20,8 +20,7 @@ public final class Varint {
     }
 
     /**
-     * Inserts a varint at an index, and moves the bytes that have already been written there and behind it. Returns the
-     * number of bytes of the varint.
+     * Inserts a varint at an index, and moves the bytes from this index on. Returns the number of bytes of the varint.
      */
     public static int insert(ByteBuf out, int index, long value) {
         int bytes = size(value);
@@ -35,7 +34,7 @@ public final class Varint {
     }
 
     /**
-     * Writes a varint as {@link #write(ByteBuf, long)} does, but into an array, which must have room for it.
+     * Writes a varint into an array, which must have room for it.
      *
      * @return index after the last byte of the varint
      */
@@ -74,7 +73,7 @@ public final class Varint {
      * Reads the length in bytes of something that follows.
      *
      * @param max maximum length
-     * @param what name of the thing that has this length, for the text of the fault
+     * @param what name of what follows, for the text of the fault
      * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
      */
     public static int readLength(ByteBuf in, int max, String what) {
@@ -87,8 +86,8 @@ public final class Varint {
     }
 
     /**
-     * Overwrites a varint with {@code value}, which must not be larger than the old number. If the new number needs
-     * fewer bytes, it is padded to the length of the old varint.
+     * Overwrites a varint with {@code value}, which must not be larger than the old number. The new varint is padded to
+     * the length of the old one.
      *
      * @param bytes length of the old varint in bytes
      */

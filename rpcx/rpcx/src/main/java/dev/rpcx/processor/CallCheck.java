@@ -20,26 +20,25 @@ import javax.lang.model.type.TypeMirror;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks a method and its annotations by the rules of {@code ClientProxy} and {@code RegistryServer}. The timeout that
- * a client sets for all its calls is not known at build time, so rules that depend on it are not checked.
+ * Checks a method and its annotations by the rules of {@code ClientProxy} and {@code RegistryServer}, except rules that
+ * depend on a client's timeout for all calls, which is not known at build time.
  */
 final class CallCheck {
     private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
 
     /**
-     * Maximum number of parameters of a published method. A {@code long} or a {@code double} counts as two. A method
-     * handle has at most 255 arguments, and two of them are the handle itself and the object. The value is that of
-     * {@code RegistryServer.MAX_ARGUMENT_SLOTS}.
+     * Maximum number of parameters of a published method; a {@code long} or a {@code double} counts as two. A method
+     * handle has at most 255 arguments, including itself and the object. As {@code RegistryServer.MAX_ARGUMENT_SLOTS}.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
-    /** Types whose hash code is the same in every process. The types are those of {@code RouteKey.STABLE}. */
+    /** Types whose hash code is the same in every process, as in {@code RouteKey.STABLE}. */
     private static final Set<String> STABLE_HASHES = Set.of(
             "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
 
     private CallCheck() {}
 
-    /** Refuses times below 0. Neither a method of a client nor a method of a service can have such a time. */
+    /** Refuses times below 0. */
     private static void refuseNegativeTimes(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
@@ -89,8 +88,7 @@ final class CallCheck {
     }
 
     /**
-     * Returns the class of a result; for an array, the class of its elements. Returns null if that class is public or
-     * protected, or if the type is not a class or interface.
+     * Returns the class of a result, or of an array's elements, if it is neither public nor protected; otherwise null.
      */
     private static @Nullable Element hidden(TypeMirror type) {
         if (type instanceof ArrayType array) {

@@ -15,9 +15,9 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the file from which the builder of a GraalVM native image learns which classes are used by reflection:
- * services, interfaces of clients, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>,
- * JSON schema 1.0 (GraalVM for JDK 17 to 25).
+ * Writes the file that tells the GraalVM native-image builder which classes are used by reflection: services, clients'
+ * interfaces, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0
+ * (GraalVM for JDK 17 to 25).
  */
 final class NativeConfiguration {
     /**
@@ -29,8 +29,8 @@ final class NativeConfiguration {
     private final String path;
 
     /**
-     * Lines of the file. The key is the name of the type; for a proxy, it is this name followed by " proxy". The lines
-     * are sorted, so that the same sources give the same file.
+     * Lines of the file, by the name of the type; for a proxy, this name followed by " proxy". Sorted, so that the same
+     * sources give the same file.
      */
     private final Map<String, String> entries = new TreeMap<>();
 
@@ -39,8 +39,7 @@ final class NativeConfiguration {
     /**
      * Creates a configuration without types.
      *
-     * @param module folder below {@code META-INF/native-image} for the file. By GraalVM's convention it consists of
-     *     group and artifact
+     * @param module folder below {@code META-INF/native-image}; by GraalVM's convention, group and artifact
      */
     NativeConfiguration(String module) {
         path = "META-INF/native-image/" + module + "/reachability-metadata.json";
@@ -66,10 +65,9 @@ final class NativeConfiguration {
     }
 
     /**
-     * Writes the file to the folder with the compiled classes. Lines that an earlier build wrote are kept if their
-     * types still exist.
+     * Writes the file to the folder of the compiled classes. Keeps lines of earlier builds whose types still exist.
      *
-     * @param isThere says whether a type still exists; its argument is the binary name of the type
+     * @param isThere says whether the type with this binary name still exists
      */
     void write(Filer filer, Predicate<String> isThere) throws IOException {
         if (entries.isEmpty()) {

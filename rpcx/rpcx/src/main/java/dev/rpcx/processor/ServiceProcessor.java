@@ -39,18 +39,16 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Annotation processor for {@link RPCXServer} and {@link RPCXClient}. It writes an index of services, reports an error
- * if a type cannot be mapped, and writes a configuration for GraalVM native images. The configuration is a file below
- * {@code META-INF/native-image/}, in the folder that the option {@code rpcx.native} names; default
- * {@code dev.rpcx/generated}. The compiler finds the processor on the class path (JDK 17 to 22) or on the processor
- * path (any JDK).
+ * Annotation processor for {@link RPCXServer} and {@link RPCXClient}. Writes the index of services, reports an error if
+ * a type cannot be mapped, and writes a configuration for GraalVM native images below {@code META-INF/native-image/},
+ * in the folder given by the option {@code rpcx.native}; default {@code dev.rpcx/generated}. The compiler finds the
+ * processor on the class path (JDK 17 to 22) or on the processor path (any JDK).
  */
 @SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index of services. Each line of the index is the binary name of a service's class.
-     * {@code ServiceIndex} reads the index for {@code RegistryServer}.
+     * Path of the index of services: one binary name of a service's class in each line. Read by {@code ServiceIndex}.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 
@@ -61,7 +59,7 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     private final Set<String> refused = new HashSet<>();
 
-    /** Outermost types of the sources that are being compiled. An error can be shown only within these types. */
+    /** Outermost types that are being compiled. An error can be shown only within these. */
     private final Set<Element> compiled = new HashSet<>();
 
     /** Service or client's interface that is being checked. */
@@ -117,8 +115,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Says whether an element belongs to the sources that are being compiled. An element from the class path has no
-     * line at which an error can be shown.
+     * Returns whether an element is in the sources that are being compiled. For other elements, no line can be shown
+     * with an error.
      */
     private boolean isCompiled(Element at) {
         Element outermost = at;
@@ -199,9 +197,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Refuses a method if another method of the same type already has its published name, as {@code PublishedMethod}
-     * does at start. A client's interface may have one method in several forms, such as one that blocks and one that
-     * returns a future, if all forms take the same parameters.
+     * Refuses a second method with the same published name, as {@code PublishedMethod} does at start. In a client's
+     * interface, a method may have several forms, for example one that blocks and one that returns a future, if all
+     * take the same parameters.
      */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {
@@ -233,8 +231,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Refuses a method whose parameters have other numbers than in an interface that declares the method. A method does
-     * not inherit the annotations of the method that it overrides, and clients use the annotations of the interface.
+     * Refuses a method whose parameters have other numbers than in an interface that declares it. Clients use the
+     * annotations of the interface, which the method does not inherit.
      */
     private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
         Set<TypeElement> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -280,8 +278,7 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Adds the type that declares the method to the configuration for native images, since reflection looks up the
-     * method in that type.
+     * Adds the type that declares the method to the native image's configuration: reflection looks up the method there.
      */
     private void addDeclaring(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {
@@ -290,9 +287,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Returns the methods that a class publishes, as {@code RegistryServer} finds them. These are the annotated methods
-     * of the class and its superclasses, including private ones, but not the methods of its interfaces. A method is
-     * left out if an annotated method overrides it.
+     * Returns the methods that a class publishes, as {@code RegistryServer} finds them: the annotated methods of the
+     * class and its superclasses, also private ones, that no annotated method overrides. Methods of interfaces are not
+     * included.
      */
     private List<ExecutableElement> publishedMethods(TypeElement type) {
         List<ExecutableElement> found = new ArrayList<>();
@@ -407,8 +404,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         } catch (NoSuchFileException none) {
             return List.of();
         } catch (IOException | IllegalArgumentException notReadable) {
-            // there is no index yet, since this is the first build; some file managers report a missing file by one of
-            // these exceptions
+            // this is the first build; some file managers report a missing file by one of these exceptions
             return List.of();
         }
     }

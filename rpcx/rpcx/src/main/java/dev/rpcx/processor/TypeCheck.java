@@ -36,10 +36,9 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks types by the rules of {@code Schema}, but on the compiler's types instead of loaded classes. Each refusal
- * names the component, and is reported at the component. Locks are not checked, since the compiler cannot see them. A
- * test, {@code AgreementTest}, starts clients and servers with types that this class accepts, and with types that it
- * refuses.
+ * Checks types by the rules of {@code Schema}, on the compiler's types. Each error names the component, and is reported
+ * there. Locks are not checked, since the compiler cannot see them. {@code AgreementTest} compares this class with
+ * clients and servers.
  *
  * <p>The class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
  * table of the types that were checked.
@@ -73,7 +72,7 @@ final class TypeCheck {
 
     private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Maximum depth of types within types. The value is that of {@code MAX_DEPTH} in the schema's {@code Use}. */
+    /** Maximum depth of types within types, as {@code MAX_DEPTH} in the schema's {@code Use}. */
     private static final int MAX_DEPTH = 16;
 
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
@@ -85,10 +84,7 @@ final class TypeCheck {
     /** Types of the components or cases of each message. The key is the type of the message. */
     private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
-    /**
-     * Names of the types whose check has begun, each with its type arguments. No type is checked twice with the same
-     * type arguments, so the check of a type that contains itself ends.
-     */
+    /** Types, with their type arguments, whose check has begun. None is checked twice, so a type may contain itself. */
     private final Set<String> seen = new HashSet<>();
 
     /** Classes whose values are created and read by reflection if no code can be generated. */
@@ -176,9 +172,9 @@ final class TypeCheck {
     }
 
     /**
-     * Says whether the schema can describe a type with all its type arguments, and refuses the type if it cannot.
-     * Whether the type can be mapped to Protobuf is another question, which is not checked here. A type that does not
-     * compile counts as one that the schema can describe, since the compiler reports it.
+     * Returns whether the schema can describe a type with all its type arguments, and refuses it otherwise. Does not
+     * check whether it can be mapped to Protobuf. Returns true for a type that does not compile: the compiler reports
+     * it.
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
@@ -257,10 +253,7 @@ final class TypeCheck {
         return extended == null ? elements.getTypeElement("java.lang.Object").asType() : extended;
     }
 
-    /**
-     * Checks a type by the rules for the elements of a container. An {@code Optional} is refused, since it must not
-     * stand within a container.
-     */
+    /** Checks a type of a container's elements. An {@code Optional} is refused. */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (type.getKind().isPrimitive()) {
@@ -309,9 +302,7 @@ final class TypeCheck {
         }
     }
 
-    /**
-     * Refuses {@code byte[]} as the element of a set and as the key of a map, since an array is equal only to itself.
-     */
+    /** Refuses {@code byte[]} in a set or as a map's key, since an array is equal only to itself. */
     private void refuseBytesAsKey(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
@@ -360,8 +351,8 @@ final class TypeCheck {
     }
 
     /**
-     * Says whether equal values of a type may be sent as different bytes. This is true for a set, a map or a
-     * collection, and for a type that contains one of these. The type must already have been checked.
+     * Returns whether equal values of a type may be sent as different bytes: a set, a map or a collection, or a type
+     * that contains one. The type must have been checked.
      */
     boolean mayHaveNoOrder(TypeMirror type) {
         return mayHaveNoOrder(type, new HashSet<>());
@@ -556,8 +547,7 @@ final class TypeCheck {
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
             String name = field.getSimpleName().toString();
-            // this field is left out if a subclass has a field of the same name: the accessors belong to the subclass's
-            // field
+            // a field is left out if a subclass has a field of the same name: the accessors are the subclass's
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
                     || fields.putIfAbsent(name, field) != null) {
@@ -567,8 +557,8 @@ final class TypeCheck {
             ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
             if (getter != null && setter != null) {
                 member(type, typeOf(getter, type), raw + "." + name, field);
-                // if a subclass narrows the type of the getter's result, a call of the getter runs the subclass's
-                // override, and @Field is read from the override
+                // a subclass may narrow the result of the getter: the subclass's override is called, and @Field is read
+                // from it
                 ExecutableElement called = getter(element, getter);
                 numbered.add(called.getAnnotation(Field.class) != null ? called : field);
                 names.add(name);
@@ -613,9 +603,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the type of a getter's result. Each type parameter in it is replaced by the type for which it stands in
-     * {@code type}. These types are not known for a getter of an interface or of a raw superclass. For such a getter
-     * this method returns the type as the getter declares it.
+     * Returns the type of a getter's result, with the type arguments of {@code type}. For a getter of an interface or
+     * of a raw superclass, returns the type as it is declared.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {
@@ -629,8 +618,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the fields and methods of a class and its superclasses. This includes methods that a subclass overrides,
-     * but no nested classes. Adds the class and its superclasses to {@code mapped}.
+     * Returns the fields and methods of a class and its superclasses, including overridden methods. Adds these classes
+     * to {@code mapped}.
      */
     private List<Element> allMembers(TypeElement element) {
         List<Element> members = new ArrayList<>();
@@ -674,10 +663,9 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the getter of a field. It is the getter that the mapped class declares or inherits, or else the getter in
-     * the class that declares the field; null if there is neither. The getter in the declaring class is needed if a
-     * subclass overrides it with a narrower type of result. The override's type differs from the field's type, so only
-     * the overridden getter fits the field. A call of the overridden getter then runs the override.
+     * Returns the getter of a field; null if there is none. Looks first in the mapped class, and then in the class that
+     * declares the field: a subclass may have narrowed the result of the getter, and only the overridden getter fits
+     * the field then.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
@@ -697,10 +685,7 @@ final class TypeCheck {
         return null;
     }
 
-    /**
-     * Returns the method that a call of a getter runs in the class that is mapped: the method that overrides the
-     * getter, or else the getter itself.
-     */
+    /** Returns the method that a call of this getter runs in the mapped class: its override, or the getter itself. */
     private ExecutableElement getter(TypeElement in, ExecutableElement found) {
         return accessors(in).stream()
                 .filter(method -> method.getSimpleName().equals(found.getSimpleName())
@@ -712,9 +697,8 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // the methods of the superclasses are added, including overridden ones. If a superclass is generic, a subclass
-        // may override its setter with the actual type of the type parameter. Then only the superclass's setter has the
-        // type of the field. A call of it runs the subclass's setter, by way of a bridge method
+        // also the superclasses' methods, even overridden ones: if a superclass is generic, only its own setter has the
+        // type of the field, and the override in the subclass is called by a bridge method
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
@@ -741,10 +725,7 @@ final class TypeCheck {
                 .toList();
     }
 
-    /**
-     * Checks numbers as {@link #numbers(List, List, String, boolean)} does, for members that are reported under their
-     * simple names.
-     */
+    /** Checks the numbers of members that are reported under their simple names. */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
         numbers(
                 members,
@@ -754,8 +735,7 @@ final class TypeCheck {
     }
 
     /**
-     * Checks that either all members have {@link Field} or none has it, that no number is given twice, and that
-     * Protobuf allows each number.
+     * Checks that all members or none have {@link Field}, that no number is used twice, and that Protobuf allows each.
      */
     private void numbers(List<? extends Element> members, List<String> names, String where, boolean ofEnum) {
         Map<Integer, String> taken = new HashMap<>();

@@ -5,19 +5,18 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * Faults of a bad network. For each kind of fault there is a number from 0 to 1, which says what fraction of the frames
- * gets this fault. Frames that belong to no call (settings, dictionary, pings) are never affected. Immutable and
- * thread-safe.
+ * Faults of a bad network: for each kind, the fraction of frames that get it, from 0 to 1. Frames that belong to no
+ * call (settings, dictionary, pings) are not affected. Immutable and thread-safe.
  *
- * @param seed seed of the random numbers that decide which frame gets which faults: with one seed, the same frames of
- *     calls in the same order get the same faults, whatever other frames come between them
- * @param delay fraction of frames that are delayed, and that hold up all frames behind them in the same direction
+ * @param seed seed of the random faults: with the same seed, the same frames of calls in the same order get the same
+ *     faults
+ * @param delay fraction of frames that are delayed, together with all frames behind them in the same direction
  * @param delayedBy time by which a frame is delayed, 0 to 1 min
  * @param loss fraction of frames that do not arrive
  * @param duplicate fraction of frames that arrive twice
  * @param reorder fraction of frames that arrive after the next frame of a call
- * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive; the
- *     frames that have been passed on before it still arrive.
+ * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive; earlier
+ *     frames do.
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
@@ -42,15 +41,13 @@ public record Faults(
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
     /**
-     * Chooses the faults of the next frame of a call, with five random numbers.
+     * Chooses the faults of the next frame of a call.
      *
-     * @param random generator that {@link #random} has returned for the frame's connection and direction; it must not
-     *     be used for any other connection or direction
+     * @param random what {@link #random} has returned for this connection and direction; must not be used for others
      */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
-        // five random numbers are used up for every frame of a call, so that adding one kind of fault does not change
-        // which frames get the other kinds
+        // always five numbers, so that adding one kind of fault does not change which frames get the others
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,
@@ -60,8 +57,8 @@ public record Faults(
     }
 
     /**
-     * Returns a generator of random numbers for one direction of a connection. With the same seed, connection and
-     * direction, the generator gives the same numbers.
+     * Returns the random numbers of one direction of a connection: the same for the same seed, connection and
+     * direction.
      *
      * @param connection number of the connection, from 0, in the order in which connections are opened
      * @param up whether the direction is from the client to the server
@@ -77,16 +74,15 @@ public record Faults(
     }
 
     /**
-     * Returns an object with this seed, and without faults. The methods {@code delaying}, {@code losing},
-     * {@code duplicating}, {@code reordering} and {@code cutting} each add one kind of fault.
+     * Returns faults with this seed, but without any kind yet. Add kinds by {@code delaying}, {@code losing},
+     * {@code duplicating}, {@code reordering} and {@code cutting}.
      */
     public static Faults seeded(long seed) {
         return new Faults(seed, 0, Duration.ZERO, 0, 0, 0, 0);
     }
 
     /**
-     * Returns a copy in which this fraction of frames is delayed by this time. Fraction and time replace those that
-     * were set earlier.
+     * Returns a copy in which this fraction of frames is delayed by this time.
      *
      * @param fraction 0 to 1
      * @param by time by which a frame is delayed, 0 to 1 min
@@ -96,34 +92,25 @@ public record Faults(
         return new Faults(seed, fraction, by, loss, duplicate, reorder, cut);
     }
 
-    /**
-     * Returns a copy in which this fraction of frames, 0 to 1, is lost. The fraction replaces the one that was set
-     * earlier.
-     */
+    /** Returns a copy in which this fraction of frames, 0 to 1, is lost. */
     public Faults losing(double fraction) {
         return new Faults(seed, delay, delayedBy, fraction, duplicate, reorder, cut);
     }
 
     /**
-     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. The fraction replaces the one that was
-     * set earlier. A request that arrives twice breaks the rules of the wire, so its connection ends.
+     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. A request that arrives twice ends its
+     * connection.
      */
     public Faults duplicating(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, fraction, reorder, cut);
     }
 
-    /**
-     * Returns a copy in which this fraction of frames, 0 to 1, changes places with the next frame of a call. The
-     * fraction replaces the one that was set earlier.
-     */
+    /** Returns a copy in which this fraction of frames, 0 to 1, changes places with the next frame of a call. */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
-    /**
-     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. The fraction replaces the one
-     * that was set earlier.
-     */
+    /** Returns a copy in which the connection ends at this fraction of frames, 0 to 1. */
     public Faults cutting(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);
     }

@@ -18,11 +18,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Simulated bad network between a client and a server of the native wire. The link listens on a port of this host, and
- * passes frames on with the faults that its {@link Faults} choose. Both sides have real sockets, so everything above
- * the sockets is real too. Each connection has two daemon threads, and one more daemon thread accepts connections.
- * {@code Client.builder().faults} adds the same faults without a link, and for a client in process even without
- * sockets.
+ * Simulated bad network between a client and a server of the native wire. Listens on a port of this host, and passes
+ * frames on with random {@link Faults}, over real sockets. Has one daemon thread, and two for each connection.
+ * {@code Client.builder().faults} adds the same faults without a link, also in process.
  *
  * <pre>{@code
  * try (FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), Faults.seeded(42).losing(0.01).cutting(0.001))) {
@@ -69,10 +67,7 @@ public final class FaultyLink implements AutoCloseable {
         return listening.getLocalPort();
     }
 
-    /**
-     * Returns how many faults have been chosen so far for frames of calls, in both directions of all connections
-     * together.
-     */
+    /** Returns how many faults the frames of all connections have had so far, in both directions. */
     public long faults() {
         return faultCount.get();
     }
@@ -90,8 +85,7 @@ public final class FaultyLink implements AutoCloseable {
             try {
                 client = listening.accept();
             } catch (IOException e) {
-                // the link is closed, or no connection can be accepted for a while, for example because no file
-                // descriptor is free
+                // the link is closed, or cannot accept for a while, for example because no file descriptor is free
                 LockSupport.parkNanos(ACCEPT_PAUSE_NANOS);
                 continue;
             }

@@ -20,10 +20,9 @@ import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * Service, as a class or an interface declares it.
+ * A service as a class or an interface declares it.
  *
- * @param isServed whether {@code type} is the service's own class. If so, the service publishes no methods but those of
- *     this class
+ * @param isServed whether {@code type} is the service's own class, which publishes all methods of the service
  * @param rpcs published methods, one for each published name, in the order of the names
  * @param unnamed methods with several parameters whose names are not in the class file
  */
@@ -54,10 +53,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /**
-     * Returns one of two forms of a method. If only one of them has a result, returns that form: the other form may
-     * leave the result out.
-     */
+    /** Returns one of two forms of a method. If only one of them has a result, returns that one. */
     private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
@@ -82,17 +78,14 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 && rpc.reply().fields().isEmpty();
     }
 
-    /**
-     * Says whether the name of this service is the simple name of its class or interface, because no annotation names
-     * the service.
-     */
+    /** Returns whether no annotation names this service. Its name is then the simple name of its class or interface. */
     boolean isNamedByItsClass() {
         return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);
     }
 
     /**
-     * Says whether a request or reply belongs to this service. In the name of a request or reply, the service's name
-     * ends at the last slash, since no method has a slash in its name.
+     * Returns whether a request or reply belongs to this service, whose name then stands before the last slash of
+     * {@code call}.
      *
      * @param call name of the request or reply in a lock
      */
@@ -116,8 +109,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         for (Parameter parameter : method.getParameters()) {
             if (parameter.getType() == Flow.Publisher.class
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // a .proto has no message that opens a stream. In a .proto, a call with many requests begins with the
-                // first of these requests, so the type of the request is here the type of an item
+                // a .proto has no message that opens a stream: such a call begins with its first item, so this is the
+                // type of an item
                 Type item = publisher.getActualTypeArguments()[0];
                 request = schema.value(item, method);
                 streamsIn = true;

@@ -36,12 +36,11 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Command-line tool for a build. It has the commands {@code lock}, {@code check}, {@code compare} and {@code proto}.
+ * Command-line tool for builds, with the commands {@code lock}, {@code check}, {@code compare} and {@code proto}.
  *
- * <p>The exit code is 0 on success, 1 for an error, such as a wrong argument or a type that cannot be mapped, 2 if a
- * file to compare with does not exist, and 3 for a break, which is a change with which old and new versions cannot work
- * together. The command {@code check} also exits with 3 if the lock is not up to date with the classes, or if a type
- * gets its numbers only from the order of declaration.
+ * <p>Exit codes: 0 for success; 1 for an error, such as a wrong argument or a type that cannot be mapped; 2 if a file
+ * to compare with does not exist; 3 for a change with which old and new versions cannot work together. {@code check}
+ * also exits with 3 if the lock is not up to date, or if a type's numbers depend only on the order of declaration.
  */
 public final class SchemaTool {
     private static final String USAGE = """
@@ -58,9 +57,9 @@ public final class SchemaTool {
     private final ClassLoader loader;
 
     /**
-     * Creates a tool for a build that runs it within the build's own process.
+     * Creates a tool that runs in the process of a build.
      *
-     * @param loader class loader that finds the classes of the services, and the locks of the class path
+     * @param loader class loader for the classes of the services, and for the locks of the class path
      */
     public SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
         this.out = out;
@@ -92,8 +91,7 @@ public final class SchemaTool {
                 default -> throw new SchemaException(USAGE);
             };
         } catch (IllegalArgumentException e) {
-            // the exception is a SchemaException, or the one that client and server throw for a method that cannot be
-            // published
+            // a SchemaException, or the exception of client and server for a method that cannot be published
             err.println(e.getMessage());
             return 1;
         } catch (NoSuchFileException e) {
@@ -122,10 +120,7 @@ public final class SchemaTool {
         return services;
     }
 
-    /**
-     * Refuses two types that would be one service only because they have the same simple name. A class and an interface
-     * may stand for one service. Two interfaces of different packages do not, even if they have the same simple name.
-     */
+    /** Refuses two types that would be the same service only by their simple names. */
     private static void refuseNamesakes(List<PublishedService> services) {
         Map<String, PublishedService> named = new HashMap<>();
         for (PublishedService service : services) {
@@ -139,9 +134,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the requests and replies of all services, by their names in a lock. The class of a service says which
-     * calls the service has, and what they send. If this class is not given, other types of the service say it, such as
-     * a client's interface.
+     * Returns the requests and replies of all services, by their names in a lock. The service's class decides which
+     * calls there are, and what they send; if it is not given, other types of the service do, such as a client's
+     * interface.
      *
      * @throws SchemaException if two types of one service cannot read each other's calls
      */
@@ -174,8 +169,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Compares what two types of one service send in a call. Both types are of the same version. So if only one of them
-     * has something, this is regarded neither as added nor as removed.
+     * Compares what two types of one service send in a call. Both are of the same version, so nothing counts as added
+     * or removed.
      */
     private void compareTypes(
             Schema schema,
@@ -197,9 +192,9 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            // the class of a service decides what peers read and send. A client's type reads replies and sends
-            // requests, so it has to fit the class in one direction only. If both types are of clients, it is not known
-            // which of them differs from the service's class, so differences in both directions are printed
+            // a client's type has to fit the service's class only in one direction: it sends requests and reads
+            // replies. Between two clients' types, both directions are printed, since either may differ from the
+            // service's class
             if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
@@ -207,17 +202,16 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns a schema that gives the next free number to each member that no lock has. Types of libraries keep the
-     * numbers of the libraries' locks, since a client and a server read these locks at start.
+     * Returns a schema that gives new numbers to members that are in no lock. Types of libraries have the numbers of
+     * the libraries' locks, as at start.
      */
     private Schema extending(Lock own, Path file) {
         return Schema.extending(Lock.of(loader, own, file.toString()));
     }
 
     /**
-     * Prints a note for each type that comes from a jar or from another project, if no lock of that jar or project has
-     * all numbers of the type. Others who use the type, such as the other side of a call, do not know the numbers that
-     * this project's lock gives it.
+     * Prints a note for each type of a jar or another project if no lock there has all numbers of the type. Others who
+     * use the type do not know the numbers in this project's lock.
      */
     private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
@@ -243,9 +237,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note if this lock contradicts another lock of the class path, since a client or server that reads both
-     * cannot start. A number that {@code @Field} gives may contradict a line of the lock in another jar, or of an older
-     * copy of this lock.
+     * Prints a note if this lock contradicts another lock of the class path: no client or server could start with both.
+     * The reason may be a new {@code @Field}, or an older copy of this lock.
      */
     private void noteContradictions(Lock own, Path file) {
         try {
@@ -256,9 +249,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the folder of the project to which a lock belongs: the folder that contains the last {@code src} of the
-     * lock's path. Returns null if the path has no {@code src}, since the lock is then not among the sources of a
-     * project.
+     * Returns the folder of the project to which a lock belongs: the one that contains the last {@code src} of its
+     * path. Returns null if there is no {@code src}.
      */
     private static @Nullable Path moduleOf(Path file) {
         Path path = file.toAbsolutePath().normalize();
@@ -271,8 +263,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the locks that the class path has in folders of other projects. They are looked for on the class path and
-     * not next to the classes, since a build may put resources into a folder other than that of the classes.
+     * Returns the locks in folders of other projects. Looks on the class path and not next to the classes, since a
+     * build may put resources elsewhere.
      */
     private List<Lock> locksBeside(@Nullable Path module) throws IOException {
         List<Lock> all = new ArrayList<>();
@@ -343,13 +335,11 @@ public final class SchemaTool {
     }
 
     /**
-     * Writes a new file next to the old one, and replaces the old file by it in one atomic step. A process that reads
-     * the file meanwhile, or after a crash, finds either the old text or the new one, and never a part of one. If
-     * several processes write the file at the same time, none overwrites what another has written: this method throws
-     * if another process is writing the file, or has changed it since {@code before} was read.
+     * Replaces a file in one atomic step, by a new file next to it. Readers find either the old or the new text, even
+     * after a crash. Several processes cannot overwrite each other's changes.
      *
      * @param before text of the file when the new text was made; null if there was no file
-     * @throws SchemaException if another process is writing the file, or has written it since {@code before} was read
+     * @throws SchemaException if another process is writing the file, or has changed it since {@code before} was read
      */
     private static void write(Path file, @Nullable String before, String text) throws IOException {
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
@@ -371,8 +361,7 @@ public final class SchemaTool {
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
             isMoved = true;
         } finally {
-            // after the move, a file with the name of {@code beside} may belong to the next process that writes, so it
-            // is not deleted
+            // after the move, a file of this name may belong to the next process that writes
             if (!isMoved) {
                 Files.deleteIfExists(beside);
             }
@@ -426,8 +415,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note that names the services of the lock for which no class or interface was given. The calls that the
-     * lock has of such services are compared with nothing.
+     * Prints a note with the services of the lock for which no class or interface was given. Their calls are not
+     * compared.
      */
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
@@ -444,9 +433,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the breaks between two locks, and the breaks for calls that a service no longer has. In the second lock,
-     * lines of members that are gone are marked as removed. Prints notes on members that may have been renamed, on
-     * services that were left out, and on parameters without names.
+     * Returns the breaks between two locks, and for calls that a service no longer has. {@code after} contains removed
+     * members too, marked as such. Prints notes on members that may have been renamed, on services that were left out,
+     * and on parameters without names.
      */
     private List<Compatibility.Break> breaks(
             Lock before,
@@ -464,8 +453,7 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // a request or reply that the lock has is missing in calls if the service's class no longer has it,
-                // even if a client's interface still does
+                // the service's class decides, even if a client's interface still has the call
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.removedCall(call));
                 }
@@ -490,8 +478,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Checks that protobuf-java is on the class path. Only the export of a {@code .proto} needs it, and RPCX does not
-     * bring it along as a dependency.
+     * Checks that protobuf-java is on the class path. It is not a dependency of RPCX; only the export of a
+     * {@code .proto} needs it.
      */
     private static void expectProtobuf() {
         try {

@@ -16,9 +16,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Future whose dependents run in the {@link CallContext} that was current when they were attached, or in no context if
- * none was current. This is so whichever thread completes the future, such as an event loop, or the thread of another
- * call's handler. The futures that the methods of this class return do the same.
+ * Future whose dependents run in the {@link CallContext} that was current when they were attached, if any, whichever
+ * thread completes the future. The futures that its methods return do the same.
  */
 public class BoundFuture<T> extends RPCXFuture<T> {
     @Override
@@ -27,8 +26,8 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Throws an exception if the future has not ended and the calling thread is an event loop. The same loop may have
-     * to complete the future for which it would wait, and no deadline would end that wait.
+     * Throws an exception if the future has not ended and the calling thread is an event loop, which might have to
+     * complete this future itself.
      */
     private void refuseToBlock(String what) {
         if (!isDone()) {
@@ -37,7 +36,7 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the end of the future, and returns its result.
+     * Waits for the result.
      *
      * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
      */
@@ -48,7 +47,7 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the end of the future, and returns its result.
+     * Waits for the result.
      *
      * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
      */
@@ -59,7 +58,7 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the end of the future, at most for the given time, and returns its result.
+     * Waits for the result, at most for the given time.
      *
      * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
      */

@@ -7,9 +7,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Future that a client's proxy returns for an asynchronous call. If a handler has made that call, the future knows the
- * call that the handler handles. When the handled call is given up, this future is cancelled, unless somebody else
- * waits for it. A cancel of this future also cancels its own call.
+ * Future of an asynchronous call of a client. Cancelling it cancels the call. If a handler made the call, this future
+ * is cancelled when the handled call is given up, unless somebody else waits for it.
  */
 public final class CallFuture<T> extends BoundFuture<T> {
     @SuppressWarnings("rawtypes")
@@ -23,17 +22,15 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * Context of the handled call for which this future's call was made. It is null if there is no handled call, once
-     * this future has ended, and once it has been handed out outside of the handled call.
+     * Context of the handled call whose handler made this future's call. Null if there is none, if this future has
+     * ended, or if this future was handed out outside of the handled call.
      */
     private volatile @Nullable TimedContext parent;
 
     /** Bit of {@link #own} that is set once a proxy has handed this future out. */
     private static final int HANDED_OUT = 1 << 31;
 
-    /**
-     * Number of dependents that belong to this library or to interceptors, combined with the bit {@link #HANDED_OUT}.
-     */
+    /** Number of dependents of this library or of interceptors, combined with the bit {@link #HANDED_OUT}. */
     private volatile int own;
 
     /** Creates the future of a call that is made on the calling thread. */
@@ -51,11 +48,10 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Called when a proxy hands this future out to a caller. The first time, no caller has had the future before, so
-     * its dependents belong to the interceptors of the client. Such dependents do not count as somebody who waits for
-     * the future. An interceptor may return the same future again. Dependents that were attached meanwhile may belong
-     * to the first caller, so they do not count as dependents of interceptors. If the future is handed out outside of
-     * the handled call for which it was made, it belongs to no handled call from then on.
+     * Called when a proxy returns this future to a caller. The first time, all its dependents are those of
+     * interceptors, which do not count as somebody who waits. Dependents that are attached later, except by
+     * {@link #onEnd}, may be the caller's, so they count, even if an interceptor returns the same future again. A
+     * future that is handed out outside of its handled call no longer belongs to that call.
      */
     public void handedOut() {
         TimedContext made = parent;
@@ -71,17 +67,16 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Says whether all of this holds: this future's call was made for {@code call}, this future has not ended, and
-     * nobody else waits for it, neither a dependent nor a thread.
+     * Returns whether this future's call was made for {@code call}, this future has not ended, and nobody else waits
+     * for it, neither a dependent nor a thread.
      */
     public boolean isOnlyFor(TimedContext call) {
         return parent == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**
-     * Completes this future with the result of its call. From here on the future has no reference to its call, to the
-     * connection, or to the handled call for which it was made. Dependents may run on the calling thread, such as an
-     * event loop. Returns false if the future had ended before.
+     * Calls {@link #releaseReferences}, then completes this future with the result of its call. Dependents may run on
+     * the calling thread, such as an event loop. Returns false if the future had ended before.
      */
     public boolean succeed(@Nullable T value) {
         releaseReferences();
@@ -93,8 +88,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Completes this future with the failure of its call. From here on the future has no reference to its call, to the
-     * connection, or to the handled call for which it was made. Returns false if the future had ended before.
+     * Calls {@link #releaseReferences}, then completes this future with the failure of its call. Returns false if the
+     * future had ended before.
      */
     public boolean fail(Throwable thrown) {
         releaseReferences();
@@ -106,9 +101,9 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Removes the references of this future to its call. Called when the call is over, or when its caller has ended
-     * this future and no attempt of the call is under way or to come. The method writes two fields. The second write
-     * needs no fence: the caller gets the end after both writes, so a thread that sees the end also sees both writes.
+     * Removes the references to the call, the connection and the handled call, so that they can be collected. Called
+     * when the call is over, or when its caller has ended this future and no attempt is under way or to come. The
+     * second write needs no fence: if the call is over, completing the future afterwards publishes both writes.
      */
     public void releaseReferences() {
         if (parent != null) {
@@ -118,8 +113,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Sets the action that a cancel of this future runs. Called before the call is sent. A cancel that came earlier
-     * found no action to run, so the sender checks after this method whether the future has been cancelled.
+     * Sets the action that a cancel of this future runs. Called before the call is sent. An earlier cancel runs no
+     * action, so the sender checks afterwards whether the future has been cancelled.
      */
     public void onCancel(Runnable action) {
         onCancel = action;

@@ -6,10 +6,7 @@ import dev.rpcx.internal.Given;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Call on its way through the interceptors of a client or a server. At a server it knows to which handled call it
- * belongs.
- */
+/** A call on its way through the interceptors of a client or a server. At a server it has the handled call. */
 public final class CallInvocation implements Interceptor.Invocation {
     private final String service;
     private final String method;
@@ -32,7 +29,7 @@ public final class CallInvocation implements Interceptor.Invocation {
         this.handled = handled;
     }
 
-    /** Returns the time in nanoseconds since the server received the first frame of the call; 0 at a client. */
+    /** Returns the nanoseconds since the server received the first frame of the call; 0 at a client. */
     public long ageNanos() {
         return handled == null ? 0 : handled.ageNanos();
     }

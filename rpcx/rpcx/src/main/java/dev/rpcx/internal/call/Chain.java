@@ -1,6 +1,5 @@
 package dev.rpcx.internal.call;
 
-import dev.rpcx.CallContext;
 import dev.rpcx.Interceptor;
 import dev.rpcx.internal.Given;
 import java.util.ArrayDeque;
@@ -10,9 +9,7 @@ import org.jspecify.annotations.Nullable;
 public final class Chain {
     private Chain() {}
 
-    /**
-     * Returns the chain of all interceptors: a call passes through them in their order, and then comes to {@code end}.
-     */
+    /** Returns a step that passes a call through all interceptors in their order, and then to {@code end}. */
     public static Interceptor.Next of(Iterable<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next next = call -> end.proceed(given(call));
         ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
@@ -28,8 +25,8 @@ public final class Chain {
     }
 
     /**
-     * Runs the next step of the chain, and returns its result. At a server {@link CallContext#current} is the context
-     * of the handled call while the step runs: see {@link HandledCall#proceed}.
+     * Runs a step of the chain, and returns its result. At a server, the step runs in the context of the handled call:
+     * see {@link HandledCall#proceed}.
      */
     public static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallInvocation known = given(call);
@@ -38,8 +35,8 @@ public final class Chain {
     }
 
     /**
-     * Checks and returns the invocation with which an interceptor proceeds. If it is of a class that the interceptor
-     * has defined, it belongs to no call, and is refused with an {@link IllegalArgumentException}.
+     * Returns the invocation with which an interceptor proceeds. Throws an {@link IllegalArgumentException} if the
+     * invocation is of a class that the interceptor has defined.
      */
     public static CallInvocation given(Interceptor.Invocation call) {
         if (Given.notNull(call, "call", "the Invocation that was passed in, or one derived from it")

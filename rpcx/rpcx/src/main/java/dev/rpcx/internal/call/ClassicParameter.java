@@ -13,13 +13,13 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Parameter of a method as the classic wire carries it. Parameters are sent in the order of their numbers. So the order
- * is the same on both sides, even if the two declare the parameters in different orders.
+ * Parameter of a method on the classic wire. Parameters are sent in the order of their numbers, so both sides may
+ * declare them in different orders.
  *
  * @param position index among the parameters of the method, counted from 0
- * @param number value of the parameter's {@link Field}; if the parameter has no {@link Field}, its position, counted
- *     from 1; 0 if the parameter is a message that is the body itself, and so has no number
- * @param type name of the parameter's type, as text for people
+ * @param number value of the parameter's {@link Field}; without one, its position, counted from 1; 0 if the parameter
+ *     is a message that is the body itself
+ * @param type name of the parameter's type, for people
  */
 public record ClassicParameter(int position, int number, String type, Codec<Object> codec) {
     /**

@@ -8,9 +8,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps the context of each thread: the context of the call that the thread handles, or of calls to which
- * {@link CallContext#within} has given a time. Many callers make most of their calls on event loops, so the context of
- * an event loop is in a field of its thread.
+ * Keeps the context of each thread: that of the call that the thread handles, or one of {@link CallContext#within}.
+ * Many calls are made on event loops, so an event loop has its context in a field of its thread.
  */
 public final class CurrentCall {
     private static final ThreadLocal<@Nullable TimedContext> OF_OTHERS = new ThreadLocal<>();
@@ -18,8 +17,8 @@ public final class CurrentCall {
     private CurrentCall() {}
 
     /**
-     * Returns the context of the calling thread; null if there is none. The cast is safe, since only objects of
-     * {@link TimedContext} are ever set.
+     * Returns the context of the calling thread; null for none. The cast is safe, because only {@link TimedContext}
+     * objects are set.
      */
     public static @Nullable TimedContext get() {
         return Thread.currentThread() instanceof LoopThread loop ? (TimedContext) loop.context : OF_OTHERS.get();
@@ -49,10 +48,7 @@ public final class CurrentCall {
         return before;
     }
 
-    /**
-     * Runs {@code task} on the calling thread, with {@code context} as its context meanwhile; null stands for no
-     * context.
-     */
+    /** Runs {@code task} on the calling thread in {@code context}; null for no context. */
     public static void runIn(@Nullable TimedContext context, Runnable task) {
         TimedContext before = swap(context);
         try {

@@ -8,12 +8,11 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Describes in 32 bits how the bytes of a method's parameters and of its result are framed. This is the shape of the
- * method, which both sides can compare. The shape contains the kind of the result, and the kind of each parameter with
- * a number from 1 to 6. A kind also says whether the value is a message that is the body itself, or a field of the
- * body. The shape also says which of the values are streams. Some changes are allowed from one version to the next,
- * such as one more field in a record or one more parameter at the end. They do not change the part of the shape that
- * both sides have in common. Source: rpcx/spec/wire.md, "Methods".
+ * Describes in 32 bits how a method's parameters and result are framed, so that client and server can compare them.
+ * Contains the kind of the result, and the kind of each parameter with a number from 1 to 6. A kind also says whether
+ * the value is a message that is the body itself, or a field of the body. Two bits say whether the parameter and the
+ * result are streams. A field added to a record, or a parameter added at the end, makes no difference. Source:
+ * rpcx/spec/wire.md, "Methods".
  */
 public final class MethodShape {
     private static final int KNOWN = 1 << 31;
@@ -48,7 +47,7 @@ public final class MethodShape {
     private MethodShape() {}
 
     /**
-     * Returns the shape of the method as it is declared on this side.
+     * Returns the shape of the method on this side.
      *
      * @param items type of the items of the stream that the method takes; null if it takes none
      */
@@ -66,9 +65,8 @@ public final class MethodShape {
     }
 
     /**
-     * Compares the shapes of a method at the client and at the server. Returns in words what keeps the two sides from
-     * reading each other's bodies; null if nothing does, or if a shape is unknown. A parameter or a result that only
-     * one side has is not a difference: it has been added or removed.
+     * Returns in words why client and server could not read each other's bodies; null if they can, or if a shape is
+     * unknown. A parameter or result that only one side has is no difference.
      *
      * @param looksAtResult false for a call whose result nobody reads
      */

@@ -18,11 +18,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Method that is called from another process, and the name by which it is called. Client, server and
- * {@link dev.rpcx.tool.SchemaTool} find published methods here, so that all three have the same methods under the same
- * names.
+ * Method that can be called from another process, and the name by which it is called. Client, server and
+ * {@link dev.rpcx.tool.SchemaTool} all find methods here, so they agree on the names.
  *
- * @param name value of {@link dev.rpcx.Method#value}, or the name of the Java method if there is no such value
+ * @param name value of {@link dev.rpcx.Method#value}; without one, the name of the Java method
  */
 public record PublishedMethod(String name, Method method) {
     public PublishedMethod {
@@ -31,11 +30,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns all published methods of a type, in an order that is the same in every process. The published methods of
-     * an interface are its abstract methods. Those of a class are the methods of the class and its superclasses that
-     * are annotated with {@link dev.rpcx.Method}, whatever their access. A class may publish each name only once. An
-     * interface may have one method in several forms with the same parameters, such as a form that blocks and one that
-     * returns a future.
+     * Returns all published methods of a type, in the same order in every process. For an interface, these are its
+     * abstract methods; for a class, its own and inherited methods annotated with {@link dev.rpcx.Method}, whatever
+     * their access. An interface may have several forms of a method with the same parameters, such as one that blocks
+     * and one that returns a future.
      *
      * @throws IllegalArgumentException if two methods of a class have the same name; if two methods of an interface
      *     have the same name and different parameters; if a name does not have 1 to 255 bytes, or contains NUL; if a
@@ -85,9 +83,9 @@ public record PublishedMethod(String name, Method method) {
                     methods.add(method);
                 }
             }
-            // The method of a subclass replaces the method that it overrides, so the signature of the subclass's method
-            // is remembered. If the overridden method is generic, it is a bridge in the subclass that has the signature
-            // of the overridden method, so the signature of that bridge is remembered too.
+            // A method of a subclass replaces the one that it overrides, which has the same signature. If the
+            // overridden method is generic, a bridge in the subclass has its signature. So the signatures of both are
+            // remembered.
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -96,9 +94,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Refuses a method whose parameters have other numbers than in an interface that its class implements. A method
-     * does not inherit the annotations of the method that it overrides, and clients use the annotations of the
-     * interface.
+     * Throws if the parameters of the method have other numbers than in an interface that its class implements.
+     * Annotations are not inherited, and clients use those of the interface.
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -123,9 +120,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns the methods that an interface declares. An interface that has nothing to do with calls may name classes
-     * that are missing: it then counts as an interface without methods. But if a client uses the interface, a missing
-     * class is an error.
+     * Returns the methods that an interface declares. If a class that they name is missing, throws for an interface of
+     * a client, and returns no methods for any other.
      */
     private static Method[] methods(Class<?> type, boolean isOfClient) {
         try {
@@ -148,9 +144,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether {@code method} implements {@code declared} in {@code type}. If {@code declared} belongs to a generic
-     * interface, its types differ from those of the method that implements it. Then {@code type} has to have a bridge
-     * with the types of {@code declared}, and exactly one method that this bridge can stand for.
+     * Returns whether {@code method} implements {@code declared} in {@code type}. The types differ if {@code declared}
+     * is generic: then {@code type} needs a bridge with the types of {@code declared}, and exactly one method for this
+     * bridge.
      */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
         if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
@@ -173,8 +169,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether {@code method} may override {@code declared}: it has the same name and as many parameters, and the
-     * type of each parameter is the declared type or a subtype.
+     * Returns whether {@code method} may override {@code declared}: same name, same number of parameters, and each
+     * parameter of the declared type or a subtype.
      */
     private static boolean isLike(Method method, Method declared) {
         if (!method.getName().equals(declared.getName())
@@ -194,9 +190,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether both methods have parameters of the same types, numbers and names. If a method has two forms, the
-     * lock file of the schema has the parameter names of only one form. So that file would not show that two parameters
-     * have changed places in the other form alone.
+     * Returns whether both methods have parameters of the same types, numbers and names. Names matter because the
+     * schema's lock file has those of only one form: it would not show that two parameters of the other form have
+     * changed places.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -209,8 +205,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether the parameters of both methods have the same names. Names are not compared if one of the methods was
-     * compiled without names, nor if there is only one parameter, which may have any name.
+     * Returns whether the parameters of both methods have the same names. A single parameter may have any name, and a
+     * method that was compiled without names matches any other.
      */
     private static boolean haveTheSameNames(Method one, Method other) {
         Parameter[] ofOne = one.getParameters();
@@ -226,17 +222,16 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns an order of methods. The virtual machine lists methods in no fixed order, and the numbers of the methods
-     * have to be the same in every process.
+     * Returns an order of methods that is the same in every process. The virtual machine lists methods in no fixed
+     * order.
      */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);
     }
 
     /**
-     * Says whether a bridge belongs to an annotated method that the class of the bridge declares itself, with other
-     * types. Other bridges belong to inherited methods: a public class also has bridges to methods that it inherits
-     * from a class that is not public.
+     * Returns whether a bridge belongs to an annotated method of its own class. A public class also has bridges to
+     * methods that it inherits from a class that is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()
@@ -247,7 +242,7 @@ public record PublishedMethod(String name, Method method) {
 
     /**
      * Returns a key that is equal for a method and the method that it overrides. A private method overrides none, so
-     * its key differs from all others.
+     * its key is unique.
      */
     private static List<Object> signature(Method method) {
         Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";

@@ -10,16 +10,15 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the signals of one stream one after the other and in their order (Reactive Streams, rules 1.3 and 2.7). They run
- * on the executor that this object is given, for example that of a method's handlers; without an executor, each signal
- * runs on the thread that hands it over. Thread-safe: any thread may hand signals over. If a signal throws, the next
- * one runs all the same. A stream that always has more signals does not keep a thread: after {@code AT_ONCE} signals
- * the remaining ones have to wait behind other work.
+ * Runs the signals of one stream one after the other, in order (Reactive Streams, rules 1.3 and 2.7). They run on the
+ * given executor; without one, each runs on the thread that hands it over. If a signal throws, the next one runs all
+ * the same. After {@code AT_ONCE} signals the remaining ones wait behind other work, so that a busy stream does not
+ * keep a thread. Thread-safe.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
 
-    /** State: this object has been handed to {@code executor} or {@code rest}, and has not begun to run. */
+    /** State: handed to {@code executor} or {@code rest}, not running yet. */
     private static final int AWAITED = 1;
 
     private static final int RUNNING = 2;
@@ -55,8 +54,8 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Hands over a signal. It runs after all signals that were handed over before it. If this method throws, the signal
-     * has not run. It may have been queued all the same, and then it runs before the next signal.
+     * Runs a signal after all earlier ones. If this method throws, the signal has not run, but it may still run before
+     * the next signal.
      */
     @Override
     public void execute(Runnable signal) {
@@ -67,16 +66,16 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             handOver(executor);
         } catch (Throwable e) {
-            // this is a store and not a call, since no method can be called if the stack is exhausted
+            // a store, since no method can be called if the stack is exhausted
             state = IDLE;
             throw e;
         }
     }
 
     /**
-     * Runs {@code last} once no signal runs or waits. If no signal runs or waits now, {@code last} runs on the calling
-     * thread. Otherwise it is handed over like a signal. If the handing over fails, {@code last} runs on the calling
-     * thread, and may run a second time before the next signal. {@code last} has to be quick.
+     * Runs {@code last} once no signal runs or waits: on the calling thread if that is so now, otherwise like a signal.
+     * If it cannot be handed over, {@code last} runs on the calling thread, and may run again before the next signal.
+     * {@code last} has to be quick.
      */
     void atEnd(Runnable last) {
         if (state == IDLE && signals.isEmpty()) {
@@ -99,16 +98,14 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             to.execute(this);
         } catch (RejectedExecutionException stopped) {
-            // the handlers' threads have ended, so this thread runs the remaining signals: they only end the stream,
-            // and are quick
+            // the handlers' threads have ended: the remaining signals only end the stream and are quick
             run();
         }
     }
 
     /**
-     * Runs the waiting signals. The executor calls this method once for each time that this object was handed to it. An
-     * executor may take this object and throw an exception nevertheless. In that case it may call this method once
-     * more.
+     * Runs the waiting signals. Called by the executor once for each time that this object was handed to it, and
+     * perhaps once more if the executor threw.
      */
     @Override
     public void run() {
@@ -132,8 +129,8 @@ public final class SerialExecutor implements Executor, Runnable {
                 }
                 runs = false;
                 state = IDLE;
-                // The queue is checked once more. A thread that added a signal meanwhile may have seen this object
-                // running, and then has not handed it to an executor.
+                // A thread that has just added a signal may have seen this object running, and so has not handed it
+                // over.
             } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
         } finally {
             if (runs) {
@@ -142,17 +139,14 @@ public final class SerialExecutor implements Executor, Runnable {
         }
     }
 
-    /**
-     * Hands this object to {@code rest}. Returns false if {@code rest} does not take it: the calling thread then has to
-     * run the remaining signals.
-     */
+    /** Hands this object to {@code rest}. Returns false if the calling thread has to run the remaining signals. */
     private boolean isHandedOn() {
         state = AWAITED;
         try {
             handOver(rest);
             return true;
         } catch (Throwable e) {
-            // the executor may have taken this object before it threw the exception, and may already be running it
+            // the executor may have taken this object before it threw, and may be running it
             return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }

@@ -20,9 +20,9 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Publishes the incoming items of one call to one subscriber. The subscriber gets its signals one after the other, on
- * the connection's event loop or on the threads that run the method's handlers. What the subscriber requests is given
- * to the peer as credit, so no more items wait than the subscriber has requested.
+ * Publishes the incoming items of one call to one subscriber. The signals come one after the other, on the connection's
+ * event loop or on the threads of the method's handlers. The subscriber's requests are sent to the peer as credit, so
+ * no more items wait than the subscriber has requested.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
     /** Takes the credit that is sent to the peer. Thread-safe: any thread may call this. */
@@ -30,27 +30,24 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         void credit(long items);
     }
 
-    /** Acts on the peer of this stream. Thread-safe: any thread may call this, except where a method says otherwise. */
+    /** Acts on the peer of this stream. Thread-safe, except where a method says otherwise. */
     public interface Peer extends CreditSink {
         void cancel();
 
-        /** Called when too many bytes of items wait. The implementation has to end the call. Event loop only. */
+        /** Called when too many bytes of items wait. Has to end the call. Event loop only. */
         default void overflow() {}
 
         /**
-         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server runs the
-         * task on that loop, immediately if the calling thread is the loop. If the loop has ended, it runs the task on
-         * the calling thread. The default implementation runs the task immediately on the calling thread.
+         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. At a server, the
+         * task runs on that loop, immediately if the calling thread is the loop; if the loop has ended, on the calling
+         * thread. By default, the task runs immediately on the calling thread.
          */
         default void onLoop(Runnable telling) {
             telling.run();
         }
     }
 
-    /**
-     * Largest number of items that may have waited at the same time in a queue that is kept. A queue that has held more
-     * is replaced by a new one when it has become empty.
-     */
+    /** A queue in which more items than this have waited is replaced by a new one when it is empty. */
     private static final int MANY_ITEMS = 256;
 
     /** Number of bytes that a waiting item is charged for in addition to its own bytes. */
@@ -63,23 +60,19 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final @Nullable SerialExecutor signals;
 
     /**
-     * Charge for the buffer of {@link #parts} and for {@link #items}. Null at a client, where the call is charged for
-     * what {@link #growth} returns. Guarded by {@code this}.
+     * Charge for {@link #parts} and {@link #items}. Null at a client, where the call is charged for what
+     * {@link #growth} returns. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
-    /**
-     * Charge for the object into which an item is decoded, for as long as the subscriber's {@code onNext} runs with
-     * that object; null at a client.
-     */
+    /** Charge for a decoded item while the subscriber's {@code onNext} runs; null at a client. */
     private final @Nullable Charge objects;
 
     private final @Nullable Charge stream;
 
     /**
-     * Context of the subscriber's call, in which signals are given. It is null if the call has no context. It also
-     * becomes null with the last signal, or when a cancelled stream has ended, so that code that keeps the subscription
-     * keeps nothing of the call in memory. Guarded by {@code this}.
+     * Context of the call, in which signals are given; null if there is none. Set to null with the last signal, or when
+     * a cancelled stream has ended, because code may keep the subscription. Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
@@ -93,13 +86,13 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int peakItems;
 
     /**
-     * True while items wait and the task that gives them waits or runs. The task gives one item, and then queues itself
-     * again if further items wait. Guarded by {@code this}.
+     * True while items wait and the task that gives them waits or runs. The task gives one item, and queues itself
+     * again if more items wait. Guarded by {@code this}.
      */
     private boolean isGiving;
 
     /**
-     * True while an item has begun to arrive and parts of it are missing, whether its bytes are kept or not. Event loop
+     * True while some parts of an item have arrived, whether they are kept or not, and others are missing. Event loop
      * only.
      */
     private boolean receiving;
@@ -109,24 +102,21 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     // the fields from here on are guarded by this object's lock
 
-    /**
-     * Parts that have arrived of an incomplete item for the subscriber; null if none are kept. Each item has a separate
-     * buffer.
-     */
+    /** Parts of an incomplete item that have arrived; null for none. Each item has its own buffer. */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
     /**
-     * Takes the credit for the peer. It is null until {@code open}, from {@code takeBack} until the next {@code open},
-     * from the last signal on, and once a cancelled stream has ended.
+     * Sends credit to the peer. Null until {@code open}, from {@code takeBack} until the next {@code open}, from the
+     * last signal on, and once a cancelled stream has ended.
      */
     private @Nullable CreditSink creditSink;
 
     /** Number of items that the subscriber has requested and for which no peer has been given credit. */
     private long demand;
 
-    /** Number of items that the peer may still send: the credit that it has been given and has not used. */
+    /** Number of items that the peer may still send. */
     private long granted;
 
     /** True once {@code end} has been called: no more items come from the peer. */
@@ -135,15 +125,15 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private boolean terminated;
 
     /**
-     * Error with which the stream ends; null for none. It comes either from the peer or from this side. For example,
-     * this side may fail to read an item that was still waiting when the peer ended the stream without an error. Once
-     * there is an error, the subscriber gets only its last signal. The first error counts.
+     * First error of the stream, from the peer or from this side; null for none. Once it is set, the subscriber gets
+     * only its last signal. This side may fail after the peer has ended the stream, for example to read an item that
+     * waited.
      */
     private @Nullable Throwable failure;
 
     /**
-     * Creates the receiver of a client. Each of the subscriber's signals is given immediately, on the event loop, so no
-     * item waits. Signals are given in the context that is current on the calling thread.
+     * Creates the receiver of a client. Signals are given immediately, on the event loop, in the context that is
+     * current on the calling thread.
      */
     public StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
@@ -191,10 +181,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open();
     }
 
-    /**
-     * Gives the subscriber its subscription. The subscriber gets no other signal until {@code open}, since it is still
-     * busy with this one.
-     */
+    /** Gives the subscriber its subscription. Other signals come only after {@code open}. */
     public void begin(Flow.Subscriber<? super Object> given) {
         synchronized (this) {
             if (subscriber != null) {
@@ -209,14 +196,13 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open(peer);
     }
 
-    /** From here on, credit is sent to the peer by way of {@code to}, and the subscriber gets its signals. */
+    /** Starts to send credit through {@code to} and to give signals to the subscriber. */
     public void open(CreditSink to) {
         long credit;
         synchronized (this) {
             creditSink = to;
             credit = demand;
-            // an earlier call of this method may have failed after this block: the credit that it has added here
-            // remains granted
+            // the credit stays granted even if this method fails below and is called again
             granted = Streams.sum(granted, credit);
             demand = 0;
         }
@@ -231,9 +217,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes all credit back. Called if the call has not arrived at any server, and is therefore sent once more on
-     * another connection. The items that the subscriber has requested are then requested on that connection. Nothing of
-     * the stream has arrived before this call.
+     * Takes all credit back. Called if no server has received the call, which is then sent again on another connection.
+     * The next {@code open} gives the credit there. Nothing of the stream has arrived yet.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -260,8 +245,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream of a subscriber that has broken a rule. The subscriber's last signal is an error that says so
-     * (Reactive Streams, rule 3.9). This signal is given where the subscriber's other signals are given.
+     * Ends the stream of a subscriber that has broken a rule. Its last signal is an error that says so (Reactive
+     * Streams, rule 3.9).
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
@@ -282,8 +267,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Makes the stream fail: no item is given to the subscriber from here on. This also holds if the peer has ended the
-     * stream without an error and that end waits behind items.
+     * Makes the stream fail: no more items are given to the subscriber, even if the peer has ended the stream without
+     * an error and items still wait.
      */
     public synchronized void breakOff(Throwable why) {
         if (!terminated && failure == null) {
@@ -308,17 +293,14 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     // ---- on the event loop
 
-    /**
-     * Takes an item, or its first part, as {@code onItem(payload, more, maxBytes)} does, but without a limit. A client
-     * needs no limit here, since no frame is larger than the largest item that a client takes.
-     */
+    /** Takes an item, or its first part, without a limit. At a client, no frame is larger than the largest item. */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
     }
 
     /**
-     * Takes an item, or its first part if {@code more} parts follow. This uses one credit. An item without credit ends
-     * the connection, whatever its size.
+     * Takes an item, or its first part if {@code more} parts follow, and uses one credit. An item without credit ends
+     * the connection.
      *
      * @return false if the payload has more than {@code maxBytes} bytes
      */
@@ -397,7 +379,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Keeps a part, unless the subscriber takes no more items.
      *
-     * @return false if there is no room for the part; the call has been ended in this case
+     * @return false if there was no room for the part, and the call has been ended
      */
     private boolean addPart(ByteBuf payload) {
         synchronized (this) {
@@ -420,8 +402,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Returns how many more bytes of memory are needed to keep a part of {@code bytes} bytes. Returns 0 if the
-     * subscriber takes no more items, since the part is not kept then.
+     * Returns how many more bytes of memory a part of {@code bytes} bytes needs; 0 if the subscriber takes no more
+     * items.
      */
     public synchronized long growth(int bytes) {
         if (takesNoMore()) {
@@ -432,8 +414,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes the completed item out of {@link #parts}, and releases its charge. The item is charged again if it has to
-     * wait for its subscriber. Returns null if no parts have been kept.
+     * Takes the completed item out of {@link #parts}, and releases its charge. An item that waits for the subscriber is
+     * charged again. Returns null if no parts have been kept.
      */
     private synchronized @Nullable ByteBuf takeParts() {
         ByteBuf whole = parts;
@@ -456,16 +438,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return takesNoMore() || bytes == null || bytes.add(amount);
     }
 
-    /**
-     * Releases the charge of one item. If charges have been released meanwhile, releases only as much as is still
-     * charged.
-     */
+    /** Releases the charge of one item, or what is left of it. */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // No item or part is kept now, so the entire charge is released. To release only this amount would give
-                // back whole steps of the charge, and a remainder would stay charged for as long as the stream is
-                // quiet.
+                // Nothing is kept, so the entire charge is released. A part of a charge is given back only in whole
+                // steps, and the rest would stay charged while the stream is quiet.
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -473,9 +451,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /**
-     * Drops all items and parts that have arrived and have not been given to the subscriber, and releases their charge.
-     */
+    /** Drops all items and parts that the subscriber has not been given, and releases their charge. */
     private synchronized void dropItems() {
         forgetItems();
         parts = null;
@@ -484,9 +460,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /**
-     * Empties the queue of items, and replaces it by a new one if many have waited in it. The caller holds the lock.
-     */
+    /** Empties the queue of items, and replaces it if many have waited. The caller holds the lock. */
     private void forgetItems() {
         if (peakItems > MANY_ITEMS) {
             items = new ArrayDeque<>();
@@ -539,21 +513,17 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /**
-     * Gives the next item to the subscriber. Runs where the subscriber's signals run. The charge of an item is released
-     * when the subscriber has dealt with the item.
-     */
+    /** Gives the next item to the subscriber, and then releases its charge. Runs where the subscriber's signals run. */
     private void giveNext(SerialExecutor here) {
         while (!giveOne()) {
             try {
                 here.execute(() -> giveNext(here));
                 return;
             } catch (Throwable noMemory) {
-                // no task could be handed over, so this thread also gives the next item: nothing else would give it
+                // no task could be queued, so this thread gives the next item too
             }
         }
-        // if the stream ended while items waited, the subscriber has not been notified of the end yet: this call does
-        // that now
+        // an end that came while items waited has not been signalled yet
         tellEnd();
     }
 
@@ -606,7 +576,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private Object read(ByteBuf item) {
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
-            // the codec reads an empty body as null if the type, such as UUID, has no other value for an empty body
+            // the codec may read an empty body as null, for example for UUID
             return Objects.requireNonNull(value, "it is null (expected: a value, since a stream has no null)");
         } catch (Throwable e) {
             throw new RPCXException(
@@ -618,10 +588,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream: the subscriber gets its last signal. Without an error, that signal comes after the items that
-     * wait. Only the first call counts. Thread-safe: any thread may call this.
+     * Ends the stream. The subscriber gets its last signal after the items that wait, or without them if there is an
+     * error. Only the first call counts. Thread-safe.
      *
-     * @param error reason why the stream fails; null if it ends without an error
+     * @param error reason why the stream fails; null for none
      */
     public void end(@Nullable Throwable error) {
         synchronized (this) {
@@ -651,8 +621,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits. The charge remains until then because a
-     * subscriber that was given an item may keep its thread for a long time.
+     * Releases the charge of the stream once no signal runs or waits: the subscriber may keep its thread for a long
+     * time.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;
@@ -678,13 +648,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         synchronized (this) {
             to = subscriber;
             if (ended && terminated) {
-                // the subscriber has cancelled, or has had its last signal: code that keeps the subscription must not
-                // keep the call's connection in memory
+                // code may keep the subscription, which must not keep the connection in memory
                 creditSink = null;
                 context = null;
                 return;
             }
-            // while items wait, the last signal comes behind them: giveNext calls this method again after the last item
+            // while items wait, the last signal has to come after them: giveNext calls this method again
             if (!ended || creditSink == null || to == null || !items.isEmpty()) {
                 return;
             }
@@ -701,7 +670,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 to.onError(failure);
             }
         } catch (Throwable e) {
-            // the exception is only logged: the stream is over in any case, and this thread still has other work to do
+            // only logged: the stream is over, and this thread has other work to do
             CallbackFailures.log(e);
         } finally {
             CurrentCall.swap(before);

@@ -21,21 +21,17 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the items of the outgoing stream of one call. The publisher is never asked for more items than the peer has
- * given credit for, nor at one time for more items than fill {@link #WINDOW_BYTES}. So a peer that gives credit and
- * reads nothing stops the publisher. Items that have been made are charged until they have been sent.
+ * Sends the items of the outgoing stream of one call. Asks the publisher for no more items than the peer has given
+ * credit for, nor for more at one time than fill {@link #WINDOW_BYTES}. Items are charged until they have been sent.
  *
- * <p>The messages of the call are sent one after the other, since large ones go in parts, and parts of different
- * messages must not mix. So a single object, this one, is in the outbox for all of them. {@link #signals} runs the
- * requests to the publisher's subscription, and the cancel of the subscription. At a server it runs them where the
- * method's handlers run. At a client it runs them on the thread that finds out that a request or a cancel is due, or on
- * the event loop.
+ * <p>This object is in the outbox for all messages of the call, which are sent one after the other: parts of different
+ * messages must not mix. {@link #signals} requests items from the publisher and cancels it: at a server where the
+ * method's handlers run, at a client on the thread that finds that this is due, or on the event loop.
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Number of bytes of items that may wait for the socket. The publisher is asked for more items only while at most
-     * half of these bytes are charged. This half is as much as one write takes, and keeps the socket busy while the
-     * publisher makes more items.
+     * Max bytes of items that wait for the socket. The publisher is asked for more only while at most half of them are
+     * charged: as much as one write takes, so that the socket stays busy.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
@@ -54,18 +50,15 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
-    /**
-     * Largest capacity in bytes of a last message that may be sent without a charge. An error without a text, which
-     * consists of its code and {@code executed}, takes less.
-     */
+    /** Max capacity in bytes of a last message that is sent without a charge. An error without a text takes less. */
     private static final int SMALL_END_BYTES = 64;
 
     /** Number of bytes that a message is charged for in addition to its own bytes. */
     private static final int ITEM_BYTES = 128;
 
     /**
-     * Message that has not been cut into frames. {@code cost} is the number of bytes that are charged for it: 0 for a
-     * last message for which there was no room.
+     * Message that is not in frames yet. {@code cost} is the number of bytes charged for it: 0 for a last message for
+     * which there was no room.
      */
     private record Message(int head, ByteBuf body, long cost) {}
 
@@ -80,8 +73,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for all messages, which is always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to
-     * that sum, or released entirely, so no part of it can be released twice.
+     * Charge for all messages: always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to the sum or
+     * released entirely, so that nothing is released twice.
      */
     private final Charge bytes;
 
@@ -94,15 +87,15 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
 
-    /** Number of items for which the peer has given credit and for which the publisher has not been asked. */
+    /** Number of items for which the peer has given credit and the publisher has not been asked. */
     private long credit;
 
     /** Number of items for which the publisher has been asked and which it has not made. */
     private long asked;
 
     /**
-     * Charge in bytes that is expected for the next item: the charge of the latest item, but at least half of the
-     * previous expectation.
+     * Expected charge of the next item in bytes: that of the latest item, but at least half of the previous
+     * expectation.
      */
     private long itemCost = WINDOW_BYTES;
 
@@ -136,9 +129,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * @param lastHead type of the frame that says that no more items come
      * @param failed takes the reason why no more items come; it may add an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent
-     * @param executor runs the subscription to the publisher, the requests to the publisher, and its cancel. If null,
-     *     they run on the thread that finds out that one of them is due; if that happens many times in a row, on the
-     *     event loop
+     * @param executor runs the subscription to the publisher, its requests and its cancel; null to run each on the
+     *     thread that finds that it is due, or on the event loop after many in a row
      */
     public StreamSender(
             WireConnection connection,
@@ -162,11 +154,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     // ---- any thread
 
     /**
-     * Subscribes to the publisher in a task of {@code signals}. Called at most once. The stream is counted from this
-     * call on, and not only once the publisher has a thread: publishers may keep their threads for a long time before
-     * they give a signal.
+     * Subscribes to the publisher in a task of {@code signals}. Called at most once. The stream is counted immediately,
+     * since the task may have to wait long for a thread.
      *
-     * @param begins runs when the publisher is about to be subscribed to, or when it is clear that it will not be
+     * @param begins runs when the publisher is about to be subscribed to, or when it will certainly not be
      */
     public void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
         if (!hold(publisher)) {
@@ -189,7 +180,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     /**
      * Charges for the stream.
      *
-     * @return false if the stream is over, or if it now fails because there are too many streams
+     * @return false if the stream is over, or fails now because there are too many streams
      */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
@@ -202,8 +193,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // the publisher may write to a log in its method "ended", and so block. This thread may be the event loop,
-            // so a task of "signals" calls that method.
+            // watched.ended may write to a log and so block, and this thread may be the event loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -219,8 +209,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             hasPublisher |= !isOver;
         }
         if (isOver) {
-            // nobody wants the publisher's items any more, and the stream is no longer counted: the publisher is not
-            // subscribed to, but notified of the end
+            // the stream is over and no longer counted: the publisher is not subscribed to, only notified
             WatchedStream.ended(publisher, null);
             return;
         }
@@ -232,8 +221,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Says whether the publisher has been subscribed to, or is about to be. The answer is final once this stream has
-     * been cancelled.
+     * Returns whether the publisher has been or is about to be subscribed to. Final once the stream has been cancelled.
      */
     public synchronized boolean hasPublisher() {
         return hasPublisher;
@@ -280,7 +268,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             try {
                 publisher.request(items);
             } catch (Throwable t) {
-                // a publisher that cannot be asked makes no more items, and its call would wait for them
+                // the publisher will make no more items, and its call would wait for them
                 cutOff(t);
             }
         });
@@ -309,8 +297,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     private void end() {
         over = true;
-        // a publisher may keep its subscribers, and so this object, in memory: the object must then keep nothing of the
-        // publisher
+        // a publisher may keep this object in memory, which must not keep the publisher
         subscription = null;
         dropWaiting();
         leavingCost = 0;
@@ -318,8 +305,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits. The charge remains until then because a publisher
-     * that has been asked for more items may keep its thread for a long time.
+     * Releases the charge of the stream once no signal runs or waits: the publisher may keep its thread for a long
+     * time.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {
@@ -350,15 +337,14 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
-                // the buffer still has the size of a larger earlier item. The next item is charged only for its own
-                // bytes, so the buffer is made small before it grows to the size of that item.
+                // the item is charged only for its own bytes, so a buffer that is larger than the item is made small
+                // first
                 shrinkBody();
             }
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // the socket is busy while the peer has not read earlier bytes, or while earlier messages wait for the socket.
-        // As long as that is so, this message waits on the heap, behind those bytes and messages.
+        // while the socket is busy, this message waits on the heap
         holdUntilWritable = connection.isSocketBusy();
         return true;
     }
@@ -533,9 +519,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns a last message in the form that is sent if it cannot be charged: an error without its text, unless it is
-     * small already, and any other message unchanged. The text of an error may quote what the handler was given, and be
-     * as long as that.
+     * Returns the form of a last message that cannot be charged: an error without its text unless it is small already,
+     * any other message unchanged. The text may be as long as what the handler was given.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
@@ -547,9 +532,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         return small;
     }
 
-    /**
-     * Queues the last message behind the items before it. If there already is a last message, the new one is dropped.
-     */
+    /** Queues the last message behind the items. Ignored if there already is a last message. */
     public void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
         synchronized (this) {
@@ -562,8 +545,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             // the last message is never refused, since nothing else would end the stream; if it cannot be charged, it
             // is queued in a small form
             if (!bytes.add(cost)) {
-                // an end without an error says that all items have been sent, so waiting items may be dropped only if
-                // the last message is an error
+                // only an error may drop waiting items: any other end says that all items have been sent
                 if (messageHead == Wire.ERROR) {
                     dropWaiting();
                 }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Says which methods take or return streams, and adds and reads the credit of streams. */
 public final class Streams {
-    /** Codec of a method whose only parameter is a stream: the request of such a method has an empty body. */
+    /** Codec of the parameters of a method whose only parameter is a stream: an empty body. */
     public static final Codec<Object[]> NO_PARAMETERS = new Codec<>() {
         @Override
         public void write(Object[] value, ByteBuf out) {}
@@ -35,9 +35,8 @@ public final class Streams {
     /**
      * Returns the type of the items of the stream that the method takes; null if it takes no stream.
      *
-     * @throws IllegalArgumentException if the method takes a stream and other parameters; if it takes a stream without
-     *     the type of its items; or if it is one-way and takes or returns a stream, since its caller could not find out
-     *     what becomes of the items
+     * @throws IllegalArgumentException if the method takes a stream and other parameters, or a stream without the type
+     *     of its items; or if it is one-way and takes or returns a stream
      */
     public static @Nullable Type itemsTaken(Method method) {
         Type taken = null;
@@ -60,28 +59,25 @@ public final class Streams {
         return taken;
     }
 
-    /**
-     * Adds two amounts of credit. A sum that does not fit a {@code long} becomes the largest {@code long}, which is as
-     * good as no limit.
-     */
+    /** Adds two amounts of credit. A sum that does not fit a {@code long} becomes the largest {@code long}. */
     public static long sum(long a, long b) {
         return Math.min(Long.MAX_VALUE - a, b) + a;
     }
 
     /**
-     * Adds credit to the credit that waits to be sent in a frame. So one frame is enough for all credit that is added
-     * before the frame is sent. With a frame for each addition, the peer might take the many frames for a flood.
+     * Adds credit to the credit that waits for a frame. One frame takes all of it, because the peer might take many
+     * frames for a flood.
      *
-     * @param unsent credit that waits; whoever makes the frame takes all of it when the frame is sent
-     * @return whether the caller has to make a frame: no credit waited before, so nobody makes a frame for it yet
+     * @param unsent credit that waits; all of it is taken when the frame is sent
+     * @return whether the caller has to make the frame: no credit waited before
      */
     public static boolean accumulateCredit(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 
     /**
-     * Reads the credit of a frame, which has to be a positive number. A number that does not fit a {@code long} becomes
-     * the largest {@code long}, which is as good as no limit.
+     * Reads the credit of a frame, which has to be positive. A number that does not fit a {@code long} becomes the
+     * largest {@code long}.
      */
     public static long credit(ByteBuf payload) {
         long items = Varint.read(payload);

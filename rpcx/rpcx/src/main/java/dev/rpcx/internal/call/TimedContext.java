@@ -12,29 +12,26 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of calls: the time that they have together, and the caller for whom they are made. A context that
- * {@link CallContext#within} has made is either for a part of the call that the thread handles, or for calls that are
- * made outside of any handled call. A handled call itself has a context of a subclass.
+ * Context of calls: the time that they have together, and the caller for whom they are made. {@link CallContext#within}
+ * makes such a context, for a part of the handled call or for calls outside of any handled call. A handled call has a
+ * context of a subclass.
  */
 public class TimedContext implements CallContext {
     private final long deadlineNanos;
 
     /**
-     * Whether {@link CallContext#within} has set the time. Such a time replaces the time of each method, even if the
-     * method's time is shorter.
+     * Whether {@link CallContext#within} has set the time, which then replaces the time of each method, even a shorter
+     * one.
      */
     private final boolean asked;
 
     private final Metadata metadata;
     private final Ticker ticker;
 
-    /**
-     * The caller; null while none is known. Only the context of the entire call keeps it: the context of a part of the
-     * call has null here, and asks the context of the entire call.
-     */
+    /** The caller; null while unknown, and in the context of a part of a call, which asks {@link #whole}. */
     private volatile @Nullable Principal principal;
 
-    /** Context of the entire call, if this context is for a part of it that has its own time; otherwise null. */
+    /** Context of the entire call, if this context is for a part of it; otherwise null. */
     private final @Nullable TimedContext whole;
 
     /**
@@ -65,8 +62,7 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns a context for a part of the calls that have the context {@code outer}. Its time does not end later than
-     * that of {@code outer}.
+     * Returns a context for a part of the calls of {@code outer}. Its time ends no later than that of {@code outer}.
      *
      * @param outer context of the calling thread; null for none
      * @throws IllegalArgumentException if the time is not 1 µs to 1 h
@@ -84,9 +80,9 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that the calling thread makes now, and to which its method gives
-     * {@code timeoutNanos}. The context of the thread bounds that time, or replaces it if {@link CallContext#within}
-     * has set the context's time.
+     * Returns the deadline of a call that the calling thread makes at {@code now}: {@code timeoutNanos} later, but no
+     * later than the deadline of the thread's context. If {@link CallContext#within} has set the context's time, the
+     * result is always the context's deadline.
      */
     public static long deadlineOf(long timeoutNanos, long now) {
         long own = now + timeoutNanos;
@@ -95,10 +91,9 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that was prepared in the context {@code maker} and is made now on the calling
-     * thread. Both {@code maker} and the context of the calling thread bound the deadline. If the calling thread has no
-     * context and {@link CallContext#within} has set the time of {@code maker}, that time replaces the one of the
-     * method.
+     * Returns the deadline of a call that is made now on the calling thread, and was prepared in the context
+     * {@code maker}. Both {@code maker} and the thread's context bound the deadline. If the thread has no context, a
+     * time that {@link CallContext#within} has set for {@code maker} replaces the method's.
      *
      * @param maker context in which the call was prepared; null if there was none
      */
@@ -134,10 +129,7 @@ public class TimedContext implements CallContext {
         return task -> place.execute(() -> run(task));
     }
 
-    /**
-     * Returns the context of the entire call: a different one if this context is for a part of the call, otherwise this
-     * one.
-     */
+    /** Returns the context of the entire call; this one unless it is for a part of the call. */
     public final TimedContext whole() {
         return whole == null ? this : whole;
     }
@@ -173,10 +165,7 @@ public class TimedContext implements CallContext {
         return whole != null && whole.isCancelled();
     }
 
-    /**
-     * Hands the task to the context of the entire call. If this context belongs to no handled call, the task is never
-     * run, and is not kept.
-     */
+    /** Hands the task to the context of the entire call. Ignored if this context belongs to no handled call. */
     @Override
     public void onCancel(Runnable task) {
         Given.notNull(task, "task", "a Runnable");

@@ -15,10 +15,9 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Content of a token, and the only form in which it is written as bytes. Each part has a fixed length, or has its
- * length in front of it. The signature covers these bytes, and before them a version, the service and the method in the
- * same form, so no signature is valid for two different calls. {@code docs/security.md} describes the form byte by
- * byte.
+ * Content of a token, and its only form as bytes. Each part has a fixed length or its length in front of it. The
+ * signature covers these bytes, and before them a version, the service and the method in the same form, so a signature
+ * is valid for one method only. The bytes are described in {@code docs/security.md}.
  *
  * @param expiresMillis time at which the token expires, in milliseconds since 1970
  * @param nonce {@value #NONCE_BYTES} random bytes
@@ -36,8 +35,8 @@ public record Token(
     public static final int NONCE_BYTES = 16;
 
     /**
-     * Largest number of services between the caller and the signer. It is more than any sensible path has. Even with
-     * names of the largest length, the token still fits into the metadata of a call, which may have 8 KiB.
+     * Max number of services between the caller and the signer. With the longest names, the token still fits into the
+     * metadata of a call, which may have 8 KiB.
      */
     public static final int MAX_VIA = 16;
 
@@ -47,10 +46,7 @@ public record Token(
     private static final String MAC = "HmacSHA256";
     private static final int MAC_BYTES = 32;
 
-    /**
-     * Beginning of the bytes that are signed. So a signature that was made for anything else is not the signature of a
-     * token.
-     */
+    /** Beginning of the signed bytes: a signature that was made for anything else is not valid for a token. */
     private static final byte[] DOMAIN = "rpcx token 2".getBytes(StandardCharsets.US_ASCII);
 
     private static final byte OWN = 1;
@@ -87,8 +83,7 @@ public record Token(
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
         return bytes.length > 0
                 && bytes.length <= MAX_NAME_BYTES
-                // an unpaired surrogate has no form in UTF-8: two names that differ only in such surrogates would have
-                // the same bytes
+                // UTF-8 has no form for an unpaired surrogate: two names could have the same bytes
                 && StandardCharsets.UTF_8.newEncoder().canEncode(CharBuffer.wrap(name))
                 && name.chars().noneMatch(c -> Character.isISOControl(c) || c == '\u2028' || c == '\u2029');
     }
@@ -145,8 +140,8 @@ public record Token(
     }
 
     /**
-     * Reads the text of a token, without a check of its signature. Returns null if there is no text, or if it is not
-     * exactly, in every character, the text of a token.
+     * Reads the text of a token, without checking its signature. Returns null if {@code text} is null or is not exactly
+     * the text of a token.
      */
     public static @Nullable Received read(@Nullable String text) {
         if (text == null || text.length() > MAX_TEXT) {
@@ -158,8 +153,7 @@ public record Token(
         } catch (IllegalArgumentException malformed) {
             return null;
         }
-        // a text with padding, or with unused bits that are set, is refused: otherwise one token would have several
-        // texts
+        // padding and unused bits that are set are refused, so that each token has only one text
         if (all.length <= MAC_BYTES
                 || !Base64.getUrlEncoder().withoutPadding().encodeToString(all).equals(text)) {
             return null;
@@ -212,8 +206,7 @@ public record Token(
         ByteBuffer bytes = in.slice(in.position(), length);
         in.position(in.position() + length);
         try {
-            // the decoder is strict: bytes that are not UTF-8 must not become a replacement character, which another
-            // name may have too
+            // the decoder is strict: with replacement characters for bytes that are not UTF-8, two names could be equal
             String name = StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
             return isName(name) ? name : null;
         } catch (CharacterCodingException malformed) {

@@ -8,48 +8,38 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * Remembers the valid tokens that have been used and have not expired, in the memory of this process. All tokens that
- * expire within the same second are forgotten together, and no token is forgotten early: if there is no room, a further
- * token is refused. Thread-safe.
+ * Remembers the valid tokens that have been used and have not expired, in the memory of this process. If there is no
+ * room, a further token is refused; none is forgotten early. Thread-safe.
  */
 public final class UsedTokens {
     /**
-     * Heap in bytes that one remembered token takes, by measurement: the text of its signature, which has 43
-     * characters, its entry, and its part of a table.
+     * Measured bytes of heap for one token: the text of its signature, which has 43 characters, its entry, and its part
+     * of a table.
      */
     private static final int TOKEN_BYTES = 130;
 
-    /** Heap in bytes that one signer takes in addition to the characters of its name, by measurement. */
+    /** Measured bytes of heap for one signer, without the characters of its name. */
     private static final int SIGNER_BYTES = 160;
 
     /** Divisor of the heap size: all remembered tokens together may take one eighth of the heap. */
     private static final int HEAP_DIVISOR = 8;
 
     /**
-     * Largest number of tokens that are remembered at the same time. If each is remembered for 40 s, the number is
-     * enough for about 26,000 calls a second for each GiB of heap, and for about 100,000 calls a second at most.
+     * Max number of tokens that are remembered at the same time. If each is remembered for 40 s, this is enough for
+     * about 26,000 calls a second for each GiB of heap, and at most for about 100,000.
      */
     public static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_DIVISOR / TOKEN_BYTES);
 
-    /**
-     * Object that all servers of the process use. So a token is good only once at all of them together, however many
-     * there are.
-     */
+    /** Shared by all servers of the process, so that a token is good only once for all of them together. */
     public static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 
-    /**
-     * Divisor of the room for tokens: one signer may take half of the room, so that a busy or hostile signer leaves
-     * room for the others.
-     */
+    /** One signer may take the room for tokens divided by this number, so that it leaves room for others. */
     private static final int SIGNER_DIVISOR = 2;
 
     /** Tokens that expire within the same second. */
     private static final class Second {
-        /**
-         * Signer of each token, by the text of the token's signature. All tokens of one signer have the same object
-         * here.
-         */
+        /** Signer of each token, by the text of the token's signature. Tokens of one signer share the same object. */
         private final Map<String, Signer> ids = new HashMap<>();
     }
 
@@ -76,10 +66,10 @@ public final class UsedTokens {
     private int remembered;
 
     /**
-     * Latest second whose tokens have been forgotten, in seconds since 1970. It never decreases: if the clock goes
-     * back, a token that expires in this second or earlier may have been used and forgotten already. The value is the
-     * second in which these tokens expired. It is not the time at which they were forgotten, since the clock may have
-     * been wrong at that time. A token that expires later than all forgotten tokens cannot have been forgotten.
+     * Latest second whose tokens have been forgotten, in seconds since 1970. This is the second in which the tokens
+     * expired, not the time at which they were forgotten, since the clock may have been wrong then. The value never
+     * decreases: if the clock goes back, a token that expires in this second or earlier may have been used and
+     * forgotten already, so the token is refused.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -91,10 +81,8 @@ public final class UsedTokens {
     }
 
     /**
-     * Returns an empty map that already has its first table. A {@code HashMap} may find no memory for that table when
-     * its first entry is added. Its later tables then have lengths of 12, 24 and so on, which are no powers of two, and
-     * entries in such a table are not found again. So the first table must not be made when the first lasting entry is
-     * added.
+     * Returns an empty map that already has its first table. If memory runs out while a {@code HashMap} makes its first
+     * table, the lengths of its later tables are no powers of two, and entries are not found again.
      */
     private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
         Map<K, V> map = new HashMap<>();
@@ -110,8 +98,7 @@ public final class UsedTokens {
             long now = clock.instant().getEpochSecond();
             sweep(now);
             if (second < now) {
-                // the token was good when the caller checked it, but since then a copy of it may have been used and
-                // forgotten
+                // a copy of the token may have been used and forgotten since the caller checked the token
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
@@ -137,16 +124,14 @@ public final class UsedTokens {
     }
 
     /**
-     * Keeps a token together with its second and its signer. If memory runs out meanwhile, the token is not kept. A
-     * table may have an entry all the same, which is then removed. If a signer without tokens remained, later tokens
-     * would find it and take no room for its name, but this room would be given back when the last of these tokens is
-     * forgotten.
+     * Keeps a token with its second and its signer. If memory runs out meanwhile, the token is removed again, and so is
+     * a signer without tokens. If such a signer remained, a later token would take no room for the signer's name, but
+     * this room would be given back.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;
         try {
-            // the token is put into its second first: if the first table of a new second cannot be made, that second is
-            // never used
+            // the token is put into its second first, so that a second whose first table cannot be made is never used
             held.ids.put(token, signer);
             seconds.put(second, held);
             signers.put(signer.name, signer);
@@ -162,10 +147,7 @@ public final class UsedTokens {
         }
     }
 
-    /**
-     * Returns the room that a signer's name and entry take. The unit is the room of one token; a part of a unit counts
-     * as a whole unit.
-     */
+    /** Returns the room of a signer's name and entry, in units of one token, rounded up. */
     private static int signerRoom(String signer) {
         return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;
     }

@@ -2,10 +2,7 @@ package dev.rpcx.internal.call;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Stream that a server sends, or a subscription to such a stream. It is notified when the server itself ends the
- * stream.
- */
+/** Stream that a server sends, or a subscription to it, that is notified when the server itself ends the stream. */
 public interface WatchedStream {
     /**
      * Called when the server ends the stream.
@@ -15,8 +12,8 @@ public interface WatchedStream {
     void ended(@Nullable Throwable why);
 
     /**
-     * Calls {@code ended} if the object is a {@code WatchedStream}, and otherwise does nothing. Used for a stream that
-     * is never subscribed to, and for a subscription that is about to be cancelled.
+     * Calls {@code ended} if the object is a {@code WatchedStream}. Used for a stream that is never subscribed to, and
+     * for a subscription that is about to be cancelled.
      */
     static void ended(Object streamOrSubscription, @Nullable Throwable why) {
         if (streamOrSubscription instanceof WatchedStream watched) {

@@ -3,20 +3,18 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures how long recent answers of one method took, to decide whether a call without an answer had enough time for
- * one. A handler passes the remaining time of its own caller on to the calls that it makes, so other programs decide
- * how little time a call has. If a call fails because it had too little time, that says nothing about the called
- * service. If such failures counted against the service, a few callers in a hurry would make the service unavailable to
- * all others. Thread-safe. If two threads write at the same time, a part of what they write may be lost.
+ * Measures how long recent answers of one method took, to decide whether a call without an answer had enough time. A
+ * handler passes its caller's remaining time on to its own calls, so that time may be too short. The failure of such a
+ * call must not count against the called service: a few callers in a hurry would make the service unavailable to all.
+ * Thread-safe; if two threads write at the same time, measurements may be lost.
  */
 public final class AnswerTimes {
     /** One of this many answers is measured. */
     private static final int SAMPLED = 16;
 
     /**
-     * Length of a period in which the longest answer time is measured. What counts is the longest answer time of the
-     * current period and of the period before it. A new period begins only with an answer, so this time does not change
-     * while no answers come.
+     * Length of a period. The longest answer time of the current period and of the one before it counts. Only an answer
+     * begins a new period, so this longest time is kept while no answers come.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -24,12 +22,12 @@ public final class AnswerTimes {
     private static final int ENOUGH = 2;
 
     /**
-     * A call also had enough time if it was sent with at least this fraction of the time that the method itself gives
-     * each call. The rest of that time went by while the call waited for a connection.
+     * A call also had enough time if it was sent with at least this fraction of the method's own time. The rest was
+     * spent waiting for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 
-    /** Time that the method itself gives each call. The context of the caller may limit it or replace it. */
+    /** The method's own time for each call, which the context of the caller may limit or replace. */
     private final long ownNanos;
 
     private volatile long longestNanos;
@@ -41,7 +39,7 @@ public final class AnswerTimes {
     }
 
     /**
-     * Whether the answer of a call is measured. As long as nothing has been measured, every answer is.
+     * Returns whether to measure the answer of a call. Until one answer has been measured, all are.
      *
      * @param serial number of the call in any count of calls, for example in the count of its slot's uses
      */
@@ -61,7 +59,7 @@ public final class AnswerTimes {
     }
 
     /**
-     * Whether a call that had this time and was not answered counts against the instance that was called.
+     * Returns whether a call that was not answered counts against the called instance.
      *
      * @param givenNanos remaining time of the call when it was sent
      */

@@ -16,15 +16,12 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     final ClientSteps steps;
 
-    /**
-     * Remaining time of the call when it was sent. It is a copy of the slot's value, since the slot may have another
-     * call by now.
-     */
+    /** Remaining time of the call when it was sent. Copied from the slot, which may have another call by now. */
     private long givenNanos;
 
     /**
-     * Serial number of this call among all calls that had its slot: see {@link ClientCall#serial}. It is a copy of the
-     * slot's value, since the slot may have another call by now.
+     * Serial number of this call among the calls that had its slot: see {@link ClientCall#serial}. Copied from the
+     * slot, which may have another call by now.
      */
     private long serial;
 
@@ -32,10 +29,7 @@ abstract class AsyncCall extends LoopThread.Untold {
         this.steps = steps;
     }
 
-    /**
-     * Copies from the slot the values that are needed after the slot may have been given to another call. Called before
-     * the call is sent.
-     */
+    /** Copies the values that are needed after the slot has been released. Called before the call is sent. */
     public final void copyFromSlot(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
@@ -66,14 +60,14 @@ abstract class AsyncCall extends LoopThread.Untold {
     void arrived() {}
 
     /**
-     * Called when the call has failed, before it loses its slot. As long as the call has the slot, other threads see
-     * there that the call has not ended. If nothing of the request was sent, the slot still contains the request.
+     * Called when the call has failed, before its slot is released. If nothing of the request was sent, the slot still
+     * contains the request.
      */
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 
     /**
-     * Ends the call. Called exactly once. If user code that runs because of the end throws an exception, the exception
-     * is logged, and the other calls of the connection go on.
+     * Ends the call. Called exactly once. Exceptions of user code are logged, and do not affect the other calls of the
+     * connection.
      */
     public final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -94,8 +88,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Tells the caller of the end once more, since the first try has failed. That try may have failed while the caller
-     * was told, or before that, for example while the outcome was counted.
+     * Tells the caller of the end, after {@link #end} has failed. The caller may have been told already. If this fails
+     * too, the event loop tells the caller later.
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -121,8 +115,6 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     abstract void fail(RPCXException error);
 
-    /**
-     * Tells the caller how the call has ended, and does nothing else. Does nothing if the caller has been told already.
-     */
+    /** Tells the caller how the call has ended. Does nothing if the caller has been told already. */
     abstract void tellCaller(@Nullable Object value, @Nullable RPCXException error);
 }

@@ -5,21 +5,18 @@ import dev.rpcx.internal.call.StreamSender;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The attempts of one call so far, and the decision whether to make another attempt. The decision depends on the error,
- * on whether the call may have been executed, on the number of attempts, and on the budgets. This class also decides
- * which instance the next attempt avoids, and which error the caller gets. Blocking calls, asynchronous calls, streams
- * and hedges all use it.
+ * The attempts of one call so far. Decides whether to make another attempt, which instance that attempt avoids, and
+ * which error the caller gets. Used by blocking calls, asynchronous calls, streams and hedges.
  *
- * <p>A call gets such an object only when an attempt has failed and another attempt follows. So a call with only one
- * attempt allocates no such object, and null stands for it. Only the second call of a hedge has an object from its
- * beginning. Only one thread at a time uses the object: first the thread that learns that an attempt has ended, then
- * the thread that makes the next attempt.
+ * <p>Created when another attempt follows one that has failed; until then null stands for it, so a call with one
+ * attempt allocates nothing. Only the second call of a hedge has an object from the beginning. Used by one thread at a
+ * time: the one that sees the end of an attempt, then the one that makes the next attempt.
  */
 public final class Attempts {
     /**
-     * An attempt that finds its connection closing sends nothing. The call then goes to another connection, unless it
-     * has had this many attempts, counting those of which nothing was sent. This is also the maximum number of
-     * instances that one attempt asks for a slot.
+     * An attempt of which nothing was sent, for example because its connection was closing, is followed by another one
+     * unless the call has had this many attempts, sent or not. Also the max number of instances that one attempt asks
+     * for a slot.
      */
     static final int MAX_ATTEMPTS = 8;
 
@@ -38,19 +35,19 @@ public final class Attempts {
      */
     private boolean mayHaveRun;
 
-    /** Instance that refused the previous attempt that was sent; null if no instance refused that attempt. */
+    /** Instance that refused the previous attempt that was sent; null if none did. */
     private @Nullable ClientAddress refusing;
 
     /**
      * Instance that the next attempt avoids; null for none. It is the instance of the previous attempt that was sent.
-     * Before the second call of a hedge has sent an attempt, it is the instance that has the first call.
+     * Before a hedge's second call has sent an attempt, it is the instance that has the first call.
      */
     private @Nullable ClientAddress avoided;
 
     private Attempts() {}
 
     /**
-     * Creates the object of the second call of a hedge, before the first attempt of that call.
+     * Creates the object of a hedge's second call, before its first attempt.
      *
      * @param other instance that has the first call; null if no instance has it
      */
@@ -65,22 +62,21 @@ public final class Attempts {
         return earlier != null && earlier.failed > 0;
     }
 
-    /** Returns the instance that the next attempt avoids if there is another one; null if it avoids none. */
+    /** Returns the instance that the next attempt avoids if there is another one; null for none. */
     static @Nullable ClientAddress avoided(@Nullable Attempts earlier) {
         return earlier == null ? null : earlier.avoided;
     }
 
     /**
-     * Decides whether to make another attempt after one that has failed, and spends what the new attempt costs. If an
-     * instance has refused the failed attempt, the cost is spent from the method's {@link RefusalBudget}, even if no
-     * other instance is found then. Otherwise it is spent from the {@link RetryBudget}. If nothing of the failed
-     * attempt was sent, the new one costs nothing. If there is no memory for the object that is returned, there is no
-     * other attempt.
+     * Decides whether to make another attempt after a failed one, and spends its cost: from the method's
+     * {@link RefusalBudget} if an instance has refused the failed attempt, even if no other instance is found; nothing
+     * if nothing of the failed attempt was sent; otherwise from the {@link RetryBudget}. Without memory for the
+     * returned object, there is no other attempt.
      *
-     * @param earlier the attempts before the one that has failed; null if there were none
+     * @param earlier the attempts before the failed one; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
      * @param used instance that had the attempt; null if no instance had it
-     * @return all attempts so far, if another attempt is to be made; null if the caller gets the error
+     * @return all attempts so far, if another one is to be made; null if the caller gets the error
      */
     public static @Nullable Attempts next(
             @Nullable Attempts earlier,
@@ -91,7 +87,7 @@ public final class Attempts {
         if (!isWorthAnother(earlier, steps, error, upload, used)) {
             return null;
         }
-        // The object is created before anything is spent for the next attempt, since creating it may fail.
+        // Created before anything is spent, since creating it may fail.
         Attempts all = earlier == null ? first() : earlier;
         if (all == null || !trySpend(steps, error, used)) {
             return null;
@@ -103,7 +99,7 @@ public final class Attempts {
     /**
      * Creates the object of a call whose first attempt has failed.
      *
-     * @return null if there is no memory for it: the caller then gets the error, as if no attempt were to follow
+     * @return null if there is no memory for it; the caller then gets the error
      */
     private static @Nullable Attempts first() {
         try {
@@ -125,7 +121,7 @@ public final class Attempts {
         }
     }
 
-    /** Decides whether another attempt is worthwhile, as far as that does not depend on the budgets. Spends nothing. */
+    /** Returns whether another attempt makes sense. Does not ask the budgets. */
     static boolean isWorthAnother(
             @Nullable Attempts earlier,
             ClientSteps steps,
@@ -133,8 +129,8 @@ public final class Attempts {
             @Nullable StreamSender upload,
             @Nullable ClientAddress used) {
         if (!isSent(error)) {
-            // This side knows that nothing was sent, so the attempt has cost no server anything. But a publisher is
-            // subscribed to only once, so a call that has subscribed to one gets no other attempt.
+            // Nothing was sent, so the attempt has cost no server anything. A call that has subscribed to its publisher
+            // gets no other attempt, because a publisher is subscribed to only once.
             return (earlier == null ? 0 : earlier.failed) + 1 < MAX_ATTEMPTS
                     && (upload == null || !upload.hasPublisher());
         }
@@ -161,17 +157,14 @@ public final class Attempts {
         }
         Route route = steps.route;
         if (isRefusal(error)) {
-            // The refusing instance would refuse again, so the call needs another instance. The budget is asked before
-            // the search for one, since the budget limits how often all instances are searched.
+            // The same instance would refuse again. The budget also limits the searches for another instance, so it is
+            // asked first.
             return route.refusals(steps.method.index).spend() && used != null && route.hasFreeBeside(used);
         }
         return route.budget().spend();
     }
 
-    /**
-     * Decides whether to make the second call of a hedge beside the first. If so, spends the cost of a retry from the
-     * budget.
-     */
+    /** Decides whether to make the second call of a hedge, and spends the cost of a retry if so. */
     static boolean mayHedge(ClientSteps steps) {
         return steps.route.budget().spend();
     }
@@ -182,9 +175,8 @@ public final class Attempts {
     }
 
     /**
-     * Compares a refused attempt with the attempt after it. If another instance takes the call, the refusal counts as a
-     * failure of the refusing instance, and the refusal budget gets the cost of the retry back. Otherwise, for example
-     * if both instances refuse the call, neither happens. Called when the attempt after the refused one has ended.
+     * Called when the attempt after a refused one has ended. If another instance has taken the call, the refusal counts
+     * as a failure of the refusing instance, and the refusal budget gets the cost back.
      */
     void compare(ClientSteps steps, ClientAddress other, Health.Outcome outcome) {
         ClientAddress first = refusing;
@@ -195,10 +187,8 @@ public final class Attempts {
     }
 
     /**
-     * Whether a byte of the attempt may have been sent. If so, the instance of the attempt could not or would not take
-     * the call, and the next attempt avoids that instance if there is another one. An attempt of which nothing was sent
-     * says nothing about its instance. For example, if nothing was sent because the connection was closing, the same
-     * instance may get the next attempt.
+     * Returns whether a byte of the attempt may have been sent. If so, the next attempt avoids its instance. If not,
+     * for example because the connection was closing, the same instance may get the next attempt.
      */
     static boolean isSent(RPCXException error) {
         return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);
@@ -226,8 +216,7 @@ public final class Attempts {
     }
 
     /**
-     * Returns what the caller gets if its call has ended with {@code end}. An RPCXException becomes the error for the
-     * caller. Anything else is returned unchanged.
+     * Returns the error for the caller if {@code end} is an RPCXException; returns any other exception unchanged.
      *
      * @param earlier the attempts before the latest one; null if there were none
      * @param end exception with which the latest attempt has ended
@@ -237,8 +226,8 @@ public final class Attempts {
     }
 
     /**
-     * Returns what the caller of a hedged call gets. An RPCXException becomes the error for the caller. Anything else
-     * is returned unchanged.
+     * Returns the error for the caller of a hedged call if {@code end} is an RPCXException; returns any other exception
+     * unchanged.
      *
      * @param mayHaveRun whether the other call of the hedge may have been executed
      */
@@ -249,8 +238,7 @@ public final class Attempts {
     /**
      * Returns the error for the caller.
      *
-     * @param mayHaveRun whether another attempt of the call may have been executed: the error then never says
-     *     NOT_EXECUTED
+     * @param mayHaveRun whether another attempt may have been executed; the error then never says NOT_EXECUTED
      */
     private static RPCXException callerError(RPCXException end, boolean mayHaveRun) {
         RPCXException error = LocalFailure.asPublicException(end);

@@ -4,8 +4,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * Computes the pause before the next connection attempt, after consecutive failures. The pause doubles with each
- * failure, up to 1 s. It has jitter, so that clients do not all come back at the same time.
+ * Computes the pause before the next connection attempt. It doubles with each consecutive failure, up to 1 s, and has
+ * jitter, so that clients do not all come back at the same time.
  */
 public final class Backoff {
     private static final long FIRST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -16,8 +16,8 @@ public final class Backoff {
     private Backoff() {}
 
     /**
-     * Returns the length of the pause in nanoseconds: a random number between half of the full pause and the full
-     * pause. The full pause is 20 ms after the first failure, and doubles with each further failure, up to 1 s.
+     * Returns a random pause in nanoseconds, from half of the full pause to the full pause. The full pause is 20 ms
+     * after the first failure, and doubles with each further one, up to 1 s.
      *
      * @param failures number of consecutive failures, from 1
      */

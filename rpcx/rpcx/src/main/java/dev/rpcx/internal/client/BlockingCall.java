@@ -7,9 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller's thread blocks for the result. All of the call runs on that thread: the thread walks through
- * {@link ClientSteps}, and waits for a connection and for the reply. The state of the call is in local variables, so
- * that a call that succeeds allocates nothing here.
+ * A call that blocks its caller's thread, which waits for a connection and for the reply. The state of the call is in
+ * local variables, so a call that succeeds allocates nothing here.
  */
 final class BlockingCall {
     private BlockingCall() {}
@@ -68,7 +67,7 @@ final class BlockingCall {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // There are only stores here: if the stack is exhausted, no method can be called.
+                    // Only stores: if the stack is exhausted, no method can be called.
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }
@@ -83,8 +82,7 @@ final class BlockingCall {
     }
 
     /**
-     * Waits for a connection and takes a slot there. If other calls have taken all slots of the connection, waits for
-     * another connection.
+     * Waits for a connection and takes a slot. If other calls take all slots of the connection meanwhile, waits again.
      */
     private static ClientCall awaitSlot(
             ClientSteps steps,
@@ -103,7 +101,7 @@ final class BlockingCall {
             if (call != null) {
                 return call;
             }
-            // the avoided instance may be the only one that is not full, so the next choice is among all instances
+            // the next choice includes the avoided instance, which may be the only one that is not full
             on = null;
         }
     }

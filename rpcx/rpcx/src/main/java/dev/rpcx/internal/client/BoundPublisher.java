@@ -7,9 +7,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stream that a call sends to its server, bound to the context in which the call was made. The publisher is
- * subscribed to, asked for items and cancelled in that context, or in no context if the call was made in none. The
- * thread does not matter: it may be an event loop that has received credit, or the thread of another call's handler.
+ * The stream that a call sends to its server. The publisher is subscribed to, asked for items and cancelled in the
+ * context in which the call was made, or in no context if there was none, whichever thread does so.
  */
 public record BoundPublisher(
         Flow.Publisher<Object> given, @Nullable TimedContext context) implements Flow.Publisher<Object> {

@@ -20,30 +20,29 @@ public final class CallSlots {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Top of the stack of free slots. The lower half is the number of the top slot plus one, or 0 if no slot is free.
-     * The upper half counts the changes. So a thread that has read the top notices if the same slot was taken and has
-     * come back to the top.
+     * Top of the stack of free slots. The lower half is the number of the top slot plus one, 0 if no slot is free. The
+     * upper half counts the changes: a thread must notice if the same slot was taken and has come back to the top.
      */
     private final AtomicLong free = new AtomicLong();
 
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * Number of retired slots. Such a slot was created before the server sent its limit, and has a number at or above
-     * the limit. It is counted when no call has it any more.
+     * Number of slots at or above the server's limit that are no longer used. They were created before the server sent
+     * its limit.
      */
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
-     * Whether some callers may be gone without having given back their slots. The field is set after
-     * {@link ClientCall#orphan} or {@link ClientCall#unreleased}. Setting it takes only a store, since a thread whose
-     * stack or memory is exhausted can call no method. The event loop then looks through the slots.
+     * Whether the event loop has to look for slots that their callers could not release. Set after
+     * {@link ClientCall#orphan} or {@link ClientCall#unreleased}, by a plain store: a thread whose stack or memory is
+     * exhausted can call no method.
      */
     public volatile boolean hasOrphans;
 
     /**
-     * Number of times that {@link #trim} has begun or ended. The number is odd while the free slots are off their
-     * stack. Written under the lock of {@code this}.
+     * Incremented when {@link #trim} begins and when it ends, so it is odd while {@code trim} runs. Written under the
+     * lock of {@code this}.
      */
     private volatile int trims;
 
@@ -61,17 +60,15 @@ public final class CallSlots {
     }
 
     /**
-     * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false while
-     * {@link #trim} has taken the free slots off their stack, since then this is not known. Thread-safe: any thread may
-     * call this. Every call runs this method, and every call changes the fields that it reads, so it reads only few
-     * fields.
+     * Returns whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false
+     * while {@link #trim} runs. Thread-safe. Keep it cheap: every call runs it, and changes the fields that it reads.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
     }
 
     /**
-     * Takes a free slot and begins a call in it. Thread-safe: any thread may call this.
+     * Takes a free slot and begins a call in it. Thread-safe.
      *
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use
      */
@@ -116,7 +113,7 @@ public final class CallSlots {
     }
 
     /**
-     * Gives back the buffers that free slots keep. Thread-safe: any thread may call this.
+     * Frees the buffers that free slots keep. Thread-safe.
      *
      * @return whether no call has a slot
      */
@@ -139,7 +136,7 @@ public final class CallSlots {
             }
             return count == made.get() - retiredSlots.get();
         } finally {
-            // The loop below also runs if something above has failed, so that the free slots get back to their stack.
+            // After a failure too, the free slots have to get back to their stack.
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
@@ -150,20 +147,15 @@ public final class CallSlots {
         }
     }
 
-    /**
-     * Returns a number that changes each time a slot is taken or given back, except when a slot is taken for the first
-     * time.
-     */
+    /** Returns a number that changes each time a slot is released or is taken off the stack of free slots. */
     long changes() {
         return free.get();
     }
 
     /**
-     * Gives back the slots whose callers are gone and could not give them back. Event loop only, while it has the turn
-     * to read the socket.
+     * Releases the slots whose callers are gone. Event loop only, while it has the turn to read the socket.
      *
-     * @return false if the slots have to be looked at again, after the event loop has handled the messages that are
-     *     being queued now
+     * @return false if this has to be called again, after the event loop has handled the messages in the queue
      */
     boolean freeOrphans() {
         hasOrphans = false;
@@ -181,7 +173,7 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes the callers whose calls should have ended before this time. Thread-safe: any thread may call this.
+     * Wakes the callers whose calls should have ended before this time. Thread-safe.
      *
      * @return whether any caller waits
      */
@@ -211,10 +203,9 @@ public final class CallSlots {
     }
 
     /**
-     * Takes the top slot off the stack of free slots. A server refuses a call in a slot at or above its limit. So such
-     * a slot is taken off the stack and not used again, and the next slot is looked at. If this method throws, no slot
-     * that can still be used is lost: after the compare-and-set that takes such a slot, nothing is called that may
-     * fail.
+     * Takes the top slot off the stack of free slots. Skips and retires slots at or above the server's limit, in which
+     * the server would refuse a call. After the compare-and-set that takes a usable slot, nothing may be called that
+     * can fail: the slot would be lost.
      *
      * @return null if no slot is free
      */
@@ -271,17 +262,16 @@ public final class CallSlots {
     }
 
     /**
-     * Returns the call in this slot; null if the slot was never used. Called on the event loop only, which finds each
-     * slot whose call has been queued. For a slot that was created a moment ago, and whose call has not been queued,
-     * the result may be null.
+     * Returns the call in this slot; null if the slot was never used. Event loop only. May also be null for a slot that
+     * has just been created and whose call has not been queued.
      */
     public @Nullable ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
     }
 
     /**
-     * Adds the futures of one-way calls that have not ended to {@code found}. Thread-safe: any thread may call this. A
-     * slot may get its next call while this method runs.
+     * Adds the futures of the one-way calls that have not ended to {@code found}. Thread-safe, though slots may be
+     * reused meanwhile.
      */
     public void addOneWay(List<CompletableFuture<?>> found) {
         for (int slot = 0; slot < createdCount(); slot++) {
@@ -293,10 +283,7 @@ public final class CallSlots {
         }
     }
 
-    /**
-     * Returns the number of slots that calls have. It walks through the stack of free slots, so no other thread may use
-     * the slots at the same time. For tests.
-     */
+    /** Returns the number of slots that calls have. For tests: no other thread may use the slots at the same time. */
     public int taken() {
         int unused = 0;
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
@@ -305,7 +292,7 @@ public final class CallSlots {
         return made.get() - retiredSlots.get() - unused;
     }
 
-    /** Returns the number of slots that have been created. Slots with this number or a larger one were never used. */
+    /** Returns the number of slots that have been created: slots from this number on were never used. */
     public int createdCount() {
         return made.get();
     }

@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses an instance for each call, from a list that never changes: another list gets another chooser. Every call to a
- * service with several instances uses a chooser, so choosing allocates nothing.
+ * Chooses an instance for each call, from a list that never changes. Every call to a service with several instances
+ * uses a chooser, so choosing allocates nothing.
  */
 public abstract class Chooser {
     public final ClientAddress[] all;
@@ -29,8 +29,8 @@ public abstract class Chooser {
     }
 
     /**
-     * Number of further instances that are tried for a call after the first one, before all instances are searched. If
-     * half of the instances are connected, one in 256 of the calls that try further instances needs the search.
+     * Number of instances that are tried after the first one, before all are searched. If half of the instances are
+     * connected, one in 256 of the calls that the first instance could not take needs the search.
      */
     private static final int DRAWS = 8;
 
@@ -38,22 +38,19 @@ public abstract class Chooser {
     public abstract int first(int key);
 
     /**
-     * Returns the index of the instance to look at next, after the instances looked at so far could not take the call.
-     * The calls of instances that are gone are divided among all others in the same way as all calls. Taking the next
-     * instance in the list would not do that. Neighbours in a list fail together, so the instance behind them would get
-     * all of these calls, and it would be the same instance in every client.
+     * Returns the index of the instance to try next, after the earlier ones could not take the call. It must not simply
+     * be the next instance in the list: neighbours often fail together, and the one behind them would get all of their
+     * calls, from every client.
      *
      * @param draw how often this method has been called for the same call before; 0 the first time
      */
     abstract int redraw(int key, int draw);
 
     /**
-     * Returns a connection for a call. The chosen instance gets the call if it is connected, not full, and healthy or
-     * free for a trial. Otherwise another instance of which all of that is true gets the call. If there is none, any
-     * connected instance gets it. Returns null if no instance has a connection that is ready. Also returns null if all
-     * of these connections are full, and the call has to wait for one more connection, which is being established. The
-     * caller has to send its call on the connection: if the instance is on trial, this may be the only call that the
-     * instance gets.
+     * Returns a connection for a call; null if none is ready, or if all are full and one more is being established.
+     * Looks for an instance that is connected, not full, and healthy or free for a trial: first at the chosen instance,
+     * then at the others. If there is none, takes any connection that is ready. The caller has to send its call on the
+     * connection: the call may be the only trial of its instance.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -66,10 +63,9 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns a connection that is not full, of an instance that is not among {@code asked} and is healthy or free for
-     * a trial; null if there is none. Never returns a connection of an ejected instance. Such an instance may answer
-     * nothing until the call's time is over, which is worse for the call than the answer that it already has from
-     * another instance.
+     * Returns a connection that is not full, of an instance that is not in {@code asked} and is healthy or free for a
+     * trial; null if there is none. Never returns one of an ejected instance: that instance might not answer at all,
+     * and the call already has an answer from another instance.
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
@@ -114,7 +110,7 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns the connection of the instance, if it is not full and the instance is healthy or free for a trial;
+     * Returns the connection of the instance if it is not full and the instance is healthy or free for a trial;
      * otherwise null. Takes the trial of an instance that is free for one.
      */
     private static @Nullable ClientConnection serving(ClientAddress address) {
@@ -123,11 +119,10 @@ public abstract class Chooser {
     }
 
     /**
-     * Looks at each instance once, in an order that differs from call to call, or from key to key. Returns the first
-     * connection that is not full, of an instance that is healthy or free for a trial. If there is none and
-     * {@code asked} is empty, returns any connection that is ready, preferably one that is not full. There is one
-     * exception: if all of them are full, and another connected instance is about to have one more connection, returns
-     * null. That instance has to be healthy or free for a trial.
+     * Looks at each instance once, in an order that depends on the call or its key. Returns the first connection that
+     * is not full, of an instance that is healthy or free for a trial. If there is none and {@code asked} is empty,
+     * returns any connection that is ready, preferably one that is not full. Returns null instead if all are full and
+     * another connected instance, healthy or free for a trial, is about to have one more connection.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -238,35 +233,28 @@ public abstract class Chooser {
         /** Maximum length of {@code order}. */
         private static final int MAX_ORDER = 4096;
 
-        /**
-         * Maximum number of steps to compute an order. It is limited because an event loop may have to compute the
-         * order.
-         */
+        /** Max number of steps to compute an order, since an event loop may have to do it. */
         private static final int MAX_STEPS = 1 << 20;
 
         /**
-         * 2⁶⁴ divided by the golden ratio. Consecutive multiples of this number, modulo 2⁶⁴, are spread evenly, however
-         * many there are.
+         * 2⁶⁴ divided by the golden ratio. Its consecutive multiples, modulo 2⁶⁴, are spread evenly, however many there
+         * are.
          */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
         /**
-         * Sums of weights: the entry of an instance is the sum of the weights of all instances up to and including
-         * itself. The weights are divided by their common divisor first.
+         * For each instance, the sum of the weights of all instances up to and including it. The weights are first
+         * divided by their greatest common divisor.
          */
         private final int[] sums;
 
         /**
-         * Indexes of the instances in one round. Each instance appears as often as its weight says, and its entries are
-         * as far apart as possible. The array is empty if the round would be too long, or would take too many steps to
-         * compute.
+         * Indexes of the instances in one round: each as often as its weight says, and as far apart as possible. Empty
+         * if the round would be too long or would take too many steps to compute.
          */
         private final int[] order;
 
-        /**
-         * Counts the calls. The count begins at a random number: every client has the same list, and the clients should
-         * not all begin at the same instance.
-         */
+        /** Number of the next call. Starts at a random number, so that not all clients start with the same instance. */
         private final AtomicInteger next;
 
         private final Platform platform;
@@ -325,8 +313,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance to whose range {@code part} belongs. The ranges follow each other from 0 to
-         * the sum of the weights, and the range of each instance is as long as its weight.
+         * Returns the index of the instance whose range contains {@code part}. The ranges are as long as the weights,
+         * and follow each other from 0.
          */
         private int of(int part) {
             int found = Arrays.binarySearch(sums, part);
@@ -334,9 +322,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns a random instance. The larger the weight of an instance is, the more often it is returned. The next
-         * instance in {@code order} would be a bad choice: if all weights are equal, it is also the next one in the
-         * list, and neighbours in a list fail together.
+         * Returns a random instance, in proportion to the weights. The next one in {@code order} may be the neighbour
+         * of the previous one in the list, and neighbours often fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -351,17 +338,16 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points that an instance has on the ring for each unit of its weight. The number is smaller if all
-         * instances would have more than {@code MAX_POINTS} points together. With 100 points, the shares of the
-         * instances differ by some 10 %. Source: Karger et al., "Consistent Hashing", 1997.
+         * Number of points on the ring for each unit of an instance's weight, unless there would be more than
+         * {@code MAX_POINTS} in all. With 100 points, the shares of the instances differ by some 10 %. Source: Karger
+         * et al., "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 
         private static final int MAX_POINTS = 1 << 16;
 
         /**
-         * Points of the ring, sorted. The upper 32 bits are the position, and the lower 32 bits are the index of the
-         * instance.
+         * Points of the ring, sorted: the upper 32 bits are the position, the lower 32 bits the index of the instance.
          */
         private final long[] points;
 
@@ -376,8 +362,7 @@ public abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // Two hashes are used. With only one of them, two names with the same hash would have all points in
-                // common.
+                // With only one hash, two names of the same hash would have all points in common.
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int point = count(all[i], each); point > 0; point--) {
@@ -409,8 +394,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance that has the next point on the ring. So if an instance is gone, different
-         * instances replace it for different keys.
+         * Returns the index of the instance of the next point on the ring. If an instance is gone, different instances
+         * replace it for different keys.
          */
         @Override
         int redraw(int key, int draw) {

@@ -8,15 +8,14 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails calls immediately, without sending them, while most of the latest calls have failed for reasons of the service.
- * After a pause, one call goes through as a trial. If it succeeds, the circuit closes. If it fails, another pause
- * begins. If a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered
- * first closes the circuit, unless a later trial has failed. The end of a trial says nothing about the service if the
- * call had too little time or was cancelled. In that case the next call is a trial, without a pause.
+ * Fails calls without sending them, while most of the latest calls have failed for reasons of the service. After a
+ * pause, one call is sent as a trial. If it succeeds, the circuit closes. If it fails, another pause begins. If it
+ * takes longer than a pause, another trial begins beside it, and the first answer closes the circuit, unless a later
+ * trial has failed. A trial that had too little time or was cancelled decides nothing: the next call is a trial,
+ * without a pause.
  *
- * <p>The calls and failures of each second are counted in a ring. The first thread that reuses an entry of the ring
- * clears its counts. Counts that another thread adds at that moment may be lost. They do not matter, since only the
- * share of failures among many calls is used.
+ * <p>Calls and failures are counted for each second, in a ring. Counts that a thread adds while another clears an entry
+ * may be lost, which does not matter for a share of many calls.
  */
 public final class CircuitBreaker {
     private static final int SECONDS = 10;
@@ -31,10 +30,10 @@ public final class CircuitBreaker {
     /**
      * State of an open circuit.
      *
-     * @param pauseEnd end of the pause, in nanoseconds since {@link #begin}: the next trial begins no earlier
+     * @param pauseEnd time before which no trial begins, in nanoseconds since {@link #begin}
      * @param latest number of the latest trial; 0 if there was none since the circuit opened
-     * @param minDeciding smallest number of a trial that still decides about the circuit; trials with smaller numbers
-     *     began before the circuit opened, or no later than a trial that has failed
+     * @param minDeciding smallest number of a trial that still decides about the circuit: earlier ones began before the
+     *     circuit opened, or no later than a trial that has failed
      */
     private record Open(long pauseEnd, long latest, long minDeciding) {}
 
@@ -73,15 +72,15 @@ public final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // The call that moves the end of the pause is the trial. The other calls are refused until the trial has
-        // decided, but for one pause at most.
+        // The call that moves the end of the pause is the trial. Other calls are refused until the trial has decided,
+        // but for one pause at most.
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.minDeciding)) ? trial : REFUSED;
     }
 
     /**
-     * Records how a call has ended. Only the success of a trial closes an open circuit: calls that began before it
-     * opened say nothing new. For a trial, this method may be called more than once: with {@code ANSWERED} before the
-     * end of the call, when the server has answered, and with {@code UNKNOWN}, which says nothing, after the end.
+     * Records how a call has ended. Only the success of a trial closes an open circuit. For a trial, may be called more
+     * than once: with {@code ANSWERED} when the server has answered, and again with {@code UNKNOWN}, which says
+     * nothing, after the end.
      *
      * @param permit result of {@code permit()} for the call
      */

@@ -23,9 +23,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection on the classic wire, which comes from the paper on which RPCX is based: see
- * {@link ClassicWire}. Each call has a random long as its id, and a map from ids to calls finds the call of a reply.
- * The future of a call ends in every case: with the reply, at the deadline, or with the connection.
+ * A client's connection on the classic wire: see {@link ClassicWire}. Each call has a random long as its id, and its
+ * reply is found by that id. The future of a call always completes: with the reply, at the deadline, or when the
+ * connection ends.
  */
 public final class ClassicClientConnection extends ClassicConnection {
     /** Builds the request of a call when the id of the call is known. */
@@ -54,12 +54,10 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final Platform platform;
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
-    /**
-     * Account that is charged for requests that have not been sent, including the requests of calls that have ended.
-     */
+    /** Account that is charged for requests that have not been sent, including those of calls that have ended. */
     private final Account account;
 
-    /** Charge for the reply that is arriving, if that is larger than {@code UNCHARGED_BYTES}. Event loop only. */
+    /** Charge for the reply that is arriving, if the reply is larger than {@code UNCHARGED_BYTES}. Event loop only. */
     private final Charge arriving;
 
     private long arrivingBytes;
@@ -67,15 +65,15 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * When the connection ends, each call whose request was completely sent gets an error. This is what the error says
-     * about the execution of the call. Event loop only.
+     * What the errors of calls say about execution when the connection ends, if their requests were completely sent.
+     * Event loop only.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
      * Whether the server has said that it takes no more calls on this connection, or has refused a single call: the two
      * look the same. New calls then use another connection, unless too many connections have been replaced already.
-     * Calls in flight are still awaited.
+     * Calls in flight still wait for their replies.
      */
     private volatile boolean isDraining;
 
@@ -105,9 +103,9 @@ public final class ClassicClientConnection extends ClassicConnection {
     // ---- a caller's thread
 
     /**
-     * Sends the request of a call. Thread-safe: any thread may call this. The returned future ends with the bytes of
-     * the result, with an {@link RPCXException}, or with whatever was thrown before the request was queued. If the
-     * caller cancels the future, the connection forgets the call.
+     * Sends the request of a call. Thread-safe: any thread may call this. The returned future completes with the bytes
+     * of the result, or fails with an {@link RPCXException} or with whatever was thrown before the request was queued.
+     * If the caller cancels the future, the connection forgets the call.
      */
     CallFuture<byte[]> send(Request request, long deadlineNanos) {
         Call call = new Call();
@@ -190,9 +188,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends a call whose time is over, but only after the event loop has looked at the sockets once more. If the loop
-     * was held up, the reply may already be in the socket. So this method sets a timer without delay: such a timer does
-     * not run before the loop has looked at the sockets.
+     * Ends a call whose time is over, unless its reply is in the socket already. The event loop reads its sockets
+     * before it runs a timer without delay, so such a timer ends the call.
      */
     private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
         try {
@@ -251,10 +248,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         return peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage());
     }
 
-    /**
-     * Returns {@code why}. If this side had no memory for what the server sent, returns an error that says so, since
-     * that is not the server's fault.
-     */
+    /** Returns {@code why}. But if this side had no memory for what the server sent, returns an error that says so. */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
         return wanted == null ? why : LocalFailure.noRoom(wanted, why.executed());
@@ -339,9 +333,9 @@ public final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.reply.complete(reply.result());
         } else {
-            // The field is set before the caller gets the error, so that the caller's next call uses another
-            // connection. A server that has accepted this connection less than KEPT_NANOS ago is not stopping, so its
-            // refusal concerns only this call.
+            // Set before the caller gets the error, so that the caller's next call uses another connection. A server
+            // that has accepted this connection less than KEPT_NANOS ago is not stopping, so its refusal concerns only
+            // this call.
             isDraining |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
@@ -351,8 +345,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * By now all answers of the server have been read, so the calls that remain have no answer. What {@code why} says
-     * about execution is therefore true of each of them.
+     * Ends all calls that are left. All answers of the server have been read, so none of these calls has an answer, and
+     * what {@code why} says about execution is true of each of them.
      */
     @Override
     public void onEnd(RPCXException why) {
@@ -371,8 +365,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Closes the socket, then ends all calls. In the other order, waiting requests would still be sent over TLS for
-     * some seconds, although the errors of their calls say that they are not executed.
+     * Closes the socket, then ends all calls. The order matters: over TLS, waiting requests would otherwise still be
+     * sent for some seconds, although the errors of their calls say that they are not executed.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);

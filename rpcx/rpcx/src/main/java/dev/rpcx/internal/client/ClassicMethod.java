@@ -59,8 +59,7 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // A call by an interrupted thread or on an event loop is refused here. Nothing has been sent by then, so
-            // such a call has not been made.
+            // Refuses a call by an interrupted thread or on an event loop, before anything is sent.
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
@@ -117,8 +116,7 @@ final class ClassicMethod {
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());
             } catch (RPCXException tooMuch) {
-                // If the wait has ended meanwhile, the call may have been sent, and its error must not say that it was
-                // refused.
+                // If the wait has ended, the call may have been sent, and its error must not say that it was refused.
                 if (wait.giveUp()) {
                     future.fail(tooMuch);
                 }

@@ -15,36 +15,35 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Address of one instance, and the connections to it. A connection is made when it is first needed, and again when it
- * has ended. More connections are made while the existing ones are crowded. These extra connections are closed when
- * they have had no call for a while. Callers that find no connection wait together for one connection attempt. A
- * failure is a connection attempt that failed, or a connection that ended as soon as it was established. After
- * consecutive failures, the address makes longer and longer pauses before it connects again. The pauses have jitter. In
- * a short pause, of up to 100 ms, a call waits for the end of the pause. In a long pause, a call fails immediately.
+ * has ended. While the connections are crowded, extra ones are made, which are closed when they have had no call for a
+ * while. Callers that find no connection wait together for one connection attempt.
  *
- * <p>As a member of a {@link ClientCluster}, the address makes {@code kept} connections even if no call needs them, and
- * replaces each of them when it has ended. At the end of each connection attempt, the address notifies the cluster
- * whether it has a connection.
+ * <p>After consecutive failures, the address makes longer and longer pauses, with jitter, before it connects again. A
+ * failure is a connection attempt that failed, or a connection that ended as soon as it was established. In a pause of
+ * up to 100 ms, calls wait for the end of the pause. In a longer pause, calls fail immediately.
+ *
+ * <p>As a member of a {@link ClientCluster}, the address keeps {@code kept} connections even if no call needs them.
+ * After each connection attempt, the address notifies the cluster whether it has a connection.
  */
 public final class ClientAddress extends Route {
     /** Time for which a server has to keep a connection before the server's earlier failures are forgotten. */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * An instance counts as known if it has kept a connection for {@code KEPT_NANOS}, until it has failed more than
-     * this number of times in a row. The pauses after this number of failures take 14 to 27 s together. An instance
-     * that restarts is back sooner.
+     * Maximum number of consecutive failures after which an instance that has kept a connection for {@code KEPT_NANOS}
+     * still counts as known. The pauses after that many failures take 14 to 27 s together, which is longer than a
+     * restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
     /**
-     * Limit for draining connections. On the native wire, the number of connections that may be in use is added to it.
-     * On the classic wire it is the limit itself.
+     * Maximum number of draining connections; on the native wire, plus the number of connections that may be in use.
      */
     private static final int MAX_DRAINING = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Interval at which existing connections are checked for free slots, while calls wait for one more connection. */
+    /** Interval at which connections are checked for free slots while calls wait for one more connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ClientCore client;
@@ -62,14 +61,14 @@ public final class ClientAddress extends Route {
     private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 
     /**
-     * Number of connections that are kept even when they are idle. The other entries of {@link #connections} get a
-     * connection when the kept ones are crowded, and are cleared when they are idle.
+     * Number of connections that are kept even when they are idle. The other entries of {@link #connections} are for
+     * extra connections, which are made when the existing ones are crowded, and closed when they are idle.
      */
     private final int kept;
 
     /**
-     * Number of this instance's latest failure to connect. The cluster numbers the failures of all its instances, from
-     * 1. The number is below 1 before the instance's first failure. Guarded by the cluster.
+     * Number of this instance's latest failure to connect; below 1 before the first failure. The cluster numbers the
+     * failures of all its instances from 1. Guarded by the cluster.
      */
     long failureNumber;
 
@@ -101,8 +100,8 @@ public final class ClientAddress extends Route {
     private boolean hasKept;
 
     /**
-     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}. It is false again when a
-     * failure or the end of a connection has been recorded.
+     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}, and no failure or end of a
+     * connection has been recorded since.
      */
     private boolean isUp;
 
@@ -151,16 +150,15 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the weight of this instance, as the registry last reported it: 1 to {@link Endpoint#MAX_WEIGHT}. It
-     * decides about the instance's share of the calls, relative to the weights of the other instances.
+     * Returns the weight of this instance, as the registry last reported it: 1 to {@link Endpoint#MAX_WEIGHT}. The
+     * instance's share of the calls depends on its weight relative to those of the other instances.
      */
     public int weight() {
         return weight;
     }
 
     /**
-     * Sets the weight that the registry reports. Connections and health stay as they are, since they belong to the
-     * instance.
+     * Sets the weight that the registry reports. Connections and health stay as they are.
      *
      * @return whether the weight has changed
      */
@@ -228,12 +226,10 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns the least loaded connection, for a thread whose own connection is not ready. Returns null if no
-     * connection is ready. Also returns null if all connections are full while the thread's own one is being attempted:
-     * the call then waits for that connection.
+     * connection is ready, or if all are full while the thread's own one is being attempted; the call then waits.
      *
      * <p>Outside a cluster, if another connection is ready, this method also begins to connect the thread's own one.
-     * Inside a cluster it does not, for two reasons: a member of a cluster connects even without calls, and this method
-     * also runs when the loads of instances are compared.
+     * Inside a cluster it does not, since members connect even without calls.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -247,10 +243,7 @@ public final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
-    /**
-     * Whether there is a connection and the least loaded one is not crowded, so that no call needs one more connection
-     * now.
-     */
+    /** Whether there is a connection that is not crowded. */
     boolean hasRoom() {
         ClientConnection least = leastLoaded();
         return least != null && !least.isCrowded();
@@ -268,16 +261,14 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to connect, for later calls. Normally this method does nothing during a pause. But if the best existing
-     * connection is full, calls wait for the new one. So in that case this method makes an attempt in a short pause
-     * too. The attempt then waits for the end of the pause before it connects.
+     * Begins to connect, for later calls. Does nothing during a pause. But if the best existing connection is full,
+     * calls wait for the new one, so the attempt is made in a short pause too, and connects when the pause is over.
      *
      * @param best the best existing connection
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure would call
-        // this method again.
+        // An attempt of a closed client fails immediately, and its failure would call this method again.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
@@ -285,9 +276,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns the least loaded connection, for a thread whose own connection is crowded or full. If even the least
-     * loaded connection is crowded, this method begins to connect one more, for later calls. If all connections are
-     * full while one more is being attempted, returns null, and the call waits for the new connection. But during a
-     * long pause, returns a full connection instead of null.
+     * loaded one is crowded, begins to connect one more. Returns null if all are full while one more is being
+     * attempted; the call then waits. During a long pause, returns a full connection instead of null.
      *
      * @param own the thread's own connection
      */
@@ -327,8 +317,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the index of the calling thread's own connection. The index is the same each time, so that the thread's
-     * calls stay in order, and what they use stays in the processor's caches.
+     * Returns the index of the calling thread's own connection. The index of a thread never changes, so that its calls
+     * stay in order, and what they use stays in the processor's caches.
      */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
@@ -359,9 +349,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Sets a timer that checks existing connections for free slots, since a call waits for a connection that is being
-     * attempted. A connection does not announce that it has a free slot again, since that would cost every call
-     * something. So the timer is set again as long as calls wait.
+     * Sets a timer that gives free slots to calls that wait for a connection attempt. The timer is set again as long as
+     * calls wait. Connections do not announce free slots, since that would slow down every call.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -382,10 +371,7 @@ public final class ClientAddress extends Route {
         look();
     }
 
-    /**
-     * Gives existing connections, as far as they have free slots, to calls that wait for a connection that is being
-     * attempted.
-     */
+    /** Gives free slots of existing connections to calls that wait for a connection attempt. */
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
@@ -405,8 +391,7 @@ public final class ClientAddress extends Route {
         if (least == null) {
             return;
         }
-        // The free slots are counted down here, since the connection does not know yet of the slots that will be taken:
-        // a blocked caller takes its slot only when its thread runs.
+        // Free slots are counted down here, since a blocked caller takes its slot only when its thread runs.
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
             if (!pending.giveToFirst(least)) {
                 return;
@@ -449,18 +434,15 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Attempt to make a connection, and the future of that connection. The attempt begins on an event loop, at the base
-     * of the loop's stack. If the stack of a caller is exhausted before the caller has asked the loop to run the
-     * attempt, the attempt stays where callers look for a connection. The next caller that finds the attempt asks the
-     * loop. So every attempt that a call waits for begins, and every attempt that has begun ends.
+     * Attempt to make a connection, and the future of that connection. The attempt runs on an event loop. If a caller's
+     * stack is exhausted before the attempt is scheduled, the next caller that finds the attempt schedules it.
      */
     private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether the event loop has accepted the task, or the client was closed. Between the moment when the loop
-         * accepts the task and the store of this field no method is called, so that an exhausted stack cannot prevent
-         * the store.
+         * Whether the event loop has accepted the task, or the client was closed. No method may be called between the
+         * loop's acceptance and the store of this field: an exhausted stack would prevent the store.
          */
         private volatile boolean isScheduled;
 
@@ -485,18 +467,15 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // The timer that gives existing connections to waiting calls is not set. So only the end of this
-                    // attempt ends the wait of the call, unless another call sets the timer.
+                    // The timer that gives existing connections to waiting calls is not set. The call waits for the end
+                    // of this attempt, unless another call sets the timer.
                     ThreadTools.report(e);
                 }
             }
             return isAdded;
         }
 
-        /**
-         * Runs the attempt. Does nothing when it is called again, since the loop may have been asked twice to run the
-         * same attempt. Event loop only.
-         */
+        /** Runs the attempt, but only once: the loop may have been asked twice to run it. Event loop only. */
         @Override
         public void run() {
             if (!hasBegun.compareAndSet(false, true)) {
@@ -571,8 +550,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the server has kept a connection for {@code KEPT_NANOS}. Otherwise, all that is known of the server may
-     * be that a registry names it.
+     * Whether the server has kept a connection for {@code KEPT_NANOS}. A server that has not may exist only in a
+     * registry.
      */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
@@ -624,8 +603,7 @@ public final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             notified.failed(this, failure);
         } else {
-            // This attempt has failed, but the instance has another connection. The calls that have waited for one more
-            // connection get that one.
+            // The attempt has failed, but the instance has another connection, which the waiting calls get.
             notified.connected(this);
         }
         keepConnected(index);
@@ -635,8 +613,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // The address is in a pause already, since another attempt or connection has failed. This one had begun
-            // before the pause, at the same time as the other. Connections that end together count as one failure.
+            // The address is in a pause already, since another attempt or connection has failed after this one had
+            // begun. Connections that end together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -649,8 +627,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an established connection has ended or begun to drain. If a server ends each connection as soon as
-     * it is established, in whatever way, the pauses before the next connection grow.
+     * Records that an established connection has ended or begun to drain. If the connection was established for less
+     * than {@code KEPT_NANOS}, that counts as a failure.
      *
      * @param upNanos how long the connection was established
      * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. It
@@ -679,14 +657,14 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Called when a connection takes no more calls, since it has ended or is draining. It is called at most once for
-     * each connection, on the connection's event loop. It is called before the calls on the connection end: a call that
-     * ends may make another attempt, which connects again, and by then the loss of this connection has to be recorded.
+     * Called when a connection takes no more calls, since it has ended or is draining. Called at most once for each
+     * connection, on its event loop, and before the calls on the connection end: a call that ends may connect again,
+     * and the loss of this connection has to be recorded by then.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
-            // As long as the dictionary is not complete, the connection has no calls, and nothing is recorded here. Its
-            // connection attempt has failed or is about to fail, and that is recorded as a failure.
+            // Before the dictionary is complete, the connection has no calls, and its failed attempt is recorded
+            // instead.
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -799,9 +777,9 @@ public final class ClientAddress extends Route {
     /**
      * Whether a connection that is not usable is replaced by another one.
      *
-     * @return true for a connection that has ended. A draining one is also replaced, unless {@code MAX_DRAINING}
-     *     connections have been replaced and have not ended yet. In that case it stays in use: the server's refusal
-     *     that has made it unusable may concern single calls only.
+     * @return true for a connection that has ended, and for a draining one unless {@code MAX_DRAINING} replaced
+     *     connections have not ended. Otherwise the draining one stays in use: the server may have refused only single
+     *     calls.
      */
     private boolean tryReplaceClassic(ClassicClientConnection connection) {
         drainingClassic.removeIf(ClassicClientConnection::isOver);
@@ -825,9 +803,7 @@ public final class ClientAddress extends Route {
 
     /**
      * Records the end of the connection that {@code attempt} has made, before the callers of its calls get their
-     * errors. Nothing is recorded in two cases. If the attempt has not succeeded, the connection was never established.
-     * If another connection has replaced this one, this one has finished its calls while the other was in use, so its
-     * end says nothing about the other.
+     * errors. Does nothing if the attempt has not succeeded, or if another connection has replaced this one.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {

@@ -29,20 +29,16 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection, and the call that has it: the request that is sent and the reply that arrives. A slot is
- * used again and again, so that a call in steady state allocates nothing here.
+ * One slot of a connection, and the call that has it: the request that is sent and the reply that arrives. Slots are
+ * reused, so a call in steady state allocates nothing here.
  *
- * <p>A slot is free when two parties have finished with its call: the caller, and the wire, on which every request gets
- * exactly one final frame. If the caller gives up, the slot stays taken until the final frame has come, so that a late
- * reply cannot be taken for the reply to the next call. The party that finishes last frees the slot. A call is
- * completed by the event loop, or by its caller while the loop has lent the socket to that caller. So two outcomes
- * never compete for a call.
+ * <p>A slot is free when the caller has finished with the call and the call's final frame has come; whichever is last
+ * frees the slot. Every request gets exactly one final frame. If the caller gives up, the slot stays taken until the
+ * final frame has come, so that a late reply cannot be taken for the reply to the next call. Only one thread completes
+ * a call: the event loop, or the caller while the loop has lent the socket to the caller.
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
-    /**
-     * A buffer of up to this number of bytes is not charged while its slot is free: there are only as many such buffers
-     * as slots.
-     */
+    /** A buffer of up to this number of bytes is not charged while its slot is free. */
     private static final int COUNTED_BYTES = 512;
 
     /**
@@ -54,8 +50,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
     /**
-     * If a request has waited longer than this before it is sent, its computed metadata are computed again. A token is
-     * valid for 30 s, and the way of the request to the server takes a part of these 30 s.
+     * If a request has waited longer than this before it is sent, its computed metadata are computed again, since a
+     * token is valid for only 30 s.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -67,9 +63,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * This is an updater, so that the state has not changed if the compare-and-set in {@link #done} throws, for example
-     * because the stack is exhausted. With a VarHandle that would not be certain. {@link Outbox} uses an updater for
-     * the same reason.
+     * An updater and not a VarHandle: if the compare-and-set in {@link #done} throws, for example because the stack is
+     * exhausted, the state must not have changed. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -77,10 +72,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public final ClientConnection connection;
     public final int slot;
 
-    /**
-     * Link of the stack of free slots in {@code CallSlots}: number of the next slot plus one, or 0 if there is no next
-     * one.
-     */
+    /** Next slot in the stack of free slots in {@code CallSlots}: its number plus one, or 0 if there is none. */
     int nextFree;
 
     /** Link of the list of slots that {@link CallSlots#trim} has taken off the stack of free slots. */
@@ -94,15 +86,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private int keptBytes;
 
     /**
-     * Bytes charged to the account for the buffer of a request that is not small. The charge ends when the request has
-     * been sent and the buffer is small again, when nobody waits for the call any more, or when the slot is free.
+     * Bytes charged to the account for the buffer of a request that is not small. Released when the request has been
+     * sent and the buffer is small again, when nobody waits for the call any more, or when the slot is free.
      */
     private long requestBytes;
 
     /**
-     * Bytes charged to the account for buffers that grow because a message arrives in parts. The charge for a reply
-     * begins with its first part, and ends when the slot is free, or when nobody waits for the reply any more. The
-     * charge for an item ends when the item is complete, or when nobody waits for it any more.
+     * Bytes charged to the account for buffers that grow because a message arrives in parts. Released when the reply's
+     * slot is free, when the item is complete, or when nobody waits for the message any more.
      */
     private long replyBytes;
 
@@ -112,10 +103,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private volatile int state = BOTH_DONE;
 
     /**
-     * {@link #serial} of a use of this slot whose caller is gone without having released the slot, because the caller's
-     * stack or memory was exhausted. Such a caller stores this field, and then {@link CallSlots#hasOrphans}, as the
-     * last things that it does. When that use of the slot has ended, the value means nothing. So it does no harm if a
-     * caller stores it without need.
+     * {@link #serial} of a use of this slot whose caller is gone without having released the slot, because its stack or
+     * memory was exhausted. The caller stores this field and then {@link CallSlots#hasOrphans}, as its last actions.
+     * The value has no meaning when that use of the slot has ended.
      */
     public volatile long orphan;
 
@@ -135,16 +125,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private @Nullable AsyncCall async;
 
     /**
-     * Number of uses of this slot so far. Unlike the generation, which has 16 bits, it never repeats. So whoever has
-     * kept a finished call can do nothing to the call that has its slot now. Written by the caller before the call is
-     * queued.
+     * Number of uses of this slot so far. Unlike the generation, which has 16 bits, it never repeats, so a caller with
+     * a finished call cannot affect the call that has the slot now. Written by the caller before the call is queued.
      */
     public long serial;
 
     /**
      * Message with the call's credit, while it waits for the socket behind the call's request; otherwise null. If the
-     * request is taken back, this message is taken back too: a server that does not get the request can do nothing with
-     * credit for it. Event loop only.
+     * request is taken back, this message is taken back too. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
@@ -186,15 +174,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     boolean mayRead;
 
-    // The fields from onWire to hasHandlerBegun are accessed by whoever has the ReadTurn, which is mostly the event
-    // loop. Before the call is sent they are accessed by the thread that has taken the slot, which may send the call
-    // itself.
+    // The fields from onWire to hasHandlerBegun are accessed by whoever has the ReadTurn, mostly the event loop. Before
+    // the call is sent, they are accessed by the thread that has taken the slot.
     private boolean onWire;
 
     /**
-     * Call id of this slot that was last sent to the server. The next call that is sent must not have this id, since a
-     * server that gets an id twice in a row takes that for a fault of the connection. Without this field, the next call
-     * could have the same id again: generations repeat, and all calls in between may have ended before they were sent.
+     * Call id of this slot that was last sent to the server. The next call that is sent must have another id:
+     * generations repeat, and a server that gets an id twice in a row takes that for a fault of the connection.
      */
     private int idOnWire;
 
@@ -205,14 +191,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private boolean sent;
 
     /**
-     * Type of the message that the server has begun and continues in PART frames: REPLY or ITEM; 0 if there is none.
-     * The message is followed to its end even if nobody waits for it any more.
+     * Type of the message that the server is sending in PART frames: REPLY or ITEM; 0 if there is none. Set until the
+     * last part has come, even if nobody waits for the message any more.
      */
     private int arriving;
 
     /**
-     * Whether the server has sent what it sends only after the call's handler has begun: the first part of a reply in
-     * parts, an item, or credit. If so, an error that says NOT_EXECUTED is not believed.
+     * Whether the server has sent something that it sends only after the call's handler has begun: the first part of a
+     * reply in parts, an item, or credit. An error that says NOT_EXECUTED is not believed then.
      */
     private boolean hasHandlerBegun;
 
@@ -245,8 +231,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         hasHandlerBegun = false;
         timeBytes = 0;
         computed = null;
-        // No fence is needed: another thread learns of this use of the slot only from something that is published after
-        // this store.
+        // No fence is needed: other threads find this use of the slot only through something that is published later.
         STATE.lazySet(this, 0);
     }
 
@@ -256,8 +241,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Frees the slot, which nobody uses any more. If its buffer has grown for this call, the next call gets the larger
-     * buffer, as far as the account allows. If this method throws, the slot has not been given back.
+     * Frees the slot. If the slot's buffer has grown, the next call gets the larger buffer, as far as the account
+     * allows. If this method throws, the slot has not been given back.
      *
      * @return whether the slot keeps a large buffer
      */
@@ -347,8 +332,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     void trim() {
         if (keptBytes > 0) {
-            // The charge is released first. If there is no memory for a smaller buffer, the present buffer is charged
-            // again when its next use has ended.
+            // The charge is released first: if there is no memory for a smaller buffer, the present one is charged
+            // again after its next use.
             forgetKept();
             shrinkBody();
         }
@@ -514,9 +499,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the given call because its caller gives it up. Does nothing if that call does not have this slot. The
-     * parameter is the call, and not the serial number of the slot's use: the caller cannot know that number, since the
-     * event loop may be making another attempt. Thread-safe: any thread may call this.
+     * Ends the given call because its caller gives it up. Does nothing if that call does not have this slot. The caller
+     * cannot give a serial number, since the event loop may be making another attempt. Thread-safe: any thread may call
+     * this.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -528,8 +513,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call with this error. The reason lies on this side, but is not that the caller gives the call up. Does
-     * nothing if the call has ended or its slot has another call. Thread-safe: any thread may call this.
+     * Ends the call with this error, for another reason than that the caller gives the call up. Does nothing if the
+     * call has ended or its slot has another call. Thread-safe: any thread may call this.
      */
     public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
         connection.send(new Cancel(this, code, why, cause) {
@@ -564,22 +549,22 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         clearBody();
         if (requestBytes > 0) {
             if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
-                // The buffer is given up: only the arguments of a notice may be needed again, for another attempt.
+                // The buffer is given up, except for a notice: another attempt may need the arguments of a notice.
                 trim();
                 shrinkBody();
             }
             if (body.capacity() <= SMALL_BYTES) {
-                // The charge ends here only if the buffer is small. A larger buffer is kept for the next call, and
-                // stays charged as a request as long as this call has it.
+                // A larger buffer is kept for the next call, and stays charged as a request as long as this call has
+                // it.
                 forgetRequest();
             }
         }
     }
 
     /**
-     * Sets where the field TIME is in the request, and its length in bytes. The length is 0 if the call has the full
-     * default time, which the server knows. If the request has to wait for the socket, TIME is written again when
-     * sending begins. It is inserted then if the call no longer has the full time. Called before the call is queued.
+     * Sets where the field TIME is in the request, and its length in bytes: 0 if the call has the full default time,
+     * which the server knows. If the request waits for the socket, TIME is written again when sending begins, or
+     * inserted if the call no longer has the full time. Called before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
@@ -658,8 +643,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         // This fence pairs with the acquire fence in seesOnWire().
         VarHandle.releaseFence();
         onWire = true;
-        // The stores have to be visible before the first byte is sent, since the event loop learns of this call from
-        // the reply.
+        // The stores have to be visible before the first byte is sent, since the event loop may see the reply at once.
         VarHandle.fullFence();
         return true;
     }
@@ -671,8 +655,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Whether the call is on the wire: its request has been sent or waits only for the socket, and its final frame has
-     * not come. A thread that sends its call itself stores the other fields before {@code onWire}. If a read here sees
-     * that {@code onWire} is set, all later reads see those stores.
+     * not come. A thread that sees {@code onWire} set also sees the fields that were stored before it.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -699,10 +682,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Frees the slot in two cases: if the caller of its call is gone and could not release it, or if it has no call,
-     * but could not be given back to the stack of free slots. Whatever a caller that is gone has queued, it queued
-     * before it was gone. So if its call is neither on the wire nor in the queue by now, the call was never sent, and
-     * no final frame will come for it.
+     * Frees the slot if the caller of its call is gone without releasing it, or if it has no call, but could not be
+     * given back. A caller that is gone queues nothing more. So if its call is neither on the wire nor in the queue,
+     * the call was never sent, and no final frame will come.
      *
      * @return false if it is not known yet whether the call has been sent
      */
@@ -714,8 +696,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // The state is read before the serial. So if this is the state of a later use of the slot, the serial that is
-        // read below is that of a later use too.
+        // Read before the serial: if this is the state of a later use of the slot, the serial belongs to a later use
+        // too.
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;
@@ -737,8 +719,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Throws if a message of the call has begun and is not complete. While it arrives, no other message of the call may
-     * begin: a part does not say to which message it belongs.
+     * Throws if a message of the call has begun and is not complete. No other message of the call may begin before
+     * that, since a part does not say to which message it belongs.
      */
     private void refuseWithin(String what) {
         if (arriving != 0) {
@@ -791,7 +773,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
         } catch (WireFault fault) {
-            // nothing is done about the fault here: the event loop gets the same bytes, and finds the same fault
+            // the fault is left to the event loop, which reads the same bytes
             return false;
         }
     }
@@ -971,8 +953,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends only this call, since a frame of it could not be handled. The reason is the codec, the user's own code, or a
-     * lack of memory.
+     * Ends only this call, since a frame of it could not be handled: the codec or the user's code failed, or memory is
+     * short.
      */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
@@ -991,8 +973,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         boolean tells = !isFinal && !completed;
         int callId = id;
         if (tells && !sent) {
-            // Only a broken server sends a frame that is not final before it has the complete request. The bytes of the
-            // request that have not been sent are taken back.
+            // Only a broken server sends a frame that is not final before it has the complete request. The rest is not
+            // sent.
             recall();
         }
         complete(outcome, isFinal);
@@ -1021,8 +1003,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that the server has not ended. If no byte of its request has been sent, the request is taken back,
-     * and the call is over for the wire too: the server does not know the call, and would not answer a CANCEL.
+     * Ends a call that the server has not ended. If no byte of its request has been sent, takes the request back, and
+     * the server gets no CANCEL, since the server does not know the call.
      *
      * @return whether CANCEL has to be sent to the server
      */
@@ -1064,7 +1046,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             async = null;
         }
-        // The field is read before the state changes, since after that the slot may have another caller.
+        // Read before the state changes, since the slot may have another caller after that.
         Thread caller = waiter;
         int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
         try {
@@ -1091,15 +1073,15 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 forgetReply();
             }
         } finally {
-            // This runs even if a step above has thrown, for example for lack of memory: nobody else will end the call.
+            // Runs even if a step above has thrown, for example for lack of memory: nobody else ends the call.
             end(call, caller, bits, outcome);
         }
     }
 
     /**
-     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or resets
-     * its indices. If the arguments still fit into the buffer after that, they stay in it until something else is
-     * written there. Called on the event loop only, for a call for which no thread blocks, and before the slot is free.
+     * Returns the encoded arguments as they were when the call was made, as long as the buffer still contains them.
+     * {@link #onSent} may have shrunk the buffer. Called on the event loop only, for a call for which no thread blocks,
+     * and before the slot is free.
      *
      * @return null if the buffer does not contain the arguments any more
      */

@@ -20,33 +20,32 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The instances of a service, each with its connections, and the choice among them. A call that finds no connected
- * instance waits until one is connected, or until all instances have failed to connect since the call came.
+ * instance waits until one is connected, or until all instances have failed to connect since the call was made.
  */
 public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
-     * Maximum number of instances that are taken from a registry's list. It is limited because each instance has its
-     * own connections, and a registry may lie.
+     * Maximum number of instances that are taken from a registry's list, since each instance has its own connections.
      */
     public static final int MAX_INSTANCES = 4096;
 
     /**
-     * Minimum time between two lists of a registry that are applied. Of the lists that come in between, only the last
-     * one is applied. So a registry that changes its list all the time does not make the client connect all the time.
+     * Minimum time between two applied lists of a registry. Of the lists that come in between, only the last is
+     * applied, so that a registry that keeps changing its list does not make the client connect all the time.
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Longest time for which a connected instance serves only its share of the waiting calls, while other instances are
+     * Maximum time for which a connected instance serves only its share of the waiting calls, while other instances are
      * about to connect. Connections that begin together are established within a few milliseconds of each other. This
      * is also the interval at which connected instances are checked for free slots.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
-     * Number of times that the event loop looks at an instance for waiting calls, before it runs its other tasks. For
-     * one waiting call, it may look at all instances. To look this number of times takes some 1 ms.
+     * Maximum number of times that the event loop examines an instance for waiting calls before it runs its other
+     * tasks. For one waiting call, it may examine all instances. Examining this many times takes about 1 ms.
      */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
@@ -64,8 +63,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final ConnectThrottle named;
 
     /**
-     * Limits the attempts to connect to instances that have kept a connection. These do not wait behind the instances
-     * that a registry merely names.
+     * Limits the attempts to connect to instances that have kept a connection, separately from instances that a
+     * registry merely names.
      */
     private final ConnectThrottle known;
 
@@ -90,10 +89,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Whether a timer is set that applies {@link #pendingList}. */
     private boolean isTimed;
 
-    /** Whether the weight of a member differs from the weight with which {@link #chooser} was created. */
+    /** Whether the weight of a member has changed since {@link #chooser} was created. */
     private boolean isWeighedAnew;
 
-    /** Former members that have not been retired yet. A member is removed from this set when it has been retired. */
+    /** Former members that have not been retired yet. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /**
@@ -109,21 +108,19 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private long failures;
 
     /**
-     * Members by {@link ClientAddress#failureNumber}. The first entry is the member whose latest failure is the oldest.
-     * If that member has failed since a call came, all members have failed since then. So a waiting call needs only one
-     * number, however many instances there are.
+     * Members by {@link ClientAddress#failureNumber}, so the first one has the oldest latest failure. If that member
+     * has failed since a call was made, all members have.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Ejected members, in the order in which their ejections end. A member whose ejection has ended is removed when the
-     * next member is ejected. Each call that fails may ask how many members are ejected, and need not look at all
-     * members to find that out.
+     * Ejected members, in the order in which their ejections end. Members whose ejection has ended are removed when the
+     * next member is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
     /**
-     * Latest number that was given to an instance that has not failed yet. These numbers go down from -1, so that they
+     * Number that was last given to an instance that has not failed yet. These numbers go down from -1, so that they
      * sort before the numbers of failures.
      */
     private long untried;
@@ -131,15 +128,15 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Whether a timer is set that serves all waiting calls. */
     private boolean isSpreading;
 
-    /** Whether a timer is set that checks whether a connected instance has a free slot again, for calls that wait. */
+    /** Whether a timer is set that checks connected instances for free slots, for calls that wait. */
     private boolean isLooking;
 
     /** Number of threads that are creating a proxy of this cluster. */
     private int creators;
 
     /**
-     * Whether the last thread that was creating a proxy has finished, and none of these threads had begun the watch.
-     * Then nobody uses this cluster, and nobody will.
+     * Whether nobody uses this cluster any more: the last thread that was creating a proxy has finished, and none has
+     * begun the watch.
      */
     private boolean isGivenUp;
 
@@ -217,8 +214,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
      * Called when the creation of a proxy for this cluster has ended, with or without success.
      *
-     * @return true if this call gives the cluster up. That is so if the watch on the endpoints has not begun, and no
-     *     other thread is creating a proxy and would begin the watch.
+     * @return true if the cluster is given up now: the watch has not begun, and no other thread is creating a proxy
      */
     boolean leave() {
         synchronized (this) {
@@ -251,14 +247,13 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // The repeating task is scheduled only when the watch has begun: without a watch, nobody would cancel that
-            // task.
+            // Scheduled only when the watch has begun: the end of the watch cancels the task.
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // A client that ends is marked as closed before it reads the field with the watch. So either the client sees
-        // the watch, or this thread sees that the client is closed.
+        // The client sets its closed flag before it reads the watch. So either the client sees this watch, or this
+        // thread sees the closed flag.
         if (client.isClosed()) {
             endWatch();
             throw new IllegalStateException("the client is closed");
@@ -357,9 +352,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Serves calls that wait although an instance is connected. Such an instance was full, and does not announce that
-     * it has a free slot again. If no instance is connected, this does nothing: the first instance that connects serves
-     * the calls.
+     * Serves calls that wait although an instance is connected: a full instance does not announce that it has a free
+     * slot again. Does nothing if no instance is connected.
      */
     private void look() {
         boolean isSpread;
@@ -405,9 +399,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance has a connection. The instance immediately serves its share of the waiting calls. The
-     * other calls wait for a moment, for instances that are still connecting for the first time. Otherwise the first
-     * connected instance would get all calls.
+     * Called when an instance has a connection. The instance serves its share of the waiting calls immediately. The
+     * other calls wait for a moment for instances that are still connecting for the first time, so that the first
+     * connected instance does not get all calls.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;
@@ -426,8 +420,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the share of one instance, rounded up, if the calls are divided among this instance and all instances
-     * that may be connected soon. The caller holds the lock of {@code this}.
+     * Returns the share of one instance, rounded up, if this instance and all that may be connected soon divide the
+     * calls. The caller holds the lock of {@code this}.
      *
      * @param calls number of calls that are divided
      */
@@ -449,12 +443,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to waiting calls. The choice for one call may look at all instances. So the calls are served in
-     * batches, and the event loop runs other tasks between the batches.
+     * Gives connections to waiting calls, in batches, so that the event loop can run other tasks in between.
      *
-     * @param address instance that serves a call if the choice among all instances finds no connection for the call. It
-     *     has a connection, which need not be the one that this thread's own calls use. Null if there is no such
-     *     instance.
+     * @param address connected instance that serves a call if the choice among all instances finds no connection; null
+     *     for none
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -482,8 +474,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance could not be reached. If all instances have failed since a waiting call came, that call
-     * fails.
+     * Called when an instance could not be reached. A waiting call fails if all instances have failed since it was
+     * made.
      */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
@@ -492,8 +484,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 // the instance is no longer a member
                 return;
             }
-            // The new entry is added first, since only adding an entry may fail: in that case the instance still has
-            // its old entry.
+            // Added first: if adding fails, the instance still has its old entry.
             byFailure.put(failures + 1, address);
             byFailure.remove(address.failureNumber);
             failures++;
@@ -501,8 +492,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
-                    // Not all instances have failed since this call came. The calls behind it came even later, so the
-                    // same is true of them.
+                    // Not all instances have failed since this call was made. The calls behind it are even younger.
                     break;
                 }
                 given.add(call);
@@ -564,8 +554,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Runs once a second. If an Error has interrupted the handling of an instance, a list or a call, this method
-     * continues it. Otherwise it has nothing to do.
+     * Runs once a second, and continues the handling of an instance, a list or a call that an Error has interrupted.
      */
     private void lookAfter() {
         if (client.isClosed()) {
@@ -660,8 +649,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
-            // All that may fail has been done. Either the list is applied completely, or it is still in pendingList and
-            // is applied later.
+            // Nothing below can fail. If a step above has failed, the list is still in pendingList and is applied
+            // later.
             members = now;
             byFailure = nowByFailure;
             ejected = nowEjected;
@@ -678,8 +667,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Connects to the members, as far as they are not connected, and retires former members. */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
-        // Each client begins at a random member. Connection attempts wait in a queue, and every client has the same
-        // list, so otherwise all clients would connect to the same members first.
+        // Each client begins at a random member, since otherwise all clients would connect to the same members first.
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
         for (int i = 0; i < all.length; i++) {
             ClientAddress member = all[(first + i) % all.length];
@@ -711,8 +699,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the instances to take from a list. If the list is too long, instances that are members already come
-     * first, then the others, each in the order of the list. So no more members change than necessary.
+     * Returns the instances to take from a list. If the list is too long, present members come first, then the others,
+     * each in the order of the list.
      */
     private List<Endpoint> taken(List<Endpoint> all) {
         if (all.size() <= MAX_INSTANCES) {
@@ -737,8 +725,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // The waiting calls do not fail on the registry's thread: the end of a call runs its caller's code, and the
-        // registry has other listeners to notify.
+        // The waiting calls do not fail on the registry's thread, since that would run their callers' code there.
         client.execute(() -> failWithoutInstances(why));
     }
 

@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * Normally a caller's thread takes less time than this from the beginning of a call until it writes the request. If
+     * Time that a caller's thread normally takes at most, from the beginning of a call until it writes the request. If
      * more time has passed, the request carries the field TIME.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
@@ -48,27 +48,27 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int UNKNOWN = 0;
 
     /**
-     * Used instead of a method number: the server does not publish the method. A call is sent by name, and the server
-     * refuses it.
+     * Used instead of a method number if the server does not publish the method. The call is sent by name, and the
+     * server refuses it.
      */
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Used instead of a method number: the server's method has another {@link MethodShape}, so that neither side could
-     * read the other's messages.
+     * Used instead of a method number if the server's method has another {@link MethodShape}: neither side could read
+     * the other's messages.
      */
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * If a call's deadline is checked too late, by more than the call's time divided by this number, the call ends with
-     * the reason UNHEARD: the event loop was held up, and may have delayed the request just as long. The number is 10
-     * because {@link AnswerTimes} takes nine tenths of a method's time as enough for an answer.
+     * If a call's deadline is checked late by more than the call's time divided by this number, the call ends with the
+     * reason UNHEARD: the event loop was held up. The number is 10 because {@link AnswerTimes} takes nine tenths of a
+     * method's time as enough for an answer.
      */
     private static final int HELD_UP_DIVISOR = 10;
 
     /**
-     * If a deadline is checked too late by less than this time, the event loop does not count as held up, however short
-     * the call's time is. Timers and callbacks take less than this in normal operation.
+     * If a deadline is checked late by less than this time, the event loop does not count as held up, however short the
+     * call's time is.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
@@ -78,28 +78,24 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * If this number of calls or more are in flight, the event loop sends the next call, and not its caller: sending
-     * several calls in one write then gains more than waking the event loop costs.
+     * If this number of calls or more are in flight, the event loop sends the next call instead of its caller: one
+     * write for several calls then saves more than waking the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * A connection with this number of calls in flight is crowded. The number is a quarter of the slots. It is far
-     * above the number at which a second connection is worth its cost, and far below the number at which calls are
-     * refused.
+     * A connection with this number of calls in flight is crowded. It is a quarter of the slots: far more than the
+     * number at which a second connection pays, and far fewer than the number at which calls are refused.
      */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
-    /**
-     * Buffers that have grown for large messages are given back when no large message has come for some time: at least
-     * this time, and at most twice this time.
-     */
+    /** Time without large messages after which large buffers are given back. It may take up to twice as long. */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** Time between two checks of an extra connection. The connection is closed if it has had no call between them. */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of checks in one keep-alive time for calls that were given up and whose final frame has not come. */
+    /** Number of checks in one keep-alive time for given-up calls whose final frame has not come. */
     private static final int OWED_LOOKS = 3;
 
     /**
@@ -145,8 +141,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final KeepAlive keepAlive;
 
     /**
-     * Future for the calls that wait for this connection. It is completed when the server's dictionary is complete:
-     * only then is it certain that the server takes calls, and for which methods.
+     * Future for the calls that wait for this connection. Completes when the server's dictionary is complete. Until
+     * then it is not known whether the server takes calls, and for which methods.
      */
     private final CompletableFuture<ClientConnection> connecting;
 
@@ -157,16 +153,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int ENTRY_BYTES = 128;
 
     /**
-     * Methods that the server publishes, by service and method. The map is filled from the server's dictionary before
-     * the first call. It always has the methods that the client's proxies call, and as many others as there is room
-     * for. A method without an entry is called by name.
+     * Methods that the server publishes, by service and method. Filled from the server's dictionary before the first
+     * call. The map has the methods that the client's proxies call, and as many others as there is room for. A method
+     * without an entry is called by name.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
     /** Charge for the entries of the methods that no proxy had when the dictionary came. */
     private final Charge entryBytes;
 
-    /** Number of entries that have come. Counting ends at {@code Wire.MAX_DICTIONARY}. Event loop only. */
+    /** Number of entries that have come, up to {@code Wire.MAX_DICTIONARY}. Event loop only. */
     private int entries;
 
     /** Whether entries have come for which there was no room. */
@@ -189,8 +185,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private @Nullable List<String> publishedNames;
 
     /**
-     * The server's method numbers, by {@link ClientMethod#index}. Each number is looked up once. Written under the lock
-     * of {@code dictionary}, and read without a lock.
+     * The server's method numbers, by {@link ClientMethod#index}. Written under the lock of {@code dictionary}, and
+     * read without a lock.
      */
     private volatile int[] numbers = new int[8];
 
@@ -201,17 +197,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private volatile @Nullable String closedWhy;
 
-    /** Whether this side ends the connection of its own accord, so that the end says nothing about the server. */
+    /** Whether this side has decided to end the connection, so that its end says nothing about the server. */
     volatile boolean isDropped;
 
-    /** Whether the connection is one more than those that its address always keeps, and is closed when it is idle. */
+    /** Whether this is an extra connection, which is closed when it is idle. */
     public final boolean isExtra;
 
     /**
-     * Whether the connection is idle, not needed and about to close. A thread that makes a call first takes a slot, and
-     * then reads this field. If the field is set and another connection of the instance is ready, the thread gives the
-     * slot back and takes that other connection. So once the field is set and no slot is taken, no call begins on this
-     * connection as long as another connection of the instance is ready.
+     * Whether the connection is idle and about to close. A caller takes a slot first, and then reads this field. If the
+     * field is set and another connection of the instance is ready, the caller gives the slot back and uses that one.
+     * So if the field is set and no slot is taken, no call begins here while another connection is ready.
      */
     public volatile boolean isParting;
 
@@ -219,8 +214,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private long idleSince;
 
     /**
-     * Timer of the next check whether the connection is idle. It is set on an extra connection from the time when the
-     * connection takes calls. Event loop only.
+     * Timer of the next check whether the connection is idle. Set on an extra connection once it takes calls. Event
+     * loop only.
      */
     private @Nullable ScheduledFuture<?> idleTimer;
 
@@ -237,9 +232,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private int loneReplies;
 
     /**
-     * Whether a slot has kept a large buffer since the last check of the kept buffers. If so, large messages still come
-     * and go. The field is written only once between two checks, since all callers have this object in their
-     * processors' caches.
+     * Whether a slot has kept a large buffer since the last check of the kept buffers. Written only once between two
+     * checks, since the processors of all callers have this object in their caches.
      */
     private boolean hasKept;
 
@@ -249,22 +243,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /**
-     * Whether a timer is set that ends calls whose time is over, after the event loop has looked at its sockets once
-     * more. Event loop only.
-     */
+    /** Whether a timer is set that ends calls whose time is over. Event loop only. */
     private boolean isEndDue;
 
-    /**
-     * Timer of the next check for calls that were given up and whose final frame has not come. It is set while there
-     * may be such calls. Event loop only.
-     */
+    /** Timer of the next check for given-up calls whose final frame has not come. Event loop only. */
     private @Nullable ScheduledFuture<?> owedTimer;
 
     /** Latest question to the server; null if there has been none. Event loop only. */
     private @Nullable Question question;
 
-    /** A question to the server: a PING that was sent after the CANCELs of all calls that were given up before it. */
+    /** A PING that was sent after the CANCELs of all calls that were given up before it. */
     private static final class Question {
         final int ping;
         final long askedNanos;
@@ -318,10 +306,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return (int) IN_FLIGHT.getOpaque(this) + inFlightByCallers;
     }
 
-    /**
-     * Whether as many calls have slots as the server takes at the same time, so that no more can begin. Calls that the
-     * event loop has not seen yet count too.
-     */
+    /** Whether the server takes no more calls at present, counting calls that the event loop has not seen yet. */
     public boolean isFull() {
         return slots.isFull();
     }
@@ -335,8 +320,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether so many calls are in flight that another connection would serve some of them better. If the server takes
-     * only few calls at the same time, fewer calls in flight are enough, but at least one.
+     * Whether so many calls are in flight that another connection would help. If the server takes only few calls at the
+     * same time, fewer are enough, but at least one.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -347,8 +332,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a request with this remaining time has to carry the field TIME. A server takes a request without this
-     * field to have the full default time.
+     * Whether a request with this remaining time has to carry the field TIME. Without the field, the server assumes the
+     * full default time.
      */
     public boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > TIME_TOLERANCE_NANOS;
@@ -411,7 +396,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (!mayRead) {
             readTurn.leaveToLoop();
         }
-        // The call may have ended by now, and its slot may have another call, so its deadline was read before.
+        // The deadline was read before the call was sent, since its slot may have another call by now.
         long next = nextSweepNanos;
         if (next == Long.MAX_VALUE || deadlineNanos - next < 0) {
             inLoopOrHere(sweep);
@@ -425,8 +410,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // The state is checked after the count has been raised: either this thread sees that the connection is
-        // draining, or the thread that drains it sees the count.
+        // Checked after the count has been raised: either this thread sees that the connection is draining, or the
+        // thread that drains it sees the count.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -457,8 +442,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
 
             /**
-             * Writes the credit into the frame. If the request has to wait, its credit waits behind it, and this method
-             * is called only when the credit is sent. So credit that is given meanwhile is sent in the same frame.
+             * Writes the credit into the frame. If the credit has to wait behind the request, this method runs only
+             * when the credit is sent, so credit that is given meanwhile is sent in the same frame.
              */
             @Override
             public void begins() {
@@ -471,8 +456,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the requests on this connection that are not small hold very many bytes together. Requests that have been
-     * sent then give up their buffers, since other requests need the room while these wait for their replies.
+     * Whether the requests on this connection that are not small hold very many bytes. Requests that have been sent
+     * then give up their buffers, since other requests need the room.
      */
     boolean keepsMuch() {
         return account.holdsMuch(Resource.REQUEST_BYTES);
@@ -500,8 +485,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             slots.trim();
         } finally {
             if (!isScheduled) {
-                // This also runs if the stack was exhausted. The next slot that keeps a buffer tries again to schedule
-                // a check.
+                // Also runs if the stack was exhausted. The next slot that keeps a buffer schedules the check.
                 trims = false;
             }
         }
@@ -513,15 +497,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             trimLater();
             return;
         }
-        // The field is stored before the slots are trimmed, so that a buffer that is kept from here on causes another
-        // check.
+        // Stored before the slots are trimmed, so that a buffer that is kept from here on causes another check.
         trims = false;
         slots.trim();
     }
 
     /**
      * Returns the error of a call of which the server may have seen something. If this side had no memory for what came
-     * on the connection, the error says so, since the end of the connection then says nothing about the server.
+     * on the connection, the error says so.
      */
     public RPCXException lostError(RPCXException.Executed executed) {
         try {
@@ -533,10 +516,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /**
-     * Returns the error of a call of which no byte has been sent: the call may go to another connection as if it had
-     * never been on this one.
-     */
+    /** Returns the error of a call of which no byte has been sent. Such a call may go to another connection. */
     public RPCXException notSentError() {
         try {
             return LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, whyLost());
@@ -551,8 +531,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the message would overtake the request of its call. That is so if the message is credit or belongs to the
-     * stream that the call sends, and sending of the request has not begun.
+     * Whether the message would overtake the request of its call: it is credit or part of the stream that the call
+     * sends, and sending of the request has not begun.
      */
     @Override
     public boolean isAhead(Outbound message) {
@@ -582,8 +562,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     @Override
     public void beforeRead() {
-        // A caller's thread may have sent a call, and the event loop learns of the call from the server's reply. The
-        // memory model guarantees no order by way of the network, so a fence is needed.
+        // A caller's thread may have sent the call whose reply is read now. The memory model gives no order by way of
+        // the network, so a fence is needed.
         VarHandle.acquireFence();
     }
 
@@ -666,8 +646,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             dictionaryComplete = true;
             beginNanos = nanoTime();
             if (!draining) {
-                // If the connection is draining, it is about to close. The close then ends the connection attempt, with
-                // the reason of the close as the failure.
+                // If the connection is draining, it is about to close, and the close fails the attempt with its reason.
                 connecting.complete(this);
             }
             published.complete(null);
@@ -684,9 +663,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Closes the connection if it has had no call since the last check, no slot is taken, and its address has another
-     * connection that is not crowded. Before it looks for taken slots, this method sets {@link #isParting}, so that no
-     * further caller takes the connection. The connection stays if a caller has just taken a slot. It also stays if the
-     * other connections are crowded, since the next call would need it. Event loop only.
+     * connection that is not crowded. Sets {@link #isParting} before it looks for taken slots, so that no further
+     * caller takes the connection. Event loop only.
      */
     public void partIfIdle() {
         idleTimer = null;
@@ -721,8 +699,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the names of the published methods. It always returns the same list for one connection, so that a tool
-     * can distinguish this connection from another one by the identity of the list.
+     * Returns the names of the published methods. The list is always the same one for one connection, so that a tool
+     * can tell connections apart by the identity of the list.
      */
     private List<String> names() {
         synchronized (published) {
@@ -740,14 +718,13 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Returns the names of the methods that the server publishes, as {@code service/method}. The future completes when
-     * the server's dictionary of method names has arrived completely. It fails if there was no room for all of the
-     * dictionary, or if the connection has ended.
+     * the server's dictionary is complete. It fails if there was no room for the whole dictionary, or if the connection
+     * has ended.
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
             List<String> names = names();
-            // This is checked after the names have been created, since the end of the connection empties the
-            // dictionary.
+            // Checked after the names have been created, since the end of the connection empties the dictionary.
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -756,8 +733,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Begins to drain the connection, since the server or this side wants to end it. New calls go elsewhere. A GOAWAY
-     * immediately notifies the server that no new calls will come.
+     * Begins to drain the connection, since the server or this side wants to end it. Sends GOAWAY, so that the server
+     * knows that no new calls will come.
      */
     private void onGoAway() {
         if (!draining) {
@@ -792,10 +769,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return dictionaryComplete;
     }
 
-    /**
-     * Returns the time for which the connection has taken calls. Only for a connection that takes them. Event loop
-     * only.
-     */
+    /** Returns the time for which the connection has taken calls. Only after {@link #hasBegun}. Event loop only. */
     long upNanos() {
         return nanoTime() - beginNanos;
     }
@@ -847,9 +821,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a PING, for streams that need a sign of life to know whether the server is there. All these streams
-     * together send at most one PING in {@code CircuitBreaker.PAUSE_NANOS}, since a server ends a connection that sends
-     * many PINGs. Event loop only.
+     * Sends a PING, for streams that need to know whether the server is there. Sends at most one in
+     * {@code CircuitBreaker.PAUSE_NANOS} for all streams, since a server ends a connection that sends many PINGs. Event
+     * loop only.
      */
     public void askForSign() {
         long now = nanoTime();
@@ -869,7 +843,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Schedules a check of the deadlines for this time, unless an earlier check is scheduled. If this method throws,
-     * the check that was scheduled before is still scheduled.
+     * the former check stays scheduled.
      */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
@@ -888,14 +862,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         try {
             sweepNow();
         } catch (Throwable t) {
-            // otherwise nobody would check the deadlines again, and the calls of this connection would never end
+            // without a next check, the calls of this connection might never end
             failInternally(t);
         }
     }
 
     /**
-     * Finds the calls whose time is over. At the earliest deadline it looks at all slots in use, so that no call needs
-     * its own timer.
+     * Finds the calls whose time is over. Checks all slots in use at the earliest deadline, so that calls need no
+     * timers.
      */
     private void sweepNow() {
         sendQueued();
@@ -903,8 +877,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // The field is stored before the slots are checked. If a thread is sending a call itself, either that thread
-        // sees this value and schedules another check, or this check sees its call.
+        // Stored before the slots are checked. If a thread sends a call now, either that thread sees this value and
+        // schedules another check, or this check sees its call.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
@@ -935,8 +909,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
         } else if (longestOver >= 0) {
-            // The timer that is set already ends only the calls that an earlier check has found. The calls that have
-            // been found now need another check.
+            // The timer that is set ends only the calls of an earlier check. The calls that this check has found need
+            // another.
             next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
@@ -945,10 +919,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends the calls whose time was over at {@code seenNanos}, after the event loop has looked at the sockets once
-     * more. A loop that was held up runs its timers before it reads replies that have come in time. So this method sets
-     * a timer without delay, which runs after the look at the sockets. A task that is given to the loop would run
-     * before that look.
+     * Ends the calls whose time was over at {@code seenNanos}, unless their replies are in the socket already. A loop
+     * that was held up runs its timers before it reads. So the calls are ended by a timer without delay, which runs
+     * after the next read. A task would run before that read.
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -992,7 +965,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns whether the event loop counts as held up because it has checked a call's deadline this late.
+     * Whether the event loop counts as held up because it has checked a call's deadline this late.
      *
      * @param givenNanos remaining time of the call when its request was written
      */
@@ -1000,10 +973,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_DIVISOR);
     }
 
-    /**
-     * Lets the event loop give back the slots whose callers could not give them back. Thread-safe: any thread may call
-     * this.
-     */
+    /** Lets the event loop give back the slots whose callers could not. Thread-safe: any thread may call this. */
     public void lookForOrphans() {
         inLoopOrHere(lookForOrphans);
     }
@@ -1011,20 +981,20 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void freeOrphans() {
         sendQueued();
         if (!isClosed() && !readTurn.takeForLoop()) {
-            // A caller has the socket. The slots are looked at again when a caller finds no slot, and at the next check
-            // of the deadlines.
+            // A caller has the socket. The next caller that finds no slot, or the next check of the deadlines, tries
+            // again.
             return;
         }
         slots.freeOrphans();
     }
 
     /**
-     * Notes that a call has ended for its caller, before its final frame has come. The slot stays taken until the
-     * server has sent the final frame. A server sends that frame as soon as it has read the CANCEL of the call,
-     * whatever else was sent to it before the CANCEL. So if this side sends a PING behind the CANCEL, the final frame
-     * comes before the PONG. A server that has not sent the final frame one keep-alive time after the PONG is broken,
-     * however active its connection is. In that case new calls go elsewhere, and the connection ends together with the
-     * last call that a caller waits for.
+     * Called when a call has ended for its caller before its final frame has come. Starts the checks that find a server
+     * which does not send that frame.
+     *
+     * <p>A server sends the final frame as soon as it has read the CANCEL, so the final frame comes before the PONG for
+     * a PING that is sent behind the CANCEL. A server that has not sent the final frame one keep-alive time after the
+     * PONG is broken. New calls then go elsewhere, and the connection ends with the last call that a caller waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -1039,8 +1009,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void lookAtOwed() {
         owedTimer = null;
         if (isClosed() || readTurn.isLent()) {
-            // While the socket is lent, the final frames of all calls that were given up have come. The only call that
-            // may be in flight is that of the caller that reads.
+            // While the socket is lent, no final frame of a given-up call is missing.
             return;
         }
         long now = nanoTime();
@@ -1074,8 +1043,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
-            // GOAWAY was sent before this run of the method. Just before GOAWAY, a caller's thread may still have sent
-            // a call. This run has looked at that call too, so no caller waits for a call on this connection.
+            // GOAWAY was sent in an earlier run. A caller may have sent a call just before GOAWAY, but this run has
+            // looked at that call too. So no caller waits for a call on this connection.
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -1096,8 +1065,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Ends everything that belongs to the connection. Each step runs even if the one before it fails, for example for
-     * lack of memory, since somebody waits for each of them. Each step is a method, since the bytecode has a copy of a
-     * finally block for each way into that block.
+     * lack of memory. Each step is a method, since javac copies a finally block for each way into the block.
      */
     @Override
     public void onClosed(String why) {
@@ -1112,8 +1080,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // This step comes before the calls on this connection end. A call that ends may make another attempt, which
-            // connects again, and by then the loss of this connection has to be recorded.
+            // The loss is recorded before the calls end, since a call that ends may connect again.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
@@ -1161,9 +1128,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends all calls, whatever happens to one of them. The exceptions are created before the first call ends, since
-     * thousands of calls may be in flight on a connection that ends for lack of memory. The calls share these
-     * exceptions, which have no stack trace and do not change.
+     * Ends all calls, whatever happens to one of them. The calls share exceptions without stack traces, which are
+     * created before the first call ends: memory may be short, and thousands of calls may be in flight.
      */
     private void endCalls() {
         RPCXException notSent = notSentError();

@@ -59,12 +59,11 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Core of a client: its proxies, its connections, and its end. The routes connect and set timers through it. Each
- * {@code Client} has one core, to which it passes everything on. Thread-safe.
+ * Core of a client: its proxies, its connections, and its end. Each {@code Client} passes everything on to its core.
+ * Thread-safe.
  *
- * <p>The class is long because it also ends the client. That end waits for the connections, connection attempts and
- * watches that calls make, or cuts them off. It has to find each of them, even one that a call makes at the same
- * moment.
+ * <p>The class is long because it also ends the client. For that it has to find every connection, connection attempt
+ * and watch, even one that a call makes at the same moment.
  */
 public final class ClientCore {
     /** Name of the log, which is the name of the public class. */
@@ -97,8 +96,8 @@ public final class ClientCore {
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
     /**
-     * Number of connections so far into whose frames {@link #faults} are inserted. The next such connection gets this
-     * number.
+     * Number of connections so far into whose frames {@link #faults} are inserted; also the number of the next such
+     * connection.
      */
     private final AtomicLong opened = new AtomicLong();
 
@@ -110,10 +109,7 @@ public final class ClientCore {
     /** Connection attempts that have not ended. Calls may wait for them. */
     private final Set<PendingConnection<?>> connectionAttempts = ConcurrentHashMap.newKeySet();
 
-    /**
-     * Number of each method that proxies call. All proxies that call a method share its number, so there are only as
-     * many numbers as methods in the program.
-     */
+    /** Number of each method that proxies call. All proxies that call a method share its number. */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
     /**
@@ -128,8 +124,8 @@ public final class ClientCore {
     private volatile boolean closed;
 
     /**
-     * Key of a method in {@link #methods}. A connection finds the method in the server's dictionary by {@code service}
-     * and {@code method}. With {@code shape} and {@code isAnswered} it then compares the shapes of both sides.
+     * Key of a method in {@link #methods}. A connection looks {@code service} and {@code method} up in the server's
+     * dictionary, and compares the shapes of both sides with the help of {@code shape} and {@code isAnswered}.
      */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
@@ -206,7 +202,7 @@ public final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // The watch is started outside the lock of the map, since starting it runs code of the registry.
+            // Outside the lock of the map, since this runs the registry's code.
             cluster.start(endpoints);
             return proxy;
         } finally {
@@ -351,10 +347,9 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a connection attempt that is about to begin. The attempt ends when the client ends, or before. An
-     * attempt that is not registered might never end, since an event loop that ends runs no more timers. The event loop
-     * has to call this method before it sets the attempt's first timer. Then either that timer finds the client closed,
-     * or {@link #end} finds the attempt.
+     * Registers a connection attempt that is about to begin, so that it ends when the client ends: a closed event loop
+     * runs no timers. Must be called before the attempt's first timer is set. Then either that timer finds the client
+     * closed, or {@link #end} finds the attempt. Event loop only.
      */
     void endWithThis(PendingConnection<?> attempt) {
         connectionAttempts.add(attempt);
@@ -362,8 +357,8 @@ public final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the caller has to handle
-     * that, and the task may run nevertheless.
+     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the task may run
+     * nevertheless.
      *
      * @return false if the client is closed and the task will not run
      */
@@ -397,8 +392,8 @@ public final class ClientCore {
     }
 
     /**
-     * Connects, and completes the attempt with the connection or with the failure. After the connection is established,
-     * the attempt may take the connect timeout once more, for the TLS handshake and the server's greeting.
+     * Connects, and completes the attempt with the connection or with the failure. The TLS handshake and the server's
+     * greeting may take the connect timeout once more.
      *
      * @param atOnce true if the attempt completes as soon as the connection is established, with TLS after the TLS
      *     handshake; false if the connection itself completes the attempt when the server has greeted it
@@ -437,8 +432,7 @@ public final class ClientCore {
                                     over.complete(null);
                                 }
                             });
-                            // The channel is added in the last step, so that nobody waits for a channel that could not
-                            // be set up.
+                            // Added last, so that nobody waits for a channel that could not be set up.
                             channels.put(channel, over);
                         }
                     })
@@ -446,10 +440,8 @@ public final class ClientCore {
             attempt.whenComplete((connected, failure) -> {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
-                    // Nobody waits for the channel of an attempt that has failed, whoever has ended the attempt. So the
-                    // channel is closed, even while it still connects. There is one exception: if the connection has
-                    // ended the attempt, it closes the channel itself, after it has sent the server the error that says
-                    // why.
+                    // The channel of a failed attempt is closed, even while it still connects. But if the connection
+                    // has ended the attempt, it closes the channel itself, after it has told the server why.
                     connecting.channel().close();
                 }
             });
@@ -483,10 +475,7 @@ public final class ClientCore {
         }
     }
 
-    /**
-     * Completes a connection attempt on the classic wire after the TLS handshake. On this wire no server sends a
-     * greeting.
-     */
+    /** Completes a connection attempt on the classic wire after the TLS handshake, since no greeting follows. */
     private static <C> void completeAfterHandshake(
             CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
@@ -532,9 +521,9 @@ public final class ClientCore {
     }
 
     /**
-     * Waits until {@code end} has ended in any way, but no longer than {@code maxNanos}. It goes on waiting if the
-     * thread is interrupted. It does not use {@code completeOnTimeout}, since the first use of that in a process makes
-     * the JDK start a thread. That thread keeps what it inherits from its caller until the process ends.
+     * Waits until {@code end} has ended in any way, but no longer than {@code maxNanos}, even if the thread is
+     * interrupted. Does not use {@code completeOnTimeout}, which would make the JDK start a thread that keeps for good
+     * what it inherits from its caller.
      */
     private static void await(CompletableFuture<?> end, long maxNanos) {
         long begin = System.nanoTime();
@@ -557,10 +546,7 @@ public final class ClientCore {
         }
     }
 
-    /**
-     * Returns the one-way calls that have not ended. A call is certain to be found only if it was accepted before, in
-     * this thread or in a thread with which this thread has synchronized since.
-     */
+    /** Returns the one-way calls that have not ended. Calls that other threads make at the same time may be missing. */
     private CompletableFuture<?>[] oneWayCalls() {
         List<CompletableFuture<?>> found = new ArrayList<>();
         for (Channel channel : channels.keySet()) {
@@ -569,8 +555,7 @@ public final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // The set is read after the slots: a call is added to it before the call loses its slot, and stays in it until
-        // the call ends.
+        // Read after the slots: a call is added to this set before it loses its slot, and stays until it ends.
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
@@ -588,8 +573,8 @@ public final class ClientCore {
     /**
      * Does the part of {@link #close} that does not wait.
      *
-     * @param registries executor on which the watches of registries are ended; that runs the registries' code, which
-     *     may block and may throw
+     * @param registries executor that ends the watches of registries, since the registries' code may block and may
+     *     throw
      * @return future that completes when no connection, connection attempt or watch remains; null if the client was
      *     closed before
      */
@@ -620,7 +605,7 @@ public final class ClientCore {
     }
 
     /**
-     * Takes one step of the end of the client. The next steps follow, whatever this step throws.
+     * Runs one step of the end of the client. Whatever the step throws is only logged, so that the next steps follow.
      *
      * @return future that completes normally when the step has ended
      */

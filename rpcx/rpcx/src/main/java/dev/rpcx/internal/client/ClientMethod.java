@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method of a client's interface, with everything that reflection says of it. All of that is looked up once. This
- * class decides nothing: {@link ClientSteps} makes its calls. Immutable.
+ * A method of a client's interface, with everything that reflection says of it. {@link ClientSteps} makes its calls.
+ * Immutable.
  */
 public final class ClientMethod {
     /** How the caller waits for the result. */
@@ -37,10 +37,10 @@ public final class ClientMethod {
 
     private final int shape;
 
-    /** Time that the method itself gives each call. The context of the caller may limit it or replace it. */
+    /** Timeout of each call of the method, unless the context of the caller limits or replaces it. */
     final long timeoutNanos;
 
-    /** Computes the routing key from the argument that chooses the instance; null if no argument does. */
+    /** Computes the routing key from one of the arguments; null if no argument chooses the instance. */
     private final @Nullable RouteKey routedBy;
 
     final boolean isIdempotent;
@@ -103,8 +103,8 @@ public final class ClientMethod {
     }
 
     /**
-     * Compares the method's shape on this side with its shape at the server. Returns the difference, as text, if it
-     * keeps the two sides from reading each other's messages; otherwise null.
+     * Compares the method's shape on this side with its shape at the server. Returns the difference as text if the two
+     * sides could not read each other's messages; otherwise null.
      */
     @Nullable
     String difference(int serversShape) {

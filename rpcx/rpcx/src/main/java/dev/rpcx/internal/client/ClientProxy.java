@@ -50,18 +50,15 @@ public final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The entries of {@code methods}, by the identity of {@code Method} objects. The proxy's class has its own
-     * {@code Method} objects, not those of the interface. A lookup by identity compares neither names nor types. A call
-     * of a method that is missing in this map replaces the map by a new one that has the method.
+     * The entries of {@code methods}, by the identity of {@code Method} objects, which is faster than a comparison of
+     * names and types. The proxy's class has {@code Method} objects of its own. A call of a method that is missing here
+     * replaces the map by one that has the method.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
-    /**
-     * Makes the calls of one method of the proxy, with all steps between the method and the wire. Created once for each
-     * method.
-     */
+    /** Makes the calls of one method of the proxy. Created once for each method. */
     private interface Remote {
         @Nullable
         Object call(Object @Nullable [] arguments) throws Throwable;
@@ -136,10 +133,7 @@ public final class ClientProxy implements InvocationHandler {
         return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
     }
 
-    /**
-     * Throws if the annotation of the method has a negative time. No method may have one, neither a client's nor a
-     * service's.
-     */
+    /** Throws if the annotation of the method, a client's or a service's, has a negative time. */
     public static void checkTimes(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         if (marked != null) {
@@ -155,8 +149,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Throws if the type of the result is not accessible. The proxy of a public interface is a class in a separate
-     * package, and that class casts the result to its type.
+     * Throws if the type of the result is not accessible to the proxy, which casts the result to that type: the proxy
+     * of a public interface is a class in a separate package.
      */
     private static void checkResult(Class<?> type, Method method) {
         Class<?> result = method.getReturnType();
@@ -227,8 +221,7 @@ public final class ClientProxy implements InvocationHandler {
                 }
                 return result;
             } catch (Throwable e) {
-                // An Error is caught too, since it concerns only this call. If the caller gets a future, it looks for
-                // the failure in that future.
+                // An Error is caught too: a caller that gets a future looks for the failure there.
                 Throwable error = callerError(method, e);
                 if (!isAsync) {
                     throw error;
@@ -241,8 +234,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Returns what the caller of the method gets when an interceptor has thrown something. A checked exception that the
-     * method does not declare becomes an RPCXException.
+     * Returns what the caller gets when an interceptor has thrown something. A checked exception that the method does
+     * not declare becomes an RPCXException.
      */
     private static Throwable callerError(Method method, Throwable thrown) {
         if (thrown instanceof RuntimeException || thrown instanceof Error) {

@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The steps of each call of one method, in the order in which a call goes through them. There is one object of this
- * class for each method. Its fields are what the steps need for all calls of the method:
+ * class for each method:
  *
  * <ol>
- *   <li>time: {@code TimedContext} sets the deadline; {@link #times} learns how long answers take, and decides what a
+ *   <li>time: {@code TimedContext} sets the deadline; {@link #times} measures how long answers take, and decides what a
  *       missing answer means
  *   <li>breaker: {@link Route#called} permits or refuses the call; {@link Route#recordOutcome} records how the call has
  *       ended
@@ -26,9 +26,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>reader: {@link #reader} decodes the result
  * </ol>
  *
- * <p>{@link BlockingCall}, {@link FutureCall} and {@link ClientStream} walk through this list, and differ in how they
- * wait. This class decides which of them makes a call. Calls begin here, on any thread. Immutable, except for what
- * {@link #times} has learnt.
+ * <p>Calls begin here, on any thread, and are made by a {@link BlockingCall}, a {@link FutureCall} or a
+ * {@link ClientStream}, which differ in how they wait. Immutable, except for {@link #times}.
  */
 public final class ClientSteps {
     private static final Object[] NO_ARGUMENTS = {};
@@ -71,8 +70,8 @@ public final class ClientSteps {
                     new Hedge(this, given, metadata, deadline).start(now, method.hedgeNanos);
             return method.kind == ClientMethod.Kind.BLOCKING ? route.await(first, deadline) : first;
         }
-        // This is not a switch: a switch would need a class for its table. That class would first be loaded by a call,
-        // perhaps when memory is nearly exhausted.
+        // Not a switch: its table is a class, which would first be loaded by a call, perhaps when memory is nearly
+        // exhausted.
         if (method.kind == ClientMethod.Kind.BLOCKING) {
             return BlockingCall.call(this, given, metadata, deadline);
         }
@@ -93,17 +92,16 @@ public final class ClientSteps {
     /**
      * Returns the deadline of a call that a subscriber of a stream makes.
      *
-     * @param maker context in which the method that returns the stream was called; null if there was none. The
-     *     subscribers of the stream come later, and get no more time than that context has.
+     * @param maker context in which the method that returns the stream was called; null if there was none. A subscriber
+     *     gets no more time than that context has.
      */
     long deadline(@Nullable TimedContext maker) {
         return TimedContext.deadlineOf(method.timeoutNanos, route.ticker(), maker);
     }
 
     /**
-     * Decides what the end of an attempt means, and records it at the instance that had the attempt. Another instance
-     * may have refused the previous attempt of the call. In that case the refusal may now count as a failure of that
-     * other instance.
+     * Decides what the end of an attempt means, and records it at the instance that had the attempt. If another
+     * instance has refused the previous attempt, the refusal may now count as a failure of that instance.
      *
      * @param earlier the attempts before this one; null if there were none
      * @param error null for success
@@ -125,10 +123,7 @@ public final class ClientSteps {
         return outcome;
     }
 
-    /**
-     * Returns what the end of a call says of the instance that had it. For some of the calls that were answered, this
-     * method also measures how long the answer took.
-     */
+    /** Returns what the end of a call says of the instance that had it. Also measures the answer time of some calls. */
     private Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
             return Health.Outcome.of(
@@ -142,10 +137,9 @@ public final class ClientSteps {
     }
 
     /**
-     * If the call is a trial, of the circuit or of an instance, this method makes the trial end when the server first
-     * gives credit. A call that sends a stream may last for days, so the trial cannot wait for the end of the call. The
-     * server counts as having answered when it asks for items, since only a handler that has begun asks for them.
-     * Called before the call is sent.
+     * If the call is a trial, of the circuit or of an instance, makes the trial end when the server first gives credit,
+     * since a call that sends a stream may last for days. Only a handler that has begun gives credit. Called before the
+     * call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

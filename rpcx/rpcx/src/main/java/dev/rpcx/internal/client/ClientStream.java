@@ -37,8 +37,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /**
-     * An attempt of a call, with the slot that it has. Once the attempt has ended, the methods of this class have no
-     * effect on another call that has the slot by then.
+     * An attempt of a call, with the slot that it has. The methods do nothing to another call that has the slot later.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
@@ -62,10 +61,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
          */
         private @Nullable ClientStream stream;
 
-        /**
-         * Latest attempt. Null if none is sent, if the latest one ended before a byte was sent, or if the call has
-         * ended.
-         */
+        /** Latest attempt. Null if there is none, if it ended before anything was sent, or if the call has ended. */
         private volatile @Nullable Sent sent;
 
         private volatile boolean cancelled;
@@ -83,15 +79,11 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private @Nullable StreamSender upload;
 
         // isSending and isRetryDue are guarded by this
-        /**
-         * Whether a thread is sending an attempt of the call. The same thread then opens the receiver, which from then
-         * on sends its credit to that attempt.
-         */
+        /** Whether a thread is sending an attempt of the call. The same thread then opens the receiver. */
         private boolean isSending;
 
         /**
-         * Whether the attempt has ended while a thread was sending it, and nothing of it was sent. That thread then
-         * makes another attempt.
+         * Whether the attempt has ended unsent while a thread was sending it. That thread then makes another attempt.
          */
         private boolean isRetryDue;
 
@@ -101,19 +93,15 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile Route.@Nullable Wait wait;
 
         /**
-         * The arguments as they were when the call was made, encoded. They are kept while the call waits for a
-         * connection. If an attempt has ended and nothing of it was sent, they are also kept until the next attempt.
-         * The field is null otherwise.
+         * The arguments as they were when the call was made, encoded. Kept while the call waits for its first
+         * connection, and from the end of an unsent attempt until the next one; otherwise null.
          */
         private @Nullable ByteBuf encoded;
 
         /** Charge for {@link #encoded}. */
         private Route.@Nullable WaitingBytes held;
 
-        /**
-         * Error that says why the arguments could not be kept for the next attempt. Null if they were kept, or need not
-         * be kept.
-         */
+        /** Error that says why the arguments could not be kept for the next attempt; null if there is no such error. */
         private @Nullable RPCXException unkept;
 
         private long deadlineNanos;
@@ -136,8 +124,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
-                // The call was given up before it began. It asks for no permit: the permit might make this call the
-                // trial of the circuit, and a trial has to be a call that can have an outcome.
+                // The call was given up before it began. It asks for no permit, which might make it the trial of the
+                // circuit.
                 givenUp();
                 return;
             }
@@ -178,10 +166,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /**
-         * Stores a wait that has begun, unless it has ended by now. If it has ended, the call may be in another wait by
-         * now, which stays stored, or the call may have ended.
-         */
+        /** Stores a wait that has begun, unless it has ended by now. A later wait of the call stays stored. */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;
             if (other == null || other.isOver()) {
@@ -206,8 +191,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Charges bytes of arguments. The object that holds the charge is stored before anything is charged: see
-         * {@link Route#waitingBytes}.
+         * Charges bytes of arguments. {@code held} is set before anything is charged: see {@link Route#waitingBytes}.
          */
         private void hold(int bytes) {
             Route.WaitingBytes taken = steps.route.waitingBytes();
@@ -224,10 +208,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /**
-         * Keeps the arguments for another attempt, since the caller of a stream cannot know how long they have to stay
-         * unchanged.
-         */
+        /** Keeps the arguments for another attempt, since the caller of a stream may change them. */
         @Override
         void beforeSlotRelease(ClientCall slot, RPCXException error) {
             if (answered || cancelled || !Attempts.isWorthAnother(earlier, steps, error, upload, null)) {
@@ -245,27 +226,25 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends the call with a failure of this side. The request may have been queued nevertheless, if the thread
-         * failed after queueing it. The call gets no further attempt in this case.
+         * Ends the call with a failure of this side, without another attempt. The request may have been queued before
+         * the failure.
          */
         private void refused(Throwable failure) {
             cancelled = true;
-            // The references are dropped, since a subscriber may keep its subscription. With these references, the
-            // subscription would keep a connection in memory that is established later.
+            // A subscriber that keeps its subscription must not keep a connection in memory that is established later.
             wait = null;
             stream = null;
             forgetArguments();
             steps.route.releasePermit(permit);
-            // The receiver is ended directly, and not by way of further methods of this class: the stack may be nearly
-            // exhausted.
+            // The receiver is ended directly: the stack may be nearly exhausted.
             receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
         }
 
         /**
-         * Ends a call of which nothing has been sent or will be sent. A subscriber that has cancelled expects no
-         * signal. Only if the call was cancelled because the subscriber has broken a rule of Reactive Streams does the
-         * subscriber still wait for a signal.
+         * Ends a call of which nothing has been sent or will be sent. A subscriber that has cancelled gets no signal.
+         * But a subscriber that has broken a rule of Reactive Streams, and whose call was cancelled for that, still
+         * gets one.
          */
         private void givenUp() {
             refused(GIVEN_UP);
@@ -294,8 +273,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
          *     sent or has ended
          */
         private boolean send(ClientConnection on) {
-            // The field is read only once. Once the request has been queued, the event loop may end the call and clear
-            // the field, and this method still needs its value after that.
+            // Read once: when the request has been queued, the event loop may end the call and clear the field.
             ClientStream made = stream;
             if (cancelled || made == null) {
                 givenUp();
@@ -320,8 +298,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     copyFromSlot(slot);
-                    // The kept arguments are dropped before the call is sent. After that, the event loop may keep the
-                    // arguments anew, for another attempt.
+                    // Dropped before the call is sent. After that, the event loop may keep the arguments for another
+                    // attempt.
                     forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
@@ -368,9 +346,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends a call for which {@code begin} has failed, for example for lack of memory. CANCEL is sent to the server.
-         * That ends the call on the event loop, and the subscriber then gets the failure. The methods that are called
-         * here may fail too.
+         * Ends a call for which {@code begin} has failed, for example for lack of memory. CANCEL is sent to the server,
+         * and the subscriber then gets the failure. The methods that are called here may fail too.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;
@@ -393,17 +370,16 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // CANCEL may not have been sent. Then the server may not learn of the cancellation before the call's
-                // time is over, so the receiver is ended here and does not wait for the server.
+                // CANCEL may not have been sent, so the receiver does not wait for the server.
                 receiver.end(failure);
             }
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance. The trial is a call whose result is a stream, and such a
-         * stream may have no items for a long time. So this method asks the server for a sign of life, and looks at the
-         * connection again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended, the
-         * server counts as having answered. If nothing has arrived, the method asks again. Event loop only.
+         * Decides a trial, of the circuit or of an instance. The trial is a call whose result is a stream, which may
+         * have no items for a long time. So this method asks the server for a sign of life, and checks after
+         * {@code PAUSE_NANOS} whether anything has arrived on the connection. If so, the server counts as having
+         * answered; otherwise the method asks again. Event loop only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -456,8 +432,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         @Nullable
         Object decode(ByteBuf reply) {
             if (reply.isReadable()) {
-                // the method that the server has executed returns a result and not a stream; the caller would take that
-                // result for a stream without items
+                // the server's method returns a result and not a stream; the caller would see a stream without items
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
                         "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
@@ -496,8 +471,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Drops the references of a call that has ended, so that a subscriber which keeps its subscription does not
-         * keep a connection in memory.
+         * Drops the references of a call that has ended, so that a kept subscription does not keep a connection in
+         * memory.
          */
         private void letGo() {
             sent = null;
@@ -520,22 +495,21 @@ public final class ClientStream implements Flow.Publisher<Object> {
             isOver = true;
             letGo();
             receiver.end(error);
-            // only an open receiver gives the subscriber the last signal. If the attempt failed before it opened the
-            // receiver, the receiver is opened here
+            // only an open receiver passes on the last signal; the attempt may have failed before it opened the
+            // receiver
             receiver.open();
         }
 
         @Override
         void fail(RPCXException error) {
-            // As long as the service has not answered, the subscriber has got nothing but its subscription. So the call
-            // may have another attempt, like a call without a stream.
+            // Before the service has answered, the subscriber has got only its subscription, so another attempt is
+            // possible.
             Attempts all = answered || cancelled || encoded == null
                     ? null
                     : Attempts.next(earlier, steps, error, upload, null);
             if (all != null) {
                 earlier = all;
-                // The next attempt may go to another instance. If this attempt was a trial of its instance, it is no
-                // longer one.
+                // If the attempt was a trial of its instance, the trial ends here.
                 recordOutcome(error);
                 synchronized (this) {
                     if (isSending) {
@@ -547,8 +521,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             isOver = true;
-            // If the service has answered before the call's time was over, the end of that time is no failure: the
-            // stream has done what was asked of it.
+            // If the service has answered, a deadline that has passed is no failure of the service.
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }

@@ -10,21 +10,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits the connection attempts to the instances of a service, however many instances a registry names. At most
- * {@code MAX_AT_ONCE} attempts are in progress at the same time, and they begin at a rate of at most
- * {@code MAX_A_SECOND}. The other attempts wait in the order in which they came. Thread-safe.
+ * Limits the connection attempts to the instances of a service: at most {@code MAX_AT_ONCE} attempts at the same time,
+ * and at most {@code MAX_A_SECOND} a second. Other attempts wait in the order in which they came. Thread-safe.
  */
 public final class ConnectThrottle {
     /**
-     * Maximum number of connection attempts in progress. Each of them has a socket, for the full connect timeout if
-     * nothing answers.
+     * Maximum number of connection attempts in progress. Each has a socket, for the full connect timeout if nothing
+     * answers.
      */
     public static final int MAX_AT_ONCE = 128;
 
     /**
      * Maximum rate at which connection attempts begin, per second. After a second without an attempt, this number of
-     * attempts may begin together. Further attempts follow at this rate. The rate is limited because each attempt may
-     * ask a name server and needs a handshake.
+     * attempts may begin together. Each attempt may ask a name server and needs a handshake.
      */
     static final int MAX_A_SECOND = 256;
 
@@ -40,9 +38,8 @@ public final class ConnectThrottle {
     private final Set<CompletableFuture<?>> inProgress = new LinkedHashSet<>();
 
     /**
-     * Shows how many attempts have begun lately: each attempt moves this time forward by {@code EACH_NANOS}. For
-     * example, if it is half a second ahead of the present time, half of the attempts that may begin in one second are
-     * used up.
+     * Time up to which the rate is used up: each attempt moves it forward by {@code EACH_NANOS}. If it is half a second
+     * ahead of the present time, half of the attempts of one second may still begin.
      */
     private long spentNanos;
 
@@ -61,8 +58,7 @@ public final class ConnectThrottle {
     }
 
     /**
-     * Begins a connection attempt, immediately or as soon as the limits allow it. If the attempt ends before that, it
-     * does not begin.
+     * Begins a connection attempt as soon as the limits allow it, unless the attempt ends before.
      *
      * @param start task that begins the attempt; runs on an event loop, at the base of the stack
      */
@@ -81,7 +77,7 @@ public final class ConnectThrottle {
             isTurn = inProgress.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
-            // look() is not called directly: if attempts end immediately, its calls would nest on the stack.
+            // Not called directly: if attempts end immediately, the calls would nest on the stack.
             client.execute(this::look);
         }
     }
@@ -117,8 +113,8 @@ public final class ConnectThrottle {
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
             boolean isFull = inProgress.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
-                // A timer is set even if MAX_AT_ONCE attempts are in progress. Otherwise the beginning of the next
-                // attempt would depend only on the end of one of these attempts.
+                // The timer is set even if MAX_AT_ONCE attempts are in progress: otherwise only the end of one of them
+                // would begin the next.
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }

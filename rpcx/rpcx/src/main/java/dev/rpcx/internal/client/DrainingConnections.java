@@ -4,8 +4,8 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Draining connections to one instance, the oldest first. They have calls in flight or are about to close. They outlive
- * the {@link ClientAddress} that made them if a registry removes the instance and names it again. Thread-safe.
+ * Draining connections to one instance, the oldest first. If a registry removes the instance and names it again, they
+ * stay, although the instance has a new {@link ClientAddress}. Thread-safe.
  */
 final class DrainingConnections {
     private final ArrayDeque<ClientConnection> oldestFirst = new ArrayDeque<>();

@@ -12,11 +12,10 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller has a future. This class also makes the one-way calls, although nobody looks at their futures,
- * and the two calls of a {@link Hedge}. The call begins on its caller's thread. The second call of a hedge begins on an
- * event loop. If a call does not end where it began, an event loop continues it: the loop makes further attempts and
- * completes the future. The call walks through {@link ClientSteps}. While it waits, it blocks no thread: a callback
- * continues it when its wait has ended.
+ * A call whose caller has a future. Also makes one-way calls, and the two calls of a {@link Hedge}.
+ *
+ * <p>The call begins on its caller's thread, and the second call of a hedge on an event loop. An event loop makes
+ * further attempts and completes the future. A call that waits blocks no thread: a callback continues it.
  */
 public final class FutureCall extends AsyncCall implements Runnable {
     private final Object[] arguments;
@@ -37,9 +36,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private @Nullable Attempts earlier;
 
     /**
-     * The arguments as they were when the call was made, encoded. They are kept while the call waits for its first
-     * connection. For a one-way call they are also kept for each later attempt, but not while the slot has them too.
-     * Null for any other attempt, which encodes the arguments itself.
+     * The arguments as they were when the call was made, encoded. Kept while the call waits for its first connection,
+     * and for further attempts of a one-way call, unless the slot has them. Null for any other attempt, which encodes
+     * the arguments itself.
      */
     private @Nullable ByteBuf encoded;
 
@@ -49,10 +48,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private int key;
     private long permit = CircuitBreaker.PERMITTED;
 
-    /**
-     * Error that says why the arguments could not be kept for the next attempt. Null if they were kept, or need not be
-     * kept.
-     */
+    /** Error that says why the arguments could not be kept for the next attempt; null if there is no such error. */
     private @Nullable RPCXException unkept;
 
     /** Whether {@link #awaitOnClose} has been called. Written before the call is sent, or when its attempt ends. */
@@ -72,8 +68,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
     /**
      * Creates a call, which has not begun.
      *
-     * @param earlier for the second call of a hedge, says which instance its first attempt avoids, namely the instance
-     *     that has the first call; null for any other call
+     * @param earlier names the instance that the second call of a hedge avoids; null for any other call
      * @param hedged future that the caller of a hedged call has; null for any other call
      */
     public FutureCall(
@@ -91,7 +86,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         this.earlier = earlier;
     }
 
-    /** Throws the failure of a one-way call if it has failed already. Nobody looks at the future of such a call. */
+    /** Throws the failure of a one-way call if it has failed already, since nobody looks at its future. */
     static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
@@ -130,10 +125,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         return start(false, now);
     }
 
-    /**
-     * Starts the second call of a hedge. The same call has been made once already, so this adds nothing to the retry
-     * budget.
-     */
+    /** Starts the second call of a hedge, which adds nothing to the retry budget. */
     CallFuture<@Nullable Object> startAgain(long now) {
         return start(true, now);
     }
@@ -175,8 +167,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
             try {
                 waitForConnection();
             } catch (Throwable e) {
-                // An Error is caught too, for example if the heap is full. The end of the call releases what the call
-                // holds.
+                // An Error is caught too, for example if the heap is full. end() releases what the call holds.
                 end(e);
             }
         }
@@ -192,8 +183,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
             }
         });
         if (wait != null) {
-            // When the future of the call ends, the call stops waiting. After the end of the wait, giveUp() does
-            // nothing.
+            // When the future of the call ends, the call stops waiting. giveUp() does nothing if the call waits no
+            // longer.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
                     // no attempt is in progress or follows, so nobody else calls releaseReferences()
@@ -243,9 +234,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /**
-     * Makes the end of the client wait for this call. The call has no slot, so the client would not find it otherwise.
-     */
+    /** Makes the end of the client wait for this call, which the client would not find without a slot. */
     private void awaitOnClose() {
         if (!isWaitedFor) {
             isWaitedFor = true;
@@ -264,8 +253,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
         ByteBuf made = slot.arguments();
         if (made != null) {
-            // The arguments are copied: the caller of a one-way call has no future that shows how long the arguments
-            // have to stay unchanged.
+            // Copied: the caller of a one-way call does not know how long the arguments have to stay unchanged.
             try {
                 encoded = kept(made);
             } catch (RPCXException noRoom) {
@@ -324,7 +312,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
             if (items != null) {
                 steps.endTrialOnceTaken(call, items, deadlineNanos, permit);
             }
-            // The stores from here on are visible to any thread that sees the action that onCancel() stores below.
+            // The following stores are visible to any thread that sees the action that onCancel() stores below.
             copyFromSlot(call);
             SLOT.lazySet(this, call);
             upload = items;
@@ -341,8 +329,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
                 used.slots.hasOrphans = true;
             }
         }
-        // The local variable is used and not the field: this attempt may have ended, and the next one may have set the
-        // field.
+        // The local variable and not the field: this attempt may have ended, and the next one may have set the field.
         RequestWriter.subscribe(items, arguments);
         if (future.isCancelled()) {
             // the future was cancelled before it had an action to run
@@ -352,9 +339,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Drops the attempt of a call whose future ended while the arguments were read for that attempt. After the end of
-     * the future, the caller may change the arguments. Only arguments that were read before that end are certainly
-     * those with which the call was made.
+     * Drops an attempt whose future ended while its arguments were read. The caller may change the arguments from then
+     * on, so they may not be those with which the call was made.
      */
     private void dropUnsent(ClientCall call) {
         call.connection.address().ended(Health.Outcome.UNKNOWN, deadlineNanos - call.givenNanos);
@@ -364,8 +350,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Cancels the latest attempt, because the caller gives the call up. If another attempt is being made at the same
-     * time, the thread that makes that attempt sends it, and then cancels it.
+     * Cancels the latest attempt, because the caller gives the call up. An attempt that another thread is making is
+     * cancelled by that thread when it has been sent.
      */
     @Override
     public void run() {
@@ -418,10 +404,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /**
-     * Whether another attempt may be made. Nobody waits for a call whose future has ended. A one-way call is sent with
-     * the arguments with which it was made, or not at all.
-     */
+    /** Whether another attempt may be made: the future has not ended, and the arguments of a one-way call were kept. */
     private boolean mayHaveAnother() {
         return !whole.isDone() && (steps.method.kind != ClientMethod.Kind.ONE_WAY || encoded != null);
     }

@@ -11,15 +11,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * Counts how the calls to one instance end. An instance that fails several times in a row, or fails more than half of
  * its calls, is ejected for a while, and each time for longer. Source: the outlier detection of Envoy and of gRPC
- * (proposal A50). There an instance is ejected for 30 s, either after 5 failures in a row, or when at least 50 calls in
- * 10 s have a share of failures of 85 %. Here an ejection is shorter and fewer calls are enough, since a trial costs
- * one call. A share of half is enough, since an instance that fails immediately has the least load and so attracts
- * calls. Unlike in Envoy and gRPC, a call that had too little time for an answer is no failure: see
- * {@link AnswerTimes}.
+ * (proposal A50). Here an ejection is shorter than their 30 s and fewer calls are enough, since a trial costs one call.
+ * A share of half is enough instead of 85 %, since an instance that fails immediately has the least load and attracts
+ * calls. A call that had too little time for an answer is no failure: see {@link AnswerTimes}.
  *
  * <p>When its ejection is over, an instance is on trial until it answers a call. It is chosen for one call at a time,
- * and the first of these calls that fails ejects it again. If there is no other instance for a call, even one that is
- * ejected or on trial is used.
+ * and the first of these calls that fails ejects it again. If a call has no other instance, even one that is ejected or
+ * on trial is used.
  */
 public final class Health {
     private static final int FAILURES = 5;
@@ -29,7 +27,7 @@ public final class Health {
     /** Minimum number of calls in a window. With fewer calls, the share of failures does not count. */
     private static final int MIN_CALLS = 20;
 
-    /** Length of a window. A window begins with a failure, so successful calls are not counted while no call fails. */
+    /** Length of a window. A window begins with a failure: while no call fails, nothing is counted. */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Failures that are further apart than this are not consecutive. */
@@ -41,17 +39,15 @@ public final class Health {
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Time within which a caller that has chosen an instance on trial sends its call, if it sends the call at all. */
+    /** Maximum time from the choice of an instance on trial until the call is sent. */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Longest time of a trial. After this time, another trial begins beside it. */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor of a call's whole time, which shows whose deadline has passed if the call ends with DEADLINE_EXCEEDED. If
-     * it is the deadline of this call, and the server has ended the call, hardly any time remains, apart from the
-     * network delay: less than the whole time divided by this number. If more remains, it is the deadline of another
-     * call, which the handler has made: the handler passes on the error of that call.
+     * If a call ends with DEADLINE_EXCEEDED while more than its whole time divided by this number remains, its handler
+     * has passed on the exceeded deadline of another call that the handler has made.
      */
     private static final int EARLY = 10;
 
@@ -59,8 +55,8 @@ public final class Health {
     public enum Outcome {
         ANSWERED,
         /**
-         * The instance has answered: its handler has failed, or passes on the failure of another service. The reason
-         * may lie in what the caller asks for. So this outcome counts against nobody, although the call has no result.
+         * The instance has answered: its handler has failed, or passes on the failure of another service. Counts
+         * against nobody, since the reason may lie in what the caller asks for.
          */
         FAULT,
         /**
@@ -69,9 +65,9 @@ public final class Health {
          */
         FAILED,
         /**
-         * The instance could be reached, and has refused the call. That may be the instance's own fault: it may belong
-         * to another service or have an older version, or may be unable to check who calls. The refusal counts as a
-         * failure if another instance takes the call.
+         * The instance has refused the call. That may be the instance's own fault: it may belong to another service,
+         * have an older version, or be unable to check who calls. Counts as a failure if another instance takes the
+         * call.
          */
         REFUSED,
         /**
@@ -105,7 +101,7 @@ public final class Health {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
-                // the handler passes on the end of a call that it has made itself: the time of this call is not over
+                // the handler passes on the exceeded deadline of a call that it has made itself
                 return FAULT;
             }
             return times.isEnough(givenNanos) ? FAILED : UNKNOWN;
@@ -121,20 +117,19 @@ public final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // a LocalFailure with this code has the reason UNHEARD: the event loop of this side was held up
+                // a LocalFailure here has the reason UNHEARD: the event loop of this side was held up
                 case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof LocalFailure) {
-                        // the instance closes in an orderly way or takes no more calls, or this side has no memory for
-                        // what the instance sends
+                        // the instance closes or takes no more calls, or this side has no memory for what the instance
+                        // sends
                         yield UNKNOWN;
                     }
-                    // if the handler has run, an error with one of these codes concerns a service that the handler has
-                    // called
+                    // after the handler has run, such an error comes from a service that the handler has called
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
                 case CANCELLED -> UNKNOWN;
-                // MAYBE does not come from the server: this side could not send the stream that belongs to the call
+                // MAYBE does not come from the server: this side could not send the call's stream
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNKNOWN : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
@@ -143,8 +138,8 @@ public final class Health {
     }
 
     /**
-     * Adds the route and the method to the text of an error that says that the server has no such method, since that
-     * text names neither. Returns any other error unchanged.
+     * Adds the route and the method to the text of an error that says that the server has no such method. Returns any
+     * other error unchanged.
      */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
@@ -174,8 +169,8 @@ public final class Health {
     }
 
     /**
-     * State of an instance that was ejected and has not answered since. The value is the time from which a call may
-     * have the trial. At first this is the end of the ejection, and later the end of the latest trial.
+     * State of an instance that was ejected and has not answered since. The value is the time from which the next trial
+     * may begin: the end of the ejection or of the latest trial.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;
@@ -204,8 +199,8 @@ public final class Health {
         }
 
         /**
-         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} of the trial remain, the trial
-         * is that of another call, which has been sent, and it is not given back.
+         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} remain, the trial is that of
+         * another call, which has been sent, and is not given back.
          */
         void giveBack(long now) {
             long last = get();
@@ -221,16 +216,16 @@ public final class Health {
     private final AtomicInteger failures = new AtomicInteger();
 
     /**
-     * Latest window; null if no call has failed lately. If two threads open a window at the same time, the window loses
-     * one call, and nothing else.
+     * Latest window; null if no call has failed lately. If two threads open a window at the same time, one call is not
+     * counted.
      */
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
 
     /**
-     * Ejection of the instance; null for a healthy instance. Nearly all instances are healthy, so the choice of an
-     * instance normally reads only this field.
+     * Ejection of the instance; null for a healthy instance, as nearly all are. The choice of an instance normally
+     * reads only this field.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 
@@ -305,8 +300,7 @@ public final class Health {
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
-            // the failure that opens a window is not counted in it: every window begins with one, so counting it would
-            // make the share of failures too large
+            // not counted: every window begins with a failure, so the share of failures would be too large
             window = new Window(now + WINDOW_NANOS);
             return false;
         }
@@ -325,8 +319,8 @@ public final class Health {
     }
 
     /**
-     * Compares two instances by the end of their latest ejections: the result is negative if that of this instance ends
-     * first. The caller holds the cluster's lock.
+     * Orders instances by the end of their latest ejections: negative if that of this instance ends first. The caller
+     * holds the cluster's lock.
      */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);
@@ -364,8 +358,8 @@ public final class Health {
     }
 
     /**
-     * Called when the call for which this instance was chosen cannot be sent. That says nothing about the instance. If
-     * the call had the trial of the instance, the next call may take that trial.
+     * Called when the call for which this instance was chosen cannot be sent. If the call had the trial, the next call
+     * may take it.
      */
     void unsent() {
         Ejection current = ejection.get();
@@ -375,8 +369,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call is about to be sent to the instance. If the call is a trial, no other trial begins until the
-     * call has ended or its deadline has passed, but for no longer than {@code MAX_TRIAL_NANOS}. Runs for every call.
+     * Called when a call is about to be sent to the instance. If the call is a trial, the next trial may begin when the
+     * call has ended or its deadline has passed, and at the latest after {@code MAX_TRIAL_NANOS}. Runs for every call.
      */
     public void begins(long deadlineNanos) {
         Ejection current = ejection.get();

@@ -11,15 +11,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is made a second time if the first call has not been answered after a while. The second call goes to
- * another instance if there is one. The call that is answered first counts, and the other one is cancelled. If the
- * caller ends the result itself, both calls are cancelled. Only for methods that may be executed twice. The retry
- * budget pays for second calls. Source: Dean and Barroso, "The Tail at Scale", 2013.
+ * A call that is made a second time, to another instance if there is one, if the first call has not been answered after
+ * a while. The first answer counts, and the other call is cancelled. If the caller ends the result, both calls are
+ * cancelled. Only for methods that may be executed twice. Second calls are paid from the retry budget. Source: Dean and
+ * Barroso, "The Tail at Scale", 2013.
  */
 final class Hedge extends LoopThread.Untold {
     /**
-     * Time between two checks whether a call of the hedge has ended without the hedge being notified. The calls
-     * themselves end at the deadline, and the first of these checks comes this time after the deadline.
+     * Interval of the checks whether a call of the hedge has ended without the hedge being notified. The first check
+     * comes this time after the deadline.
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -35,7 +35,7 @@ final class Hedge extends LoopThread.Untold {
     private @Nullable Leg first;
     private @Nullable Leg second;
 
-    /** The one of the hedge's two calls that decides how the result ends; null until one of them does. */
+    /** The one of the two calls that decides how the result ends; null until then. */
     private @Nullable Leg deciding;
 
     /** Whether the other call of the hedge failed before {@link #deciding} ended, and may have been executed. */
@@ -92,8 +92,7 @@ final class Hedge extends LoopThread.Untold {
         if (!result.isDone()) {
             look(this::again, afterNanos);
         }
-        // The action below runs when the result has ended, whoever has ended it, for example the caller. A second call
-        // that begins later finds that the result has ended.
+        // Runs when anyone has ended the result, for example the caller. A second call that begins later sees that end.
         result.onEnd((value, failure) -> {
             stopLooking();
             giveUpAll();
@@ -103,8 +102,7 @@ final class Hedge extends LoopThread.Untold {
 
     private void look(Runnable task, long nanos) {
         synchronized (this) {
-            // The timer is set under the lock. Otherwise its task could run before the timer is stored here, and the
-            // next timer, which the task has set, would be replaced by the old one.
+            // Set under the lock: otherwise the task could run and set the next timer before this one is stored.
             timer = steps.route.timer(task, nanos);
         }
         if (result.isDone()) {
@@ -119,14 +117,14 @@ final class Hedge extends LoopThread.Untold {
             timer = null;
         }
         if (last != null) {
-            // the timer is cancelled, since otherwise it would keep the arguments and the result in memory until its
-            // time
+            // otherwise the timer would keep the arguments and the result in memory until its time
             last.cancel(false);
         }
     }
 
     /**
-     * Makes the second call, unless the first has ended. The second call costs a retry if it is sent. Event loop only.
+     * Makes the second call, unless the first has ended. If the second call is sent, it takes a retry from the budget.
+     * Event loop only.
      */
     private void again() {
         Leg one;
@@ -179,9 +177,8 @@ final class Hedge extends LoopThread.Untold {
         } catch (Throwable e) {
             ended(leg, null, e);
         }
-        // If the action above throws, for example because the stack of a caller is exhausted, nobody learns of it: the
-        // exception goes into a future that onEnd() creates and nobody looks at. So if the call has ended, its end is
-        // handled here.
+        // If the action above has thrown, for example because a caller's stack is exhausted, nobody sees the exception.
+        // So if the call has ended, its end is handled here.
         tellWhatHasEnded(leg);
     }
 
@@ -198,7 +195,7 @@ final class Hedge extends LoopThread.Untold {
 
     /**
      * Whether this hedge may be put into an event loop's list of calls whose callers could not be told. It may be put
-     * into one list, once, since it has only one link to a next entry. If it is in no list, a timer finds it.
+     * into one list, once, since it has only one link to a next entry. Otherwise a timer finds it.
      */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;
@@ -273,10 +270,7 @@ final class Hedge extends LoopThread.Untold {
         tell();
     }
 
-    /**
-     * Tells the caller how the call has ended, if that has been decided. Called again if an earlier call of this method
-     * has failed.
-     */
+    /** Tells the caller how the call has ended, if that is decided. Called again if this method has failed. */
     private void tell() {
         Leg decided;
         boolean other;
@@ -287,7 +281,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided == null) {
             return;
         }
-        // This runs even if the caller has ended the result already: succeed() and fail() release what the call held.
+        // Runs even if the caller has ended the result: succeed() and fail() release what the call held.
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {

@@ -4,10 +4,9 @@ import dev.rpcx.RPCXException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Error of a call that this side has ended, without an answer from the server. It says nothing about the server. Its
- * reason decides whether another connection or another instance may get the call. An error that a server has sent or a
- * handler has thrown never has this class. Callers get a plain {@link RPCXException} instead, from
- * {@link #asPublicException}.
+ * Error of a call that this side has ended without an answer from the server. It says nothing about the server. The
+ * reason decides whether another connection or another instance may get the call. Callers get a plain
+ * {@link RPCXException} instead, from {@link #asPublicException}.
  */
 final class LocalFailure extends RPCXException {
     private static final long serialVersionUID = 1L;
@@ -17,19 +16,16 @@ final class LocalFailure extends RPCXException {
         /** The connection takes no new calls, or has ended. No byte of the request has been sent. */
         NOT_SENT,
         /**
-         * As many calls are in flight on the connection as its server takes or this side allows, or this side has no
-         * more room for requests that wait for the connection.
+         * The connection has as many calls in flight as its server takes or this side allows, or this side has no more
+         * room for waiting requests.
          */
         FULL,
         /**
-         * The server does not take the call: the request is larger than the largest message that the server takes, or
-         * the server's method has another shape, for example another kind of result.
+         * The server does not take the call: the request is too large for it, or its method has another shape, for
+         * example another kind of result.
          */
         UNFIT,
-        /**
-         * This side has no memory for what the server sends, either as the answer to this call or on the call's
-         * connection.
-         */
+        /** This side has no memory for what the server sends on the call's connection. */
         NO_ROOM,
         /** This side's event loop was held up while the call's time passed. Nobody knows how the call has ended. */
         UNHEARD
@@ -58,8 +54,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Creates an error with the reason {@code NO_ROOM}: this side has no memory for the answer that the server has
-     * given. That is not the server's fault, and another attempt would not help.
+     * Creates an error with the reason {@code NO_ROOM}: this side has no memory for the server's answer. Another
+     * attempt would not help.
      */
     static LocalFailure noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);
@@ -75,8 +71,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Creates an error with the reason {@code UNHEARD}. The call's time has passed while the event loop was held up, or
-     * the loop has not said how the call has ended.
+     * Creates an error with the reason {@code UNHEARD}: the event loop was held up while the call's time passed, or has
+     * not said how the call has ended.
      */
     static LocalFailure unheard(String message, Executed executed) {
         return new LocalFailure(Why.UNHEARD, Code.DEADLINE_EXCEEDED, message, executed);
@@ -91,9 +87,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since callers' logs and
-     * metrics show the name of an error's class, and this class is internal. If there is no memory for that, the error
-     * is returned unchanged.
+     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since logs and metrics show
+     * the class, and this one is internal. Without memory for that, the error is returned unchanged.
      */
     static RPCXException asPublicException(RPCXException end) {
         if (!(end instanceof LocalFailure)) {

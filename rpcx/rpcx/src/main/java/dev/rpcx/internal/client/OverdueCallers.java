@@ -8,11 +8,11 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Wakes the callers of one connection whose calls are long past their deadlines. Normally the event loop ends such
- * calls. It cannot do so if it is held up, or if it has failed after the end of a call and before the caller was told.
+ * calls, but it may be held up, or may have failed before it told the caller.
  *
- * <p>Callers park without a timeout, since a timer for each call took 6 % of the call's processor time. While any of
- * them waits, a thread that is not an event loop looks at all of them once a second. There is one such daemon thread
- * for all clients of the process. It ends when nobody has waited for 10 s.
+ * <p>Callers park without a timeout, since a timer for each call took 6 % of the call's processor time. While any
+ * caller waits, one daemon thread for all clients of the process checks all of them once a second. The thread ends when
+ * nobody has waited for 10 s.
  */
 final class OverdueCallers implements Runnable {
     private static final long LOOK_MILLIS = 1_000;
@@ -31,9 +31,8 @@ final class OverdueCallers implements Runnable {
     private final ClientConnection connection;
 
     /**
-     * Whether a check of the waiting callers is scheduled. The field is cleared before the last check, and callers read
-     * it after they have taken a slot. So either a caller sees that the field is cleared, or the last check sees the
-     * caller.
+     * Whether a check of the waiting callers is scheduled. Cleared before the last check, and read by callers after
+     * they have taken a slot. So either a caller sees that the field is cleared, or the last check sees the caller.
      */
     private volatile boolean looking;
 
@@ -65,11 +64,11 @@ final class OverdueCallers implements Runnable {
             TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
             isDue = true;
         } catch (OutOfMemoryError none) {
-            // There is no memory or no thread left. The caller that called this method parks with a timeout.
+            // No memory or no thread is left. The caller parks with a timeout.
         } finally {
             if (!isDue) {
                 looking = false;
-                // Other callers may have seen that a check was scheduled, and may have parked without a timeout.
+                // Other callers may have seen the field set, and may have parked without a timeout.
                 connection.slots.wakeCallers();
             }
         }
@@ -83,8 +82,8 @@ final class OverdueCallers implements Runnable {
             long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
             if (!connection.slots.wakeOverdue(latest)) {
                 looking = false;
-                // If a caller has taken a slot since the check above, either that caller sees this store, or the check
-                // below sees that caller.
+                // A caller that has taken a slot since the check above sees this store, or the check below sees that
+                // caller.
                 if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
                     isDue = true;
                     return;
@@ -93,8 +92,7 @@ final class OverdueCallers implements Runnable {
             isDue = lookLater();
         } finally {
             if (!isDue) {
-                // No check is scheduled, so the waiting callers are woken. A caller that parks again schedules a check
-                // first, or parks with a timeout.
+                // No check is scheduled. A woken caller schedules one before it parks again, or parks with a timeout.
                 looking = false;
                 connection.slots.wakeCallers();
             }

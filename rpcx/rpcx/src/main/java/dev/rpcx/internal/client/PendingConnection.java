@@ -10,9 +10,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is established or being attempted, for all calls that wait for it. When the time of a call is over,
- * the call is removed. A plain future would hold the call's callback until the future ends, and a connection attempt
- * may take longer than many calls. Thread-safe.
+ * A connection that is established or being attempted, for all calls that wait for it. A call is removed when its time
+ * is over, while a plain future would keep the call's callback. Thread-safe.
  *
  * @param <C> class of the connection, on one of the two wires
  */
@@ -69,8 +68,7 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Gives another connection, which exists already, to the first waiting call. Called before this connection is
-     * established.
+     * Gives another connection, which exists already, to the first waiting call.
      *
      * @return false if no call waits
      */
@@ -106,8 +104,7 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Returns another connection for the calls that have waited for this one, which has failed; null if there is no
-     * other.
+     * Returns another connection for the calls that have waited for this one, after this one has failed; null for none.
      */
     @Nullable
     C instead() {

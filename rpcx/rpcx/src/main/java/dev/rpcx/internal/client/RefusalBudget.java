@@ -4,17 +4,13 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Budget of one method for one kind of retry: an instance of a service has refused a call, and another instance gets
- * it. Such retries reveal an instance that refuses what the others take. If the other instance takes the call, the
- * retry costs nothing in the end, since it gives back what it has spent. If the other instance refuses the call too,
- * the retry has shown nothing new, and gives nothing back. The budget refills by ten retries a second, up to
- * {@link #MAX}.
+ * Budget of one method for retries at another instance, after an instance of a service has refused a call. If the other
+ * instance takes the call, the retry gives back what it has spent. If the other instance refuses the call too, the
+ * retry gives nothing back. The budget refills by ten retries a second, up to {@link #MAX}.
  *
  * <p>Every instance refuses the calls of a caller without a valid token, and the calls of a method that no instance
- * has. Since this budget is separate from the {@link RetryBudget}, the refused calls do not reduce the retries and
- * hedges of all other calls. Each method has its own budget, so calls of a method that no instance has take nothing
- * from calls that one instance refuses and another takes. The budget refills with time and not with calls, since only
- * refused calls use it.
+ * has. These calls must not reduce the retries and hedges of other calls, so this budget is separate from the
+ * {@link RetryBudget}, and each method has its own. The budget refills with time, since only refused calls use it.
  */
 public final class RefusalBudget {
     /**

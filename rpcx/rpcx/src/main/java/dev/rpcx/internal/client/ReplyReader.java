@@ -7,9 +7,8 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the replies of one method, and decides how a call ends if its result cannot be read. If the caller of a call
- * blocks, the caller's thread reads the reply. For any other call, the event loop reads it. The event loop also reads
- * the replies to both calls of a hedge, even if the caller of the hedge blocks.
+ * Reads the replies of one method, and decides how a call ends if its result cannot be read. The caller's thread reads
+ * the reply to a blocking call, and the event loop reads any other, including both replies of a hedge.
  */
 final class ReplyReader {
     /** Error of a call whose result cannot be read, if there is no memory to create a more precise error. */
@@ -37,8 +36,8 @@ final class ReplyReader {
     }
 
     /**
-     * Returns the error of a call whose result could not be read, because the codec or a constructor has thrown
-     * something. What was thrown may be an {@code Error} too: the failure concerns this call alone.
+     * Returns the error of a call whose result could not be read. The codec or a constructor may even have thrown an
+     * {@code Error}: the failure concerns this call alone.
      */
     static RPCXException unreadable(Throwable e) {
         try {

@@ -24,10 +24,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes a slot for each attempt at a call of one method, and writes the request into it: the method's number or name,
- * the remaining time, the metadata, the arguments. It decides whether a request carries its time, and refuses a request
- * that is too large, comes too late or cannot be encoded. Only when a request has been written is it known whether a
- * connection takes it. So this class also decides which connection is asked next. It runs on the thread that makes the
- * attempt, which is a caller's thread or an event loop.
+ * the remaining time, the metadata, the arguments. Refuses a request that is too large, comes too late or cannot be
+ * encoded. If a connection does not take the request, chooses another one. Runs on the thread that makes the attempt,
+ * which is a caller's thread or an event loop.
  */
 public final class RequestWriter {
     private final ClientMethod method;
@@ -57,10 +56,10 @@ public final class RequestWriter {
 
     /**
      * Takes a slot and writes the request into it, as {@link #prepare} does. If other calls have filled the connection
-     * since it was chosen, this method chooses another one. Choosing a connection may take the trial of its instance,
-     * which only one call can have. So this method chooses a connection only to send the call on it. The methods that
-     * call this one must not choose a connection just to see whether there is one. If no connection can be chosen, the
-     * call waits.
+     * since it was chosen, chooses another one. If none is ready, the call waits.
+     *
+     * <p>Callers must not choose a connection just to see whether there is one: the choice may take the trial of an
+     * instance, which only one call can have.
      *
      * @return null if no other connection is ready yet, and the call has to wait for one
      * @throws RPCXException if no connection takes the call, or all are full
@@ -98,15 +97,14 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of the given connection and writes the request into it. If the server of the connection takes no
-     * such call, or no more calls, uses a connection of another instance. When this side refuses a call, nothing of the
-     * call has been sent. So asking another instance costs no server anything, and takes nothing from the retry budget.
-     * The returned slot belongs to the caller, which has no other way to get one.
+     * Takes a slot of the given connection and writes the request into it. If the server of that connection takes no
+     * such call, or no more calls, uses a connection of another instance. That takes nothing from the retry budget,
+     * since nothing has been sent. The returned slot belongs to the caller.
      *
      * @param encoded arguments encoded when the call was made; null to encode them now
      * @param now time at which this thread began this attempt
-     * @throws RPCXException if no connection takes the call; the error is the one with which the given connection has
-     *     refused it
+     * @throws RPCXException if the call is too late or cannot be encoded; if no connection takes the call, the refusal
+     *     of the given connection
      */
     public ClientCall prepare(
             ClientConnection on,
@@ -160,8 +158,8 @@ public final class RequestWriter {
     /**
      * Takes a slot of this connection, or of another one of the same instance, and writes the request into it.
      *
-     * @param unfit instances that do not take the call. If the instance of {@code on} takes the call, a failure is
-     *     counted for each of them. If no instance takes the call, the call itself is at fault.
+     * @param unfit instances that do not take the call; a failure is counted for each of them if the instance of
+     *     {@code on} takes it
      */
     private ClientCall prepareOn(
             ClientConnection on,
@@ -176,9 +174,8 @@ public final class RequestWriter {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            // The connection may have been found idle since it was chosen, and may be about to close. In that case the
-            // call takes a slot of another connection of the instance, and its slot here is given back. If no other
-            // connection is ready, this one takes the call after all.
+            // The connection may be about to close because it was idle. The call then takes a slot of another
+            // connection of the instance. If no other one is ready, this one takes the call after all.
             while (used.isParting) {
                 ClientConnection other = used.address().ready();
                 if (other == null) {
@@ -199,8 +196,7 @@ public final class RequestWriter {
                 }
             } catch (Throwable unsent) {
                 used.address().health().unsent();
-                // A Throwable is caught, since the user's methods may throw what they do not declare. Otherwise nobody
-                // would give the slot back.
+                // A Throwable is caught: the user's methods may throw anything, and the slot has to be given back.
                 call.dropUnsent();
                 isHeld = false;
                 throw unsent;
@@ -217,8 +213,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of a chosen connection. The choice may have taken the trial of the instance. If no slot is free,
-     * that trial is given back, since no call is sent.
+     * Takes a slot of a chosen connection. If no slot is free, gives back the trial of the instance, which the choice
+     * may have taken.
      */
     private static ClientCall acquire(ClientConnection on, long deadline) {
         try {
@@ -259,11 +255,9 @@ public final class RequestWriter {
                 throw late();
             }
             call.givenNanos = left;
-            // A server gives a request that has no field TIME the full default time. So if the call has less time left,
-            // the remaining time is written, rounded down so that it never grows on its way. What the call has spent
-            // waiting is subtracted, and so is what the request spends waiting for the socket. What the request spends
-            // waiting for the event loop is not subtracted. If the loop is held up, it sends the request with all of
-            // the time that is written here, even if that time is over, since nobody looks at the clock then.
+            // Without the field TIME, a server assumes the full default time. The remaining time is rounded down, so
+            // that it never grows on its way. The time that the request waits for the socket is subtracted when sending
+            // begins. The time that the request waits for the event loop is not, since nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
@@ -289,7 +283,7 @@ public final class RequestWriter {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
-                // The request may have to carry the field TIME when sending begins, and would then exceed one frame. So
+                // TIME may have to be inserted when sending begins, and the request would then exceed one frame. So
                 // TIME is inserted now, and the charge and FrameScheduler count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
@@ -313,8 +307,8 @@ public final class RequestWriter {
         } catch (CodecException e) {
             throw unusable(e);
         } finally {
-            // The request of a further attempt is written by an event loop. The user's accessors and suppliers of
-            // metadata may have set the loop's interrupt flag.
+            // An event loop writes the requests of further attempts. The user's accessors and suppliers of metadata may
+            // have set the loop's interrupt flag.
             LoopThread.forgetInterrupt();
         }
     }
@@ -367,8 +361,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Subscribes to the stream that a call sends to the server. This happens after the request has been queued, so that
-     * a publisher that fails immediately ends a call that exists. The items wait for the server's credit.
+     * Subscribes to the stream that a call sends to the server. Called after the request has been queued, so that a
+     * publisher that fails immediately ends a call that exists. The items wait for the server's credit.
      */
     @SuppressWarnings("unchecked") // the proxied method declares this type
     public static void subscribe(@Nullable StreamSender upload, Object[] arguments) {

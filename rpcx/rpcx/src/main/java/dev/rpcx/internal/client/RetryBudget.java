@@ -3,9 +3,8 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Budget for further attempts of calls. Ten calls pay for one further attempt, so that in an outage the servers get at
- * most 1.1 times the calls. What is not used is kept, up to {@link #MAX}: it pays for the further attempts that hide
- * the loss of one instance with many calls in flight. Source: Finagle's retry budget.
+ * Budget for retries and hedges. Each call adds a tenth of a retry, so in an outage the servers get at most 1.1 times
+ * the calls. Unused retries are kept, up to {@link #MAX}. Source: Finagle's retry budget.
  */
 public final class RetryBudget {
     private static final int RETRY = 10;
@@ -14,10 +13,7 @@ public final class RetryBudget {
 
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
-    /**
-     * Adds a tenth of an attempt for a call that is made. When the budget is full, as it is after many calls without
-     * failures, this method is a single read.
-     */
+    /** Adds a tenth of a retry, for a call that is made. */
     void called() {
         if (tenths.get() < MAX) {
             tenths.incrementAndGet();
@@ -30,9 +26,9 @@ public final class RetryBudget {
     }
 
     /**
-     * Spends the cost of one further attempt.
+     * Takes one retry from the budget.
      *
-     * @return false if less than that remains; nothing is spent in this case
+     * @return false if the budget has less than one retry; then the budget is unchanged
      */
     public boolean spend() {
         return tenths.getAndUpdate(left -> left >= RETRY ? left - RETRY : left) >= RETRY;

@@ -28,10 +28,7 @@ public abstract class Route {
     private final ClientCore client;
     private final RetryBudget budget = new RetryBudget();
 
-    /**
-     * Refusal budgets by {@link ClientMethod#index}. A method of the client's interfaces has one as soon as an instance
-     * has refused a call of that method.
-     */
+    /** Refusal budgets by {@link ClientMethod#index}, created when an instance first refuses a call of the method. */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
@@ -57,9 +54,8 @@ public abstract class Route {
     }
 
     /**
-     * Returns the budget for further attempts of calls that one instance has refused. It is separate from the budget of
-     * all other retries. Each method has its own, so calls of a method that no instance has take nothing from calls of
-     * a method that some instances have.
+     * Returns the budget for retries of calls that an instance has refused. Each method has a budget of its own, which
+     * is separate from {@code budget()}.
      *
      * @param method {@link ClientMethod#index} of the method
      */
@@ -68,8 +64,8 @@ public abstract class Route {
     }
 
     /**
-     * Logs the failure of a one-way call, but not the failure's text, since a peer may have written a part of the text.
-     * Thread-safe: any thread may call this.
+     * Logs that a one-way call has failed. The text of the failure is not logged, since a peer may have written it.
+     * Thread-safe.
      */
     final void oneWayFailed(Object method, Throwable thrown) {
         client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
@@ -85,9 +81,8 @@ public abstract class Route {
     }
 
     /**
-     * Returns the object that charges what a call keeps of its request while it waits for a connection. Nothing is
-     * charged yet. The caller first gives this object to the code that is to release the charge, and only then charges
-     * bytes. So even if the caller's stack is exhausted in between, every charge is released.
+     * Creates the charge for the request of a call that waits for a connection. Nothing is charged yet: register the
+     * release first and charge the bytes afterwards, so that an error in between leaves nothing charged.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
@@ -147,8 +142,8 @@ public abstract class Route {
     }
 
     /**
-     * Asks the circuit breaker for a permit for a call, as {@link #calledAgain} does. Also adds the call's tenth of a
-     * retry to the retry budget.
+     * Asks the circuit breaker for a permit, as {@link #calledAgain} does, and adds a tenth of a retry to the retry
+     * budget.
      */
     final long called() {
         long permit = calledAgain();
@@ -157,11 +152,11 @@ public abstract class Route {
     }
 
     /**
-     * Asks the circuit breaker, if there is one, for a permit for a call. Called directly only for a call that has been
-     * made once before, such as the second call of a hedge.
+     * Asks the circuit breaker for a permit. Called directly only for a repeated call, such as the second call of a
+     * hedge.
      *
-     * @return permit of the circuit; it has to be passed to {@link #recordOutcome} with the outcome of the call, and to
-     *     {@link #releasePermit} in any case: see {@link CircuitBreaker#permit}
+     * @return the permit, or {@link CircuitBreaker#PERMITTED} if there is no circuit breaker; the caller has to pass
+     *     the permit to {@link #recordOutcome} with the outcome of the call, and to {@link #releasePermit} in any case
      */
     public final long calledAgain() {
         if (breaker == null) {
@@ -177,9 +172,8 @@ public abstract class Route {
     }
 
     /**
-     * Records how a call has ended, or that it could not be sent. Only the last attempt of a call is recorded, since
-     * the caller learns only of that one. If the call is a trial and sends a stream, the trial is also recorded before
-     * the call ends: when the server first gives credit, it is recorded as answered.
+     * Records how a call has ended, or that the call could not be sent. Only the last attempt of a call is recorded. If
+     * the call is a trial and sends a stream, the trial is recorded as answered when the server first gives credit.
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -188,17 +182,15 @@ public abstract class Route {
     }
 
     /**
-     * Whether a call may find an instance other than the one that has refused it. If the refusing instance no longer
-     * belongs to the service, every instance of the service is another one.
+     * Whether the service has an instance other than the one that has refused the call.
      *
      * @param used instance that has refused the call; null if that is not known
      */
     public abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * Called when the call with this permit has ended, in whatever way. If the call was a trial of the circuit but was
-     * never sent, no outcome has been recorded for it. Such a trial shows nothing about the service, so the next call
-     * becomes the trial. In any other case this method does nothing.
+     * Called when a call has ended, in whatever way. If the call was a trial of the circuit but was never sent, the
+     * next call becomes the trial. In any other case this method does nothing.
      */
     final void releasePermit(long permit) {
         if (permit != CircuitBreaker.PERMITTED) {
@@ -215,8 +207,10 @@ public abstract class Route {
     }
 
     /**
-     * Returns an existing connection that is not full, of an instance that is not among {@code asked} and is healthy or
-     * free for a trial; null if there is none. Takes the trial of an instance that is free for one.
+     * Returns an open connection that is not full, to an instance that is not in {@code asked} and is healthy or free
+     * for a trial. If the instance is free for a trial, the caller's call becomes its trial.
+     *
+     * @return null if there is no such connection
      */
     public abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
@@ -235,14 +229,14 @@ public abstract class Route {
     public abstract @Nullable ClientConnection ready(int key);
 
     /**
-     * Returns a connection that is established or being attempted. It ends with an exception if no connection can be
-     * made.
+     * Returns a connection that is open or being opened. The result ends with an exception if the connection cannot be
+     * opened.
      */
     public abstract PendingConnection<ClientConnection> connect(int key);
 
     public abstract PendingConnection<ClassicClientConnection> connectClassic();
 
-    /** Waits for a connection, at most until the deadline. Throws on an event loop, which would wait for itself. */
+    /** Waits for a connection, at most until the deadline. Throws on an event loop, which must not block. */
     public final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
@@ -254,9 +248,10 @@ public abstract class Route {
     }
 
     /**
-     * Returns the connection for a call that has waited for {@code connected}. Other calls that waited too may have
-     * filled that connection. In that case returns another connection, or a full one, which refuses the call. Returns
-     * null if one more connection is being attempted.
+     * Returns the connection for a call that has waited for {@code connected}. If other calls have filled
+     * {@code connected}, returns another connection, or a full one, which refuses the call.
+     *
+     * @return null if the call has to wait for one more connection
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -311,10 +306,9 @@ public abstract class Route {
     }
 
     /**
-     * Waits for a connection for a call for which no thread blocks. When there is a connection, {@code then} is called
-     * with it. If there is none by the deadline, or the wait fails before, {@code then} is called with an error. If the
-     * call is given up before that, {@code then} is never called. At most as many calls may wait as a connection has
-     * slots.
+     * Waits for a connection without blocking. {@code then} is called with the connection, or with an error if there is
+     * none by the deadline or the wait fails. After {@link Wait#giveUp} has returned true, {@code then} is never
+     * called. If {@code Wire.MAX_SLOTS} calls wait already, the call is refused as {@code OVERLOADED}.
      *
      * @return the wait; null if {@code then} has been called already
      */
@@ -335,7 +329,7 @@ public abstract class Route {
     }
 
     /**
-     * Waits for a connection on the classic wire, for a call for which no thread blocks.
+     * Waits for a connection on the classic wire without blocking.
      *
      * @return the wait; null if {@code then} has been called already
      */
@@ -361,8 +355,7 @@ public abstract class Route {
 
     private <C> @Nullable Wait await(
             Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
-        // The call is counted as waiting only after connect() has returned. So if connect() fails, nothing stays
-        // counted.
+        // connect() may throw, so the call is counted as waiting only afterwards
         PendingConnection<C> pending = source.connect();
         Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
         call.waitFor(pending);
@@ -386,20 +379,17 @@ public abstract class Route {
     /** The wait of a call for a connection. */
     public interface Wait {
         /**
-         * Ends the wait. Thread-safe: any thread may call this.
+         * Ends the wait. Thread-safe.
          *
-         * @return false if the callback of the call has been called or is about to be; true if it will never be called
+         * @return true if the callback will never be called; false if it has been called or is about to be
          */
         boolean giveUp();
 
-        /**
-         * Whether the wait has ended: with a connection, with an error, or by {@code giveUp}. Thread-safe: any thread
-         * may call this.
-         */
+        /** Whether the wait has ended: with a connection, with an error, or by {@code giveUp}. Thread-safe. */
         boolean isOver();
     }
 
-    /** A call that waits for a connection, until there is one, the call's time is over, or the call is given up. */
+    /** A call that waits for a connection without blocking a thread. */
     private final class Waiting<C> implements PendingConnection.Waiter<C>, Wait, Runnable {
         private final Source<C> source;
         private final long deadlineNanos;
@@ -409,10 +399,7 @@ public abstract class Route {
         private volatile PendingConnection<C> pending;
 
         // then, timer, isOver and isCounted are guarded by this
-        /**
-         * Callback of the call. Null when the wait has ended, so that this object then keeps nothing of the call in
-         * memory.
-         */
+        /** Callback of the call; null when the wait has ended. */
         private @Nullable ConnectionCallback<C> then;
 
         private @Nullable Future<?> timer;
@@ -438,8 +425,8 @@ public abstract class Route {
         }
 
         /**
-         * Waits for {@code next}. If {@code next} has ended already, its end is handled immediately. If the wait of the
-         * call has ended, the call does not wait for {@code next}.
+         * Waits for {@code next}. If {@code next} has ended already, its result is handled immediately. A call whose
+         * wait has ended does not wait for {@code next}.
          */
         void waitFor(PendingConnection<C> next) {
             pending = next;
@@ -451,9 +438,9 @@ public abstract class Route {
         }
 
         /**
-         * Counts the call as waiting, unless its wait has ended in the meantime. No method is called between the change
-         * of the count and the store of {@code isCounted}, here and in {@link #stopCounting}, so that an exhausted
-         * stack cannot separate them.
+         * Counts the call as waiting, unless its wait has ended. Here and in {@link #stopCounting}, no method may be
+         * called between the change of the count and the store of {@code isCounted}: it could throw if the stack is
+         * exhausted.
          *
          * @return false if too many calls wait
          */
@@ -510,8 +497,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the call's time is over. A thread may have begun to notify the call, and failed. The
-         * wait of such a call ends here too: the call is no longer counted as waiting.
+         * Ends the wait because the call's time is over. Also stops counting a call whose notification has failed
+         * halfway.
          */
         @Override
         public void run() {
@@ -522,8 +509,8 @@ public abstract class Route {
         }
 
         /**
-         * This method first sets {@code isOver}. So a thread that is about to let this call wait for another connection
-         * sees that the wait has ended.
+         * Sets {@code isOver} first, so that a thread that is about to wait for another connection sees that the wait
+         * has ended.
          */
         @Override
         public boolean giveUp() {
@@ -551,10 +538,7 @@ public abstract class Route {
             }
         }
 
-        /**
-         * Ends the wait with a failure. If the wait has not ended before, the failure is recorded, and may count
-         * against the service.
-         */
+        /** Ends the wait with a failure, and records the failure. Does nothing if the wait has ended before. */
         private void endFailed(RPCXException failure) {
             ConnectionCallback<C> callback = over();
             if (callback == null) {
@@ -575,7 +559,7 @@ public abstract class Route {
         }
 
         /**
-         * Marks the wait as ended.
+         * Ends the wait.
          *
          * @return the callback, for the first caller of this method; null for later callers
          */
@@ -596,15 +580,12 @@ public abstract class Route {
         }
     }
 
-    /**
-     * Callback of a call that waits for a connection. It is called at most once, when the wait has ended with a
-     * connection or with an error. Exactly one argument is null.
-     */
+    /** Callback of a call that waits for a connection. Called at most once. Exactly one argument is null. */
     public interface ConnectionCallback<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
-    /** Refuses a blocking call by a thread that has been interrupted. Such a thread would not wait for the reply. */
+    /** Throws if the calling thread has been interrupted: it could not wait for the reply. */
     static void refuseInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
             throw interrupted();
@@ -612,8 +593,8 @@ public abstract class Route {
     }
 
     /**
-     * Blocks until the call has ended. When the call's time is over, its event loop ends it. If the loop is held up and
-     * does not, the caller gives the call up {@code ClientCall.MARGIN_NANOS} after the deadline.
+     * Blocks until the call has ended. Usually the event loop ends the call at its deadline. If the loop is held up,
+     * the calling thread cancels the call {@code ClientCall.MARGIN_NANOS} after the deadline.
      */
     public final <T> T await(CallFuture<T> call, long deadlineNanos) {
         try {
@@ -648,11 +629,11 @@ public abstract class Route {
         FailureLine said = cause == null ? null : line(cause);
         String why = said == null ? "no connection" : said.line;
         if (client.isClosed()) {
-            // a caller does not need to know how the connections and connection attempts of a closed client have ended
+            // when the client is closed, the failure of a connection does not matter to the caller
             why = "the client is closed";
         }
         if (LocalFailure.isNoRoom(cause)) {
-            // this says nothing about the service: this side has no memory for what the service sends
+            // this side has run out of memory, which says nothing about the service
             return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
@@ -663,9 +644,8 @@ public abstract class Route {
     }
 
     /**
-     * Returns the text of a failure as one line of visible characters: the text goes to logs, and a peer may have
-     * written it. All calls that wait for the same connection attempt get its failure in one pass of the event loop. So
-     * the line is created once for all of them, and not once for each.
+     * Returns the text of a failure as one line of visible characters, since a peer may have written the text. The line
+     * is cached: all calls that wait for the same connection get the same failure.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;

@@ -12,9 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameter that decides to which instance a call goes. This class computes a number from the parameter's argument.
- * The number is the same in every process. It is not {@code hashCode()}, which differs from process to process for an
- * enum, for an array, and for whatever contains one.
+ * The parameter that selects the instance for a call. This class computes a number from its argument. Every process
+ * computes the same number, unlike {@code hashCode()}, which for an enum or an array differs between processes.
  */
 final class RouteKey {
     /** Types whose documentation specifies {@code hashCode()}. Their values need no encoding. */
@@ -62,8 +61,8 @@ final class RouteKey {
     }
 
     /**
-     * Returns the number for the argument of a call. It is never 0: the number 0 stands for a method that has no
-     * parameter annotated with {@code RouteBy}.
+     * Returns the number for a call with these arguments. The result is never 0, which stands for a method without
+     * {@code RouteBy}.
      */
     int of(Object[] arguments) {
         Object argument = arguments[parameter];

@@ -25,10 +25,7 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A question to DNS, and how its answer is read. Questions are compared by value: clients that ask equal questions
- * share one watch.
- */
+/** A question to DNS. Clients that ask equal questions share one watch. */
 public sealed interface DnsQuestion {
     /**
      * Asks the question without blocking, and passes instances or a failure to {@code callback}, on the event loop of
@@ -49,8 +46,8 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Passes on the instances that are read from an answer, or a failure. What {@code reading} throws is passed on as a
-     * failure too: anybody may have sent the bytes of an answer, so it may be impossible to read them.
+     * Passes the instances in an answer, or a failure, to {@code callback}. If {@code reading} throws, for example
+     * because the answer is malformed, the exception is passed as the failure.
      */
     private static <T> void passOn(
             @Nullable T answer,
@@ -70,8 +67,8 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the addresses of a host. All of these addresses are of one family, IPv4 or IPv6, and get the same
-     * port. The hosts file and the search list are used for this question.
+     * Question for the addresses of a host, either all IPv4 or all IPv6. All get the same port. The hosts file and the
+     * search list are used.
      */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
@@ -97,10 +94,9 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the targets of the SRV records of a name. Of the targets that can be called, only the preferred ones
-     * count: those with the lowest priority number. Their weights are scaled together if one weight is above
-     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 becomes 1, the smallest weight
-     * there is. Source: RFC 2782.
+     * Question for the SRV records of a name. Of the targets that can be called, only those with the lowest priority
+     * number are used. Their weights are scaled if one is above {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another
+     * is not. A weight of 0 becomes 1. Source: RFC 2782.
      */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
@@ -147,8 +143,7 @@ public sealed interface DnsQuestion {
         /**
          * Returns the targets with the lowest priority number, as instances.
          *
-         * @throws UnknownHostException if a record cannot be read, which may happen because anybody may have sent its
-         *     bytes
+         * @throws UnknownHostException if the target of a record cannot be read
          */
         public static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();
@@ -188,8 +183,8 @@ public sealed interface DnsQuestion {
         }
 
         /**
-         * Makes the failure for a record that cannot be read. Its text may contain bytes of the record, so characters
-         * that cannot be seen are escaped.
+         * Creates the failure for a malformed record. Its text may contain bytes of the record, so invisible characters
+         * are escaped.
          */
         private static UnknownHostException unreadable(RuntimeException why) {
             return new UnknownHostException("an SRV record that cannot be read: "

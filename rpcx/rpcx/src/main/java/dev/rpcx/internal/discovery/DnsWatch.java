@@ -12,11 +12,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks one question to DNS again and again, on one of the event loops that clients share, and calls its listener on
- * that loop.
+ * Asks DNS one question at regular intervals, on a shared event loop, and calls its listener on that loop.
  *
- * <p>A task is repeated as long as the watch is open, and asks again even if the last question is never answered. So a
- * failure in one question, for example for lack of memory, costs no other question.
+ * <p>A repeated task asks the questions. A failure of one question, for example for lack of memory, does not stop the
+ * next one.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
@@ -38,16 +37,13 @@ final class DnsWatch implements Endpoints.Watch {
     private volatile @Nullable Future<?> looks;
 
     // the fields below are used on the event loop only
-    /** Number of the latest question. The answer to an earlier question is out of date, and is ignored. */
+    /** Number of the latest question. Answers to earlier questions are ignored. */
     private long number;
 
     private boolean isAsking;
     private long askedNanos;
 
-    /**
-     * Number of runs of {@code look}, which is repeated, from one question to the next, if the first of the two
-     * questions has been answered.
-     */
+    /** Number of runs of {@code look} from a question that has been answered to the next question. */
     private final long looksApart;
 
     /** Number of runs of {@code look} since the last question. */
@@ -63,10 +59,10 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Creates a watch, which asks nothing before {@code start}.
+     * Creates a watch. It asks nothing before {@code start}.
      *
-     * @param loop one of the event loops of {@link SharedLoops#SOCKETS}, which have been borrowed for this watch. This
-     *     constructor gives them back if the resolver cannot be made
+     * @param loop one of the loops of {@link SharedLoops#SOCKETS}, borrowed for this watch. This constructor gives the
+     *     loops back if it throws
      */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
@@ -93,8 +89,8 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Asks the question if that is due, or ends the task if the watch is closed. Throws nothing, since a task that
-     * throws is not repeated.
+     * Asks the question if it is due. Cancels the repeated task if the watch is closed. Must not throw, since a task
+     * that throws is not repeated.
      */
     private void look() {
         try {

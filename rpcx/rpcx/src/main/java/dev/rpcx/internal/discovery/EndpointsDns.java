@@ -7,16 +7,16 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Endpoints from DNS, which is asked again and again, on one of the event loops that clients share.
+ * Endpoints from DNS, which is asked at regular intervals, on a shared event loop.
  *
- * @param refresh time from one question to the next if the first of the two questions has been answered: 100 ms to 1 h
+ * @param refresh time from a question that has been answered to the next question: 100 ms to 1 h
  * @param nameServers name servers to ask; if empty, the system's name servers are asked
  */
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)
         implements Endpoints {
     /**
-     * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s. Half of
-     * these 5 s is allowed for the time until the instance's record has arrived in DNS.
+     * Default time from one question to the next: 2 s. A new instance should get calls within 5 s, half of which is
+     * allowed for its record to arrive in DNS.
      */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 

@@ -10,13 +10,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One watch for all clients of the process whose endpoints are equal. The watch begins when the first listener joins,
- * and ends when the last listener leaves. So a registry costs one thread or one connection, however many clients there
- * are. Thread-safe.
+ * A watch that is shared by all clients of the process with equal endpoints, so that they use one thread or connection
+ * to the registry. The watch begins when the first listener joins, and ends when the last one leaves. Thread-safe.
  *
- * <p>User code runs only under locks that belong to one watch or to one listener. Endpoints may block while they are
- * watched, hashed or compared, or may use clients themselves. In that case they hold up only the clients that watch the
- * same endpoints.
+ * <p>User code runs only under the locks of one watch or one listener. Endpoints that block in {@code watch},
+ * {@code hashCode} or {@code equals} hold up only the clients that use the same endpoints.
  */
 public final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
@@ -24,10 +22,7 @@ public final class SharedWatch implements Endpoints.Listener {
     /** Lock for {@code inUse} and {@code users}. A thread that holds it takes no other lock. */
     private static final Object LOCK = new Object();
 
-    /**
-     * Watches with users, few enough to be searched one by one. Each change makes a new list, so that a list can be
-     * searched without the lock.
-     */
+    /** Watches that have users. The list is never modified but replaced, so it can be searched without the lock. */
     private static List<SharedWatch> inUse = List.of();
 
     private final Endpoints endpoints;
@@ -61,10 +56,7 @@ public final class SharedWatch implements Endpoints.Listener {
             @Nullable List<Endpoint> found,
             @Nullable Throwable failure) {}
 
-    /**
-     * One listener. It gets one piece of news at a time, in order. News that is out of date before it can be passed on
-     * is left out.
-     */
+    /** One listener. It gets one piece of news at a time, in order. Outdated news is skipped. */
     private static final class ListenerEntry {
         private final Endpoints.Listener listener;
 
@@ -78,8 +70,8 @@ public final class SharedWatch implements Endpoints.Listener {
         }
 
         /**
-         * Passes news to the listener, but leaves out what the listener has got already. A listener that throws must
-         * not keep the news from the other listeners.
+         * Passes news to the listener, unless the listener has got it already. Catches what the listener throws, so
+         * that the other listeners still get the news.
          */
         synchronized void deliver(News news) {
             long before = heard;
@@ -102,7 +94,7 @@ public final class SharedWatch implements Endpoints.Listener {
             try {
                 LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
             } catch (Throwable e) {
-                // a failure of the application's logging must not keep the news from the other listeners
+                // even if logging fails, the other listeners must get the news
                 ThreadTools.report(e);
             }
         }
@@ -114,8 +106,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Begins to watch, as {@link Endpoints#watch} does, but all clients whose endpoints are equal share one watch. A
-     * listener that comes later immediately gets the latest news that the other listeners have got.
+     * Watches endpoints as {@link Endpoints#watch} does, but shares one watch among all clients with equal endpoints. A
+     * listener that joins later immediately gets the latest news.
      */
     public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
@@ -140,7 +132,10 @@ public final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** Returns the watch of equal endpoints, which then has one more user, or a new watch with one user. */
+    /**
+     * Returns the watch of equal endpoints, or a new one if there is none, and counts the caller as a user of the
+     * watch.
+     */
     private static SharedWatch join(Endpoints endpoints) {
         int hash = endpoints.hashCode();
         while (true) {
@@ -151,8 +146,7 @@ public final class SharedWatch implements Endpoints.Listener {
                     equal.users++;
                     return equal;
                 }
-                // a new watch is added if none is equal and the list has not changed since the search; otherwise the
-                // search begins again
+                // if another thread has changed the list since the search, the search is repeated
                 if (equal == null && inUse == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);
@@ -213,8 +207,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (LOCK) {
             isLast = users == 1;
             if (isLast) {
-                // The list is changed before the count of users. If there is no memory for the shorter list, the count
-                // stays unchanged too. So every watch in the list has users in any case.
+                // The list is changed before the count, since copying the list may fail. A watch in the list must have
+                // users.
                 List<SharedWatch> fewer = new ArrayList<>(inUse);
                 fewer.remove(this);
                 inUse = fewer;
@@ -239,7 +233,7 @@ public final class SharedWatch implements Endpoints.Listener {
         List<ListenerEntry> entries;
         synchronized (this) {
             long number = news.number + 1;
-            // an empty answer leaves the latest list as it was, also for listeners that come later
+            // an empty answer does not replace the latest list
             now = copy.isEmpty()
                     ? new News(number, news.foundAs, news.found, null)
                     : new News(number, number, copy, null);

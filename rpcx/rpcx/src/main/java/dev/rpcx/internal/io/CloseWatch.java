@@ -21,20 +21,19 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Epoll handler of one event loop, which notices every socket that is about to be closed. Whatever closes a socket (the
- * peer, an error, or the end of the loop), the socket is first removed from the event loop. If a thread that has the
- * {@link WriteTurn} or the {@link ReadTurn} uses the socket at that time, the close waits for this thread, since the
- * number of a closed descriptor may soon belong to another connection.
+ * Epoll handler of one event loop that tells the {@link WriteTurn} and the {@link ReadTurn} of a socket before the
+ * socket is closed. The close waits for a thread that is using the socket, since the system may reuse the descriptor
+ * for another connection.
  *
- * <p>This class and the turns rely on how Netty works inside, which its next version may change:
- * {@code NettyVersionsTest} names the versions for which this holds.
+ * <p>This class and the turns rely on internals of Netty. {@code NettyVersionsTest} lists the versions that have been
+ * checked.
  */
 final class CloseWatch implements IoHandler {
     /** Lets threads other than the event loop use a socket. */
     interface SocketUser {
         /**
-         * Called on the event loop when the socket is about to be closed. When this method returns, no other thread
-         * uses the socket, and none will do so later.
+         * Called on the event loop before the socket is closed. After this method has returned, no other thread may use
+         * the socket.
          */
         void socketCloses();
     }
@@ -59,13 +58,11 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Finds the registration of a socket from which threads other than the event loop may read, and to which they may
-     * write. Event loop only.
+     * Returns the registration of a socket that threads other than the event loop may use. Event loop only.
      *
      * @param connection the channel's handler that reads and writes the bytes of the socket
-     * @return null if other threads may not use the socket: TLS, or any other handler between connection and socket,
-     *     would not see their bytes. It is also null if the event loop does not use epoll, or if the socket is not
-     *     registered
+     * @return null if other threads may not use the socket: because another handler, such as TLS, comes before
+     *     {@code connection}, because the event loop does not use epoll, or because the socket is not registered
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
@@ -96,8 +93,7 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public void destroy() {
-        // prepareToDestroy is called here too: an event loop that is ended while it runs a task has skipped it, and its
-        // sockets would stay open
+        // an event loop that ends while it runs a task has not called prepareToDestroy, which closes the sockets
         epoll.prepareToDestroy();
         epoll.destroy();
     }
@@ -121,9 +117,8 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Registration of a socket. It stands between epoll and the socket's channel, and passes the calls of each on to
-     * the other. Only epoll closes it. The method {@code close} has the signature that epoll's interface prescribes.
-     * Event loop only.
+     * Registration of a socket. Passes calls between epoll and the socket's channel. Only epoll closes it. Event loop
+     * only.
      */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle {
@@ -132,11 +127,11 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** The {@link WriteTurn} of the socket, called before the socket is closed; null if no other thread writes. */
+        /** The {@link WriteTurn} of the socket; null if only the event loop writes. */
         @Nullable
         SocketUser writing;
 
-        /** The {@link ReadTurn} of the socket, called before the socket is closed; null if no other thread reads. */
+        /** The {@link ReadTurn} of the socket; null if only the event loop reads. */
         @Nullable
         SocketUser reading;
 
@@ -169,9 +164,8 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Returns the events that epoll is asked for. There is always at least one: without any, Netty would remove the
-         * socket from epoll, and would not find it there again. Epoll reports errors in any case, so to ask for them as
-         * well changes nothing.
+         * Returns the events to ask epoll for. There is always at least one, since Netty removes a socket without
+         * events from epoll for good. EPOLLERR serves for this: epoll always reports errors.
          */
         private EpollIoOps heard() {
             return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
@@ -180,8 +174,8 @@ final class CloseWatch implements IoHandler {
         @Override
         public void handle(IoRegistration registration, IoEvent event) {
             ReadTurn turn = lentTo;
-            // epoll reports an error even while the socket is lent: if the turn does not give the socket back now, the
-            // channel gets the error when the socket is back
+            // epoll reports errors even while the socket is lent; if the turn cannot give the socket back yet, the
+            // channel gets the error later
             if (turn == null || turn.takeForLoop()) {
                 channel.handle(this, event);
             }

@@ -16,14 +16,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves the host of each new connection to any one of its addresses, without blocking, on the event loop that
- * connects. The hosts file comes first. Then the name servers of {@code /etc/resolv.conf} are asked, with its search
- * list. Answers are cached for their time to live, at most {@value #MAX_TTL_SECONDS} s.
+ * Resolves the host of a new connection to one of its addresses, without blocking, on the event loop that connects. The
+ * hosts file is used first, then the name servers of {@code /etc/resolv.conf} with its search list. Answers are cached
+ * for their time to live, at most {@value #MAX_TTL_SECONDS} s.
  */
 public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;
 
-    /** Longest time for all questions about one host together. A client has the same time by default to connect. */
+    /** Longest time to resolve one host: 3 s, which is also the client's default time to connect. */
     private static final long MAX_MILLIS = 3_000;
 
     /** Name servers to ask; if empty, the system's name servers are asked. */
@@ -39,8 +39,8 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
     }
 
     /**
-     * Resolver of one event loop. It makes its {@code DnsNames} on that loop when the first host name comes: a literal
-     * address needs none. {@code resolveHere} and {@code names} run on the event loop only.
+     * Resolver of one event loop. Creates its {@code DnsNames} when it resolves the first host name.
+     * {@code resolveHere} and {@code names} run on the event loop only.
      */
     private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
         private final EventLoop loop;
@@ -56,7 +56,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
             return !address.isUnresolved();
         }
 
-        /** Called by Netty's bootstrap on the thread that connects. The questions are asked on the event loop. */
+        /** Called by Netty on the thread that connects. The questions are asked on the event loop. */
         @Override
         protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> promise) {
             if (loop.inEventLoop()) {
@@ -77,8 +77,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
                 if (found == null || found.isEmpty()) {
                     promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    // a random address is taken: if one address refuses the connection, the next attempt to connect may
-                    // get another one
+                    // a random address, so that the next attempt to connect may try another one
                     InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
                     promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }

@@ -45,19 +45,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6. There are
- * two reasons for this. First, a machine with addresses of both families is one instance, but would count as several.
- * Second, each family needs a question of its own: if only one of the two questions were answered, the list would be
- * incomplete.
+ * Asks name servers, on one event loop. All addresses of a host come from one family, IPv4 or IPv6. With both families,
+ * a machine that has addresses of both would count as two instances, and the list would be incomplete if only one of
+ * the two questions were answered.
  */
 public final class DnsNames {
     /** Longest wait for the answer to one datagram. After this time the next name server is asked. */
     private static final long QUERY_MILLIS = 1_000;
 
-    /**
-     * Largest answer by TCP, in bytes, if one address is wanted: about a thousand IPv4 addresses. An answer in a
-     * datagram has 4 KiB at most.
-     */
+    /** Largest answer by TCP, in bytes, if one address is wanted: about a thousand IPv4 addresses. */
     private static final int MAX_ANSWER_BYTES = 16 * 1024;
 
     /**
@@ -105,9 +101,8 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that ask {@link #any} for records other than addresses. Answers with such records
-     * may have any size over TCP. Only answers with addresses are limited, since Netty compares each address with all
-     * others.
+     * Creates resolvers for callers that ask {@link #any} for records other than addresses. The size of answers by TCP
+     * is not limited.
      *
      * @param nameServers name servers to ask; if empty, the system's name servers are asked
      */
@@ -117,11 +112,11 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that want any one address of a host. An answer may name thousands of addresses. So
-     * only {@code MAX_KEPT} of them are cached, and an answer by TCP of more than {@code MAX_ANSWER_BYTES} is refused.
+     * Creates resolvers for callers that want any one address of a host. At most {@code MAX_KEPT} addresses of a host
+     * are cached, and answers by TCP are limited to {@code MAX_ANSWER_BYTES}.
      *
      * @param nameServers name servers to ask; if empty, the system's name servers are asked
-     * @param maxTtlSeconds longest time for which an answer is cached; the answer's own time to live may be less
+     * @param maxTtlSeconds longest time for which an answer is cached, even if its own time to live is longer
      */
     static DnsNames ofAny(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
         return new DnsNames(
@@ -130,15 +125,14 @@ public final class DnsNames {
                 new AtomicInteger());
     }
 
-    /** Returns a resolver for questions that do not ask for addresses. Any of the resolvers serves for these. */
+    /** Returns a resolver for records other than addresses. */
     public DnsNameResolver any() {
         return resolvers.get(0);
     }
 
     /**
-     * Passes all addresses of a host, or the reason why there are none, to {@code consumer}, on the event loop.
-     * Addresses of the second family are asked for only if a name server has said that there are none of the first
-     * family. They are not asked for if no name server has answered.
+     * Passes all addresses of a host, or a failure, to {@code consumer}, on the event loop. The second family is asked
+     * for only if a name server has answered that there are no addresses of the first one.
      */
     public void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> consumer) {
         ask(host, 0, consumer);
@@ -196,10 +190,7 @@ public final class DnsNames {
                 : List.of(ResolvedAddressTypes.IPV4_ONLY, ResolvedAddressTypes.IPV6_ONLY);
     }
 
-    /**
-     * Says whether a network interface of this host has an address of this family from which other hosts can be
-     * reached.
-     */
+    /** Whether this host has an address of this family from which it can reach other hosts. */
     private static boolean hasAddress(Predicate<InetAddress> family) {
         return NetUtil.NETWORK_INTERFACES.stream()
                 .flatMap(NetworkInterface::inetAddresses)
@@ -217,18 +208,17 @@ public final class DnsNames {
     }
 
     /**
-     * Makes a builder of resolvers.
+     * Creates a builder of resolvers.
      *
-     * @param streams makes the TCP channels, on which a question is asked again if its answer does not fit into a
-     *     datagram
+     * @param streams creates the TCP channel for a question whose answer does not fit into a datagram
      */
     private static DnsNameResolverBuilder resolver(
             EventLoop loop, List<InetSocketAddress> nameServers, ChannelFactory<SocketChannel> streams) {
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
                 .datagramChannelType(Epoll.isAvailable() ? EpollDatagramChannel.class : NioDatagramChannel.class)
                 .socketChannelFactory(streams)
-                // each resolution has a random port: a forged answer has to match this port and the number of the
-                // question
+                // a random port for each resolution, so that a forged answer has to guess the port as well as the
+                // question's number
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
@@ -239,8 +229,9 @@ public final class DnsNames {
     }
 
     /**
-     * Ends the TCP connection of one question if the answer is too long, since Netty compares each address with all
-     * before it, on the event loop. The truncated answer, which came in a datagram before, is then used instead.
+     * Closes the TCP connection of a question if the answer is longer than {@code maxBytes}: the event loop would need
+     * long for it, since Netty compares each address with all before it. Netty then uses the truncated answer that has
+     * come in a datagram.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;

@@ -22,15 +22,14 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Closes a connection by half-close, so that the bytes written last arrive. A socket is reset if it is closed with
- * bytes unread, or if bytes come after it was closed, and a reset throws away what the peer has not read yet. So this
- * side first sends the end of its stream; with TLS it sends a close_notify before that. Then it reads and throws away
- * what still comes, until the peer closes too or its time is over.
+ * Closes a connection by half-close, so that the peer gets the bytes written last. If a socket is closed with bytes
+ * unread, or if bytes arrive after the close, the connection is reset and the peer loses what it has not read yet. So
+ * this side first sends the end of its stream (with TLS, close_notify before that). Then it reads and discards what
+ * arrives, until the peer closes too or its time is over.
  *
- * <p>The bytes written last may be a large reply that the peer reads slowly. They are sent for as long as the peer
- * takes some of them now and then, but no longer than the owner of the channel allows: see {@link #allow}. They count
- * as sent once the peer's kernel has them, and not once the local kernel has them: on a slow network there may be
- * seconds between the two.
+ * <p>The bytes written last may be a large reply that the peer reads slowly. Sending goes on as long as the peer takes
+ * some bytes now and then, for at most the time that {@link #allow} sets. Bytes count as sent once the peer's kernel
+ * has acknowledged them.
  */
 public final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -38,10 +37,9 @@ public final class HalfClose {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /**
-     * Number of checks, one every 500 ms and so 2 s in all, within which a peer has to take some of the bytes written
-     * last. A peer that takes nothing must not hold the connection. Source: nginx, lingering_time, shortened. Checks
-     * are counted instead of time: an event loop that was held up and so missed a check could not serve its sockets
-     * either.
+     * Number of checks, one every 500 ms, within which a peer has to take some of the bytes written last: 2 s. Checks
+     * are counted, not time, since an event loop that is held up cannot serve its sockets either. Source: nginx,
+     * lingering_time, shortened.
      */
     private static final int FIRST_LOOKS = 4;
 
@@ -52,18 +50,17 @@ public final class HalfClose {
      */
     private static final int MORE_LOOKS = 20;
 
-    /** Time that the peer has to take the bytes written last, even if the owner of the channel allows less: 2 s. */
+    /** Time that the peer always has to take the bytes written last, whatever {@link #allow} says: 2 s. */
     private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /**
-     * Longest time for which this side still reads and throws away what comes, after the peer's kernel has got the end
-     * of the stream. Source: nginx, lingering_timeout, shortened.
+     * Longest time for which this side reads and discards, after the peer's kernel has got the end of the stream: 1 s.
+     * Source: nginx, lingering_timeout, shortened.
      */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * TCP state of a socket that has sent the end of the stream while the peer's kernel has not acknowledged it.
-     * Source: Linux, tcp_states.h.
+     * TCP state of a socket whose end of stream the peer's kernel has not acknowledged. Source: Linux, tcp_states.h.
      */
     private static final int FIN_WAIT_1 = 4;
 
@@ -75,7 +72,7 @@ public final class HalfClose {
     /** Number of bytes in the queue at the last check. */
     private long queued;
 
-    /** Number of bytes of the first message in the queue at the last check. A message may be sent piece by piece. */
+    /** Number of unsent bytes of the first message in the queue at the last check. */
     private long restOfFirst;
 
     /** Number of further checks in a row that may find no progress. */
@@ -94,19 +91,18 @@ public final class HalfClose {
     }
 
     /**
-     * Sets how long it may take to send the bytes written last while the peer takes some of them. At least 2 s are
-     * always allowed. If this method is not called, only these 2 s are allowed. Thread-safe: any thread may call this.
+     * Sets the longest time to send the bytes written last. Default and minimum: 2 s. Thread-safe.
      *
-     * @param nanos supplies this time in nanoseconds, counted from the beginning of the half-close. It is called twice
-     *     a second, on the event loop
+     * @param nanos supplies this time in nanoseconds, counted from the beginning of the half-close. Called twice a
+     *     second, on the event loop
      */
     public static void allow(Channel channel, LongSupplier nanos) {
         channel.attr(ALLOWED).set(nanos);
     }
 
     /**
-     * Begins the half-close of a channel. From now on the channel's handler has to throw away what it reads. Event loop
-     * only, and once for each channel. If this throws, it has closed the channel, since nobody else would close it.
+     * Begins the half-close of a channel. From now on, the channel's handler has to discard what it reads. Event loop
+     * only, once for each channel. If this method throws, it has closed the channel.
      */
     public static void of(Channel channel, Account account) {
         boolean isBegun = false;
@@ -125,7 +121,8 @@ public final class HalfClose {
     }
 
     private void begin() {
-        // the listener is added first: what follows may fail, and then the channel is closed, which calls the listener
+        // added first: if a later line fails, the channel is closed, and the listener cancels the timer and releases
+        // its charge
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -136,8 +133,7 @@ public final class HalfClose {
         ReadingClock.of(channel).setReading(true);
         hasTaken();
         lookAgain();
-        // the end of the stream waits until the socket has taken everything that was written: otherwise it would
-        // overtake what has not been sent yet
+        // the end of the stream is sent only after everything that was written before
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }
 
@@ -168,10 +164,7 @@ public final class HalfClose {
         });
     }
 
-    /**
-     * Runs a step, and closes the channel if the step fails. Neither a timer nor a future calls the step a second time,
-     * so nothing else would go on with the half-close.
-     */
+    /** Runs a step, and closes the channel if the step fails, since nothing would run the step again. */
     private void orClose(Runnable step) {
         try {
             step.run();
@@ -219,8 +212,8 @@ public final class HalfClose {
     }
 
     /**
-     * Says whether the peer has taken something since the last check. Nothing is written any more, so whatever has
-     * changed in the queue has been sent.
+     * Whether the peer has taken something since the last check. Nothing is written any more, so any change of the
+     * queue means that bytes have been sent.
      */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
@@ -233,8 +226,7 @@ public final class HalfClose {
     }
 
     /**
-     * Says whether the peer's kernel has all bytes, and the end of the stream behind them. Returns true if the local
-     * kernel cannot be asked.
+     * Whether the peer's kernel has got all bytes and the end of the stream. True if the local kernel cannot be asked.
      */
     private boolean hasArrived() {
         EpollTcpInfo way = way();
@@ -242,8 +234,8 @@ public final class HalfClose {
     }
 
     /**
-     * Says whether bytes are moving: since the last check, the local kernel has sent some, or the peer's kernel has
-     * acknowledged some. If the peer does not read, the local kernel sends it only window probes, which do not count.
+     * Whether bytes are moving: since the last check, the local kernel has sent some, or the peer's kernel has
+     * acknowledged some. The window probes to a peer that does not read do not count.
      */
     private boolean isOnItsWay() {
         EpollTcpInfo way = way();

@@ -15,8 +15,8 @@ import java.security.spec.InvalidKeySpecException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks whether a private key belongs to a certificate. Without this check a server accepts a pair that does not
- * match, and then every handshake fails.
+ * Checks whether a private key belongs to a certificate. Without this check, a server would start with the key of
+ * another certificate, and every handshake would fail.
  */
 public final class KeyPairs {
     private static final byte[] PROBE = "rpcx: does this key fit".getBytes(StandardCharsets.US_ASCII);
@@ -24,12 +24,12 @@ public final class KeyPairs {
     private KeyPairs() {}
 
     /**
-     * Says whether a private key belongs to a certificate. This method signs with the key, and verifies the signature
-     * with the first certificate.
+     * Whether a private key belongs to a certificate. Signs with the key, and verifies the signature with the first
+     * certificate.
      *
-     * @param chain certificates in PEM, of which the first is that of the server or client itself
+     * @param chain certificates in PEM; the first one is that of the server or client itself
      * @param key private key in PEM, unencrypted PKCS#8
-     * @return true also if the certificate's kind of key cannot be checked in this way
+     * @return true also if this kind of key cannot be checked
      */
     public static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
         PublicKey known = Pem.certificate(chain).getPublicKey();
@@ -64,10 +64,7 @@ public final class KeyPairs {
         };
     }
 
-    /**
-     * Reads the files with Netty's own methods, with which the TLS context is made too: so the pair that is checked is
-     * the pair that is used.
-     */
+    /** Reads PEM with Netty's own methods, as the TLS context does. */
     private abstract static class Pem extends SslContext {
         static X509Certificate certificate(byte[] chain) throws CertificateException {
             return toX509Certificates(new ByteArrayInputStream(chain))[0];

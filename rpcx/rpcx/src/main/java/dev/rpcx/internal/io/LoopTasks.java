@@ -13,29 +13,26 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused; if it is
- * refused, whoever gave it gets an exception. Netty's own queue silently loses a task that comes between the loop's
- * last poll and its end. With Netty's queue, a handler that ended while its server stopped would be counted as running
+ * Task queue of one event loop. Unlike Netty's own queue, it loses no task when the loop ends: a task is either run, or
+ * refused with an exception to the caller. Otherwise a handler that ends while its server stops could count as running
  * forever.
  *
- * <p>Netty calls {@link #remove} to take back a task that it has given to a loop which takes no more tasks.
+ * <p>Netty calls {@link #remove} after it has added a task to the queue of a loop that takes no more tasks.
  * Thread-safe, but only one thread polls.
  */
 final class LoopTasks extends AbstractQueue<Runnable> {
-    /** Longest wait for the end of a loop that takes no more tasks, and only runs those that it has. */
+    /** Longest wait of {@code remove} for the end of the loop: 1 s. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Number of stack frames that a thread must have free to give a loop its first task. That thread then starts the
-     * loop's thread. The start needs fewer frames than this number, but its frames are larger than those of
-     * {@code reserveStack}.
+     * Number of stack frames that a thread must have free to add a task before the loop's thread has started, since the
+     * first task starts that thread. The start takes fewer but larger frames than {@code reserveStack}.
      */
     private static final int START_FRAMES = 500;
 
     /**
-     * A thread whose stack overflows within {@code offer} leaves this kind of queue as it was, or with the task in it.
-     * Netty's usual queue would then have a reserved cell without a task, and the loop would wait for that task
-     * forever.
+     * Stays consistent if the stack of a thread overflows within {@code offer}. Netty's usual queue could then have a
+     * reserved cell without a task, and the loop would wait for that task forever.
      */
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
@@ -47,8 +44,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private @Nullable EventExecutor loop;
 
     /**
-     * True once the loop polls: its thread has started, so a thread that adds a task no longer has to reserve stack for
-     * that start. A thread that does not see the new value yet reserves stack without need, which does no harm.
+     * True once the loop's thread has started. A thread that does not see the new value reserves stack without need.
      */
     private boolean isPolled;
 
@@ -58,9 +54,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Adds a task. The thread that adds the first task starts the loop's thread. If the stack of the adding thread
-     * overflows meanwhile, Netty takes the loop for started although the loop never runs. So a thread with too little
-     * stack fails before it adds the task.
+     * Adds a task. The first task starts the loop's thread. If the stack overflows during the start, Netty believes
+     * that the loop runs. So a thread with too little stack fails here, before it adds the task.
      */
     @Override
     public boolean offer(Runnable task) {
@@ -102,8 +97,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Takes back a task that was given to a loop which takes no more tasks, if the task came too late to be run. Waits
-     * for the end of the loop, {@code MAX_END_NANOS} at the longest.
+     * Removes a task that came too late to be run. Waits for the end of the loop, at most {@code MAX_END_NANOS}.
      *
      * @return true if the task will not be run; false if it has been run, or if the loop has not ended in time
      */
@@ -119,7 +113,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Waits until the loop has run its last task. Only then is it known whether it has run the caller's task.
+     * Waits until the loop has run its last task.
      *
      * @return false if the loop has not ended within {@code MAX_END_NANOS}
      */

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thread of an event loop. Code that runs on it may not block. It is a daemon thread, so that a client which nobody has
- * closed does not keep the process alive.
+ * Daemon thread of an event loop, so that a client that nobody has closed does not keep the process alive. Code on this
+ * thread must not block.
  */
 public final class LoopThread extends FastThreadLocalThread {
     /** Epoll handler that watches the sockets of this loop; null if the loop does not use epoll. */
@@ -17,10 +17,7 @@ public final class LoopThread extends FastThreadLocalThread {
     @Nullable
     ByteBuffer outgoing;
 
-    /**
-     * {@link CallContext} of the call whose handler runs on this thread. Only {@code CurrentCall} reads and writes this
-     * field.
-     */
+    /** {@link CallContext} of the call whose handler runs on this thread. Used only by {@code CurrentCall}. */
     public @Nullable CallContext context;
 
     /**
@@ -32,18 +29,18 @@ public final class LoopThread extends FastThreadLocalThread {
     /** The {@code Threads} of the server to which {@link #workers} belong. */
     public @Nullable Object workersOf;
 
-    /** First in the list of calls that are over, but whose callers could not be told for want of memory. */
+    /** First call in the list of calls that have ended but whose callers could not be notified for lack of memory. */
     private @Nullable Untold untold;
 
     /** Call whose caller may have to be told of its end later, when there is memory again. */
     public abstract static class Untold {
-        /** Next in the list of calls whose callers could not be told yet. Only {@link LoopThread} writes this field. */
+        /** Next call in the list that begins with {@code untold}. Used only by {@link LoopThread}. */
         private @Nullable Untold nextUntold;
 
         /**
-         * Tells the caller that its call has ended.
+         * Notifies the caller that its call has ended.
          *
-         * @return false if there is still too little memory to tell the caller
+         * @return false if there is still too little memory
          */
         public abstract boolean endUntold();
     }
@@ -54,9 +51,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Clears the interrupt flag if the calling thread is an event loop. Foreign code that ran there may have set the
-     * flag, and what runs next belongs to another call. Does nothing on any other thread, whose flag may belong to the
-     * thread's owner.
+     * Clears the interrupt flag of the calling thread if it is an event loop: user code may have set the flag, and the
+     * next task belongs to another call. Does nothing on any other thread.
      */
     public static void forgetInterrupt() {
         if (Thread.currentThread() instanceof LoopThread) {
@@ -65,8 +61,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Keeps a call until there is memory to tell its caller of its end. Only this thread may call this method,
-     * {@code hasUntold} and {@code tellUntold}.
+     * Keeps a call until there is memory to notify its caller. Only this thread may call this method, {@code hasUntold}
+     * and {@code tellUntold}.
      */
     public void tellLater(Untold call) {
         call.nextUntold = untold;
@@ -80,8 +76,7 @@ public final class LoopThread extends FastThreadLocalThread {
     /** Tells the callers that could not be told before, until memory runs out again. */
     void tellUntold() {
         for (Untold call = untold; call != null; call = untold) {
-            // the call is unlinked before its caller is told: telling the caller may end other calls, which may then be
-            // added to this list
+            // removed from the list first, since endUntold may end other calls and add them to the list
             untold = call.nextUntold;
             call.nextUntold = null;
             if (!call.endUntold()) {
@@ -92,9 +87,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Throws an exception if the calling thread is an event loop. A method calls this before it blocks: if it blocked
-     * an event loop, it would hold up all calls that this loop serves, and would never return if it waited for
-     * something that the loop has to do.
+     * Throws if the calling thread is an event loop. Called by methods that block, which would hold up all calls of the
+     * loop.
      *
      * @throws IllegalStateException if the calling thread is an event loop
      */

@@ -36,21 +36,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Event loops of a server, of one client, or of the clients that share them, and the kind of channels with which that
- * server listens or those clients connect. The channels are sockets, through epoll on Linux and through Java NIO
- * elsewhere; or they are in-process channels, whose ports have a meaning only within this process. A thread starts when
- * it is first needed.
+ * Event loops of a server, of one client, or of several clients, and the kind of channels that they use: sockets,
+ * through epoll on Linux and Java NIO elsewhere, or in-process channels, whose ports are known only within this
+ * process. A thread starts when it is first needed.
  */
 public class Loops {
     /** Beginning of the names of the threads of clients. A number follows. */
     public static final String CLIENT = "rpcx-client";
 
     /**
-     * Allocator of the buffers for bytes that sockets send and receive. Netty's own choice, the adaptive allocator,
-     * frees a chunk of direct memory while a loop runs. On newer JVMs, freeing the chunk stops the loop until all
-     * threads have answered: while ten connections of one address got results of 200 kB, the PINGs of other connections
-     * took 0.9 to 7.3 s, and the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466
-     * ms.
+     * Allocator of the buffers for sockets. It is not Netty's default, the adaptive allocator, which frees direct
+     * memory on event loops. On newer JVMs this stops the loop until all threads have answered. With ten connections
+     * that got results of 200 kB, PINGs of other connections then took 0.9 to 7.3 s, and the heap ran out. With the
+     * pooled allocator they took 13 to 466 ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -63,10 +61,8 @@ public class Loops {
     }
 
     /**
-     * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
-     * Flight Recorder. The first report initializes the recorder, which takes some 300 ms, or a second on a busy
-     * machine. An event loop that did this would check no deadline meanwhile. The chunk is a small one on the heap, and
-     * garbage afterwards.
+     * Allocates a first chunk of memory on the thread that builds a client or a server. Netty reports each chunk to the
+     * JDK's Flight Recorder, and the first report takes 300 ms to 1 s. It would hold up an event loop.
      */
     private static void allocateFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
@@ -116,9 +112,9 @@ public class Loops {
     }
 
     /**
-     * Event loop that loses no task at its end, and that polls its sockets again after it has run tasks for at most one
-     * millisecond. Without this limit, Netty polls them only after a second. A limit is needed because tasks may follow
-     * one another without end: each task of a stream's publisher gives the loop the next one.
+     * Event loop that loses no task at its end, and that runs tasks for at most 1 ms before it polls its sockets again.
+     * Netty's default is 1 s. Tasks may follow one another without end: each task of a stream's publisher adds the next
+     * one.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -129,9 +125,8 @@ public class Loops {
         }
 
         /**
-         * Keeps the loop running until it is shut down, whatever is thrown. If memory has run out, Netty fails while it
-         * logs what a task or a connection has thrown. Without this method, the loop would then end silently: its
-         * connections would be neither read nor closed, and none of their deadlines would be checked.
+         * Keeps the loop running until it is shut down. If memory has run out, Netty may throw while it logs an
+         * exception, and the loop would end without serving its connections any more.
          */
         @Override
         protected void run() {
@@ -140,7 +135,7 @@ public class Loops {
                     // the loop runs again after a pause, and then finds the remaining sockets and tasks
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
-                    // even the pause may fail, for example because there is no memory to load a class that it uses
+                    // even the pause may fail, for example if there is no memory to load a class
                 }
             }
         }
@@ -148,7 +143,7 @@ public class Loops {
         /**
          * Runs the loop.
          *
-         * @return true if the loop has been shut down; false if something was thrown that cannot be reported
+         * @return true if the loop has been shut down; false if it has ended with an exception
          */
         private boolean runToEnd() {
             try {
@@ -160,8 +155,8 @@ public class Loops {
         }
 
         /**
-         * After a pause, tells the callers that could not be told before for want of memory. Netty calls this method
-         * each time that it has gone through sockets and tasks, even if there are no tasks.
+         * Notifies, after a pause, the callers that could not be notified for lack of memory. Netty calls this method
+         * after each round of the loop, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {
@@ -186,10 +181,9 @@ public class Loops {
     }
 
     /**
-     * Bound on the unsent bytes of a socket: Linux accepts more bytes for the socket only while fewer than this number
-     * are unsent. Without the bound, Linux accepts some megabytes, and then no more until a third of them has been
-     * sent. With the bound, this side notices that a peer reads even if it reads slowly, and a PING or PONG waits
-     * behind few bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * Limit for the unsent bytes that Linux accepts for a socket. Without it, Linux accepts some megabytes, and then no
+     * more until a third of them has been sent. With it, this side notices that a slow peer reads, and a PING or PONG
+     * waits behind few bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 
@@ -208,10 +202,7 @@ public class Loops {
                 .option(ChannelOption.TCP_NODELAY, true);
     }
 
-    /**
-     * Returns the address to connect to. A host name is not looked up here. For an in-process channel only the port
-     * counts: whatever the host is called, it is this process.
-     */
+    /** Returns the address to connect to. Does not resolve the host name. In-process channels use only the port. */
     public SocketAddress remote(String host, int port) {
         if (inProcess) {
             return new LocalAddress("rpcx-" + port);

@@ -5,9 +5,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * Sources of nondeterminism that a client or a server takes from its machine: event loops, time and random numbers. A
- * server also takes threads from its machine, through {@code ServerPlatform}. Connections and calls use no other such
- * source. So a simulation that replaces these four sources decides every interleaving.
+ * The sources of nondeterminism of a client or a server: event loops, time and random numbers, and for a server also
+ * threads, through {@code ServerPlatform}. Connections and calls use no others, so that a simulation can decide every
+ * interleaving.
  */
 public interface Platform {
     /** Platform of the real machine. */
@@ -31,7 +31,7 @@ public interface Platform {
     Loops loops(int count, String name, boolean inProcess);
 
     /**
-     * Returns the ticker that the loops use too. Its times count from an arbitrary origin, and cannot be compared with
+     * Returns the ticker of the loops. Its origin is arbitrary: its times cannot be compared with
      * {@code System.nanoTime()}.
      */
     Ticker ticker();

@@ -24,30 +24,23 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turn to read from a connection's socket. Either the event loop has it, or the thread of a caller that waits for its
- * reply and is alone on the connection. If the event loop reads, the socket wakes the loop, which then wakes the
- * caller. If a caller reads, the socket wakes the caller directly, and the event loop sleeps.
+ * Decides who reads from a connection's socket: the event loop, or a thread that waits for its reply and has the only
+ * call on the connection. That thread saves a wake-up, since it reads its reply itself instead of being woken by the
+ * event loop.
  *
  * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers. It takes the
- * socket back for whatever a lone caller does not handle: a second call, a deadline, the end of the connection. A
- * caller takes nothing but its own reply, if that is complete. Everything else that the caller reads goes to the event
- * loop, together with the turn. So one thread at a time still decides how calls end: the thread that has the turn.
- * While the socket is lent and no call is in flight, nobody reads. So the event loop checks every {@link #TICK_MILLIS},
- * 5 ms, whether a caller has had the turn, and takes the socket back if none has.
+ * socket back for everything else: a second call, a deadline, the end of the connection. A caller handles only its own
+ * reply, if it is complete. All other bytes go to the event loop, together with the turn. So only the thread that has
+ * the turn decides how calls end. While the socket is lent and no call is in flight, nobody reads. So the event loop
+ * checks every {@link #TICK_MILLIS} (5 ms) whether a caller has had the turn, and takes the socket back if none has.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
     /** The connection whose socket is lent. It is the first handler of its channel. */
     public interface Connection extends ChannelHandler {
-        /**
-         * Returns the number of calls in flight, which may be out of date by a moment. Thread-safe: any thread may call
-         * this.
-         */
+        /** Returns the number of calls in flight, which may be slightly out of date. Thread-safe. */
         int load();
 
-        /**
-         * Runs a task on the event loop, or on the calling thread if the event loop has ended. Thread-safe: any thread
-         * may call this.
-         */
+        /** Runs a task on the event loop, or on the calling thread if the event loop has ended. Thread-safe. */
         void inLoopOrHere(Runnable task);
 
         /**
@@ -65,15 +58,15 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     /** A call whose caller reads the reply itself. */
     public interface Reader {
-        /** Says whether the call has ended and its outcome can be read. Thread-safe: any thread may call this. */
+        /** Whether the call has ended and its outcome can be read. Thread-safe. */
         boolean isCompleted();
 
         /**
-         * Completes the call if {@code arrived} begins with the complete reply to it. In this case the method reads the
-         * reply to its end and no further. Called by the caller's thread, which has the turn.
+         * Completes the call if {@code arrived} begins with the complete reply. Reads the reply and nothing after it.
+         * Called by the caller's thread, which has the turn.
          *
-         * @param arrived buffer that begins at the beginning of a message of the peer
-         * @return false if all bytes are for the event loop; then the indices of {@code arrived} mean nothing
+         * @param arrived buffer that begins at the beginning of a message
+         * @return false if all bytes are for the event loop; then the indices of {@code arrived} are undefined
          */
         boolean tryComplete(ByteBuf arrived);
     }
@@ -85,9 +78,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     public static final int MAX_BYTES = 4 * 1024;
 
     /**
-     * Longest time that a caller waits at the socket, 16 ms; then it leaves the socket to the event loop. During this
-     * time it does not notice an interrupt. The value is above Netty's {@code epollWaitThreshold} of 10 ms: for a wait
-     * up to that threshold, Netty would set a timer for each call.
+     * Longest time that a caller waits at the socket: 16 ms, during which it does not notice an interrupt. Then it
+     * leaves the socket to the event loop. The value is above Netty's {@code epollWaitThreshold} of 10 ms: for a
+     * shorter wait, Netty would set a timer for each call.
      */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
@@ -122,27 +115,23 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private final Connection connection;
     private volatile int owner = LOOP;
 
-    /**
-     * True if the event loop has found a caller at the socket and wants the socket back. Cleared when the loop has the
-     * socket.
-     */
+    /** True if the event loop wants the socket back from a caller. Cleared when the loop has the socket. */
     private volatile boolean wanted;
 
     /**
-     * What a caller needs to read. Set up when the socket is lent for the first time; null before that, and after the
-     * socket has closed.
+     * What a caller needs to read. Null until the socket is lent for the first time, and after the socket has closed.
      */
     private @Nullable Loan loan;
 
-    /** True if {@code loan} could not be set up, or if the socket closes: from then on only the event loop reads. */
+    /** True if {@code loan} could not be created, or if the socket closes: then only the event loop reads. */
     private boolean lendingDisabled;
 
     /** Number of times that a caller has had the turn. Written only by the thread that has the turn. */
     private int callerTurns;
 
     /**
-     * Bytes that a caller has read and that are for the event loop; null if there are none. Written only by the thread
-     * that has the turn.
+     * Bytes that a caller has read for the event loop; null if there are none. Written only by the thread that has the
+     * turn.
      */
     private @Nullable ByteBuf rest;
 
@@ -157,7 +146,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** What a caller needs to read: an epoll instance with one descriptor to wait on, and buffers for the bytes. */
+    /** What a caller needs to read: an epoll instance for the socket, and buffers. */
     private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
         final CloseWatch.Registration loop;
         final Socket socket;
@@ -193,8 +182,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         /**
          * Waits at the socket until there is something to read.
          *
-         * @return whether there is something to read; if not, the event loop wants the socket, or the wait took too
-         *     long
+         * @return false if the event loop wants the socket, or if the wait took too long
          */
         boolean await() {
             readable = false;
@@ -263,8 +251,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     // ---- methods that callers use
 
     /**
-     * Waits for the reply to a call that this thread has sent itself, and reads it, unless somebody else has the turn.
-     * When this method returns, the call is over, or the event loop has to end it.
+     * Waits for the reply to a call of this thread, and reads it, if the turn is free. When this method returns, either
+     * the call has ended, or the event loop has to end it.
      */
     public void read(Reader call) {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
@@ -275,11 +263,11 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                // the call is checked only after the turn has been taken: before that, the event loop may have read the
-                // reply, and then lent the socket
+                // checked only after the turn has been taken: before that, the event loop may have read the reply and
+                // lent the socket again
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
-                // the event loop gets the same error when it reads from the socket, and then ends the connection
+                // the event loop gets the same error when it reads, and ends the connection
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
@@ -313,8 +301,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Makes the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call itself
-     * and does not read the reply. Thread-safe: any thread may call this.
+     * Makes the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call and
+     * does not read the reply itself. Thread-safe.
      */
     public void leaveToLoop() {
         if (owner == FREE) {
@@ -362,8 +350,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /**
      * Takes the turn for the event loop.
      *
-     * @return whether the event loop reads now. If not, a caller is at the socket and has been asked to leave it, or a
-     *     task of the loop takes over from a caller or ends the connection
+     * @return true if the event loop reads now. If false, a caller has been asked to leave the socket, or a task of the
+     *     loop will take over from a caller or end the connection
      */
     public boolean takeForLoop() {
         int now = owner;
@@ -371,15 +359,14 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // the connection is not ended immediately, since the code that calls this method is using it
+            // the caller of this method is using the connection, so a separate task ends the connection
             connection.inLoopOrHere(this::breakOff);
             return false;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
             Objects.requireNonNull(loan).wake();
-            // the exchange is tried once more: the caller may have given the socket back before it could see that the
-            // loop wants it
+            // tried again: the caller may have given the socket back before it could see that it is wanted
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -394,17 +381,14 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.resume();
     }
 
-    /**
-     * Ends the connection because the position in the stream of bytes is lost, for example when there was no memory for
-     * what had been read.
-     */
+    /** Ends the connection because bytes have been lost, for example for lack of memory. */
     private void breakOff() {
         connection.abort("a caller failed while it read its reply");
     }
 
     /**
-     * Takes the socket over from a caller that no longer reads, or that failed before it could hand the socket over.
-     * Bytes that the caller has read, but that are not for it, go to the handlers of the channel.
+     * Takes the socket over from a caller that no longer reads, or that has failed. Bytes that the caller has read for
+     * the event loop go to the handlers of the channel.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
@@ -444,9 +428,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers. When this method returns, no caller uses the socket, and none will do so later. The
-     * method wakes a caller that waits at the socket, and waits until the caller has left; a caller that has been woken
-     * never blocks.
+     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller has left; a caller
+     * that has been woken never blocks. After this method has returned, no caller uses the socket.
      */
     public void end() {
         while (owner != ENDED) {

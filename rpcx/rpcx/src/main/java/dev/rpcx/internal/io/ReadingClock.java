@@ -7,20 +7,16 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Clock for the time that counts against the peer of a connection. It stands still while this side does not read, since
- * the peer may have sent long ago what it owes. The deadlines for the end of a message in parts, of a frame and of a
- * TLS record are measured by this clock. Only this class starts and stops reading from the channel, so it misses no
- * pause.
+ * Clock for the deadlines of a peer: for the end of a message in parts, of a frame and of a TLS record. It stands still
+ * while this side does not read, since the missing bytes may have arrived already. Only this class may start and stop
+ * reading from the channel.
  *
- * <p>Each channel has one such clock, which all its handlers share. Event loop only.
+ * <p>All handlers of a channel share one clock. Event loop only.
  */
 public final class ReadingClock {
     private static final AttributeKey<ReadingClock> KEY = AttributeKey.valueOf(ReadingClock.class, "of");
 
-    /**
-     * Shortest time after which a check that falls into a pause is repeated. Nothing becomes due in a pause. But
-     * whoever waits for a deadline is not notified when the pause ends, and so has to check again.
-     */
+    /** Shortest time until a deadline is checked again during a pause: 1 s. Nobody is notified when the pause ends. */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Channel channel;

@@ -4,12 +4,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of event loops that clients share, so that one more client costs no thread. The loops are made when the first
- * client borrows them. They are kept for a while after the last client has given them back, since a program that makes
- * a client for each call makes the next one soon. Thread-safe.
+ * Event loops that clients share. The loops are created for the first client, and kept for 1 s after the last client
+ * has given them back, since another client may come soon. Thread-safe.
  */
 public final class SharedLoops {
-    /** Loops of clients that use sockets, and of the {@code DnsWatch}es that watch names for clients. */
+    /** Loops of clients that use sockets, and of {@code DnsWatch}. */
     public static final SharedLoops SOCKETS = new SharedLoops(false);
 
     /** Loops of in-process clients. */
@@ -17,7 +16,7 @@ public final class SharedLoops {
 
     private static final int MAX = 4;
 
-    /** Time for which unused loops are kept, 1 s. Source: grpc-java keeps its shared event loops for the same time. */
+    /** Time for which unused loops are kept: 1 s. Source: grpc-java's shared event loops. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final boolean inProcess;
@@ -27,9 +26,7 @@ public final class SharedLoops {
     private int users;
     private long unusedSinceNanos;
 
-    /**
-     * True while a task is scheduled on one of the loops. The task ends {@link #held} if nobody uses the loops then.
-     */
+    /** True while a task is scheduled that ends {@link #held} if nobody uses the loops then. */
     private boolean watched;
 
     public SharedLoops(boolean inProcess) {
@@ -46,9 +43,7 @@ public final class SharedLoops {
         return loops;
     }
 
-    /**
-     * Gives the loops back. Called once for each {@code borrow}, by a borrower that has no connection on them any more.
-     */
+    /** Gives the loops back. Each borrower calls this once, after its connections on the loops have ended. */
     public synchronized void giveBack() {
         users--;
         unusedSinceNanos = System.nanoTime();
@@ -66,8 +61,7 @@ public final class SharedLoops {
     private void endLater(Loops loops, long nanos) {
         watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
-        // "watched" is set only after schedule has returned: if schedule throws, a later giveBack tries again, and the
-        // loops do not stay forever
+        // set last: if schedule throws, a later giveBack tries again
         watched = true;
     }
 

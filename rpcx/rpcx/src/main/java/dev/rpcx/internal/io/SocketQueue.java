@@ -14,20 +14,20 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the queue of a socket. In this queue stand the bytes that the peer has not read. A {@code SocketQueue} has
- * one claim for these bytes, and another one for the replies that wait behind these bytes. The queue and its claim end
- * when the channel ends, and not when the connection that uses the channel ends: after the end of the connection, its
- * last messages may still wait for seconds to be sent. Connections of both wires have a {@code SocketQueue}. Event loop
- * only.
+ * Watches the send queue of a socket. Holds one claim for the bytes in the queue that the peer has not read, and one
+ * for the replies that wait behind them. The claim for the queue ends with the channel, which may be seconds after the
+ * end of the connection, since the last messages may still have to be sent. Used on both wires. Event loop only.
  */
 public final class SocketQueue {
     /**
-     * Event that {@link TlsRecords} fires when it is about to end the connection for want of room. It is defined here
-     * so that a connection without TLS need not load that class to compare events.
+     * Event that {@link TlsRecords} fires before it ends the connection for lack of room. Defined here so that
+     * connections without TLS do not load that class.
      */
     public static final Object NO_ROOM = new Object();
 
-    /** Event that {@link TlsRecords} fires when a part of a record has come whose end may still come in time. */
+    /**
+     * Event that {@link TlsRecords} fires when a part of a record has arrived and the rest may still arrive in time.
+     */
     public static final Object PART = new Object();
 
     private final Channel channel;
@@ -42,21 +42,20 @@ public final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** True once the connection has been ended for want of room: from then on its queue does not grow. */
+    /** True once the connection has been ended for lack of room; then its queue does not grow any more. */
     private boolean isEvicted;
 
     /**
-     * True once a task is due that ends the connection for want of room. From then on the queue asks for no more room,
-     * since each time that it asks costs a walk over all claims.
+     * True once a task is scheduled that ends the connection for lack of room. The queue then asks for no more room.
      */
     private boolean isEvictionDue;
 
-    /** True once the connection is over: replies that are still charged do not wait for the peer any more. */
+    /** True once the connection is over; then its replies are no longer charged here. */
     private boolean isDropped;
 
     /**
-     * True while a mark stands in the queue. A mark is an empty write. It is written behind everything that is in the
-     * queue at that time. So once the mark has been sent, everything that stood before it has been sent too.
+     * True while a mark is in the queue. A mark is an empty write. When it has been sent, everything before it has been
+     * sent.
      */
     private boolean isMarked;
 
@@ -74,11 +73,9 @@ public final class SocketQueue {
     /**
      * Begins to watch the queue of a channel.
      *
-     * @param replyBytes supplies the number of bytes charged for replies that have been made for the peer and have not
-     *     been sent
-     * @param gatheredBytes supplies the number of bytes that wait to join the queue
-     * @param changed runs when a mark (see {@code isMarked}) has been sent, and so everything that stood in the queue
-     *     before the mark
+     * @param replyBytes supplies the number of bytes charged for replies that have not been sent
+     * @param gatheredBytes supplies the number of bytes that will be added to the queue next
+     * @param changed runs when a mark (see {@code isMarked}) has been sent
      * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
      */
     public SocketQueue(
@@ -102,16 +99,15 @@ public final class SocketQueue {
         });
     }
 
-    /** Called when the connection is over: from then on no replies wait, though there may be bytes in the queue. */
+    /** Called when the connection is over. Ends the claim for replies, but not the one for the queue. */
     public void dropReplies() {
         isDropped = true;
         replies.close();
     }
 
     /**
-     * Called when the queue may have become shorter or longer. A queue of more than
-     * {@code UnchargedAllowance.SMALL_BYTES} is charged. If there is no room for this charge, this connection ends,
-     * unless room is made by ending connections that hold more.
+     * Called when the length of the queue may have changed. A queue of more than {@code UnchargedAllowance.SMALL_BYTES}
+     * is charged. If there is no room, connections that hold more are ended, or else this one.
      */
     public void updateClaims() {
         chargeReplies();
@@ -133,8 +129,7 @@ public final class SocketQueue {
         if (!isMarked) {
             isMarked = true;
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                // the write of a mark fails if this side has already ended its stream of bytes; that failure needs no
-                // reaction
+                // the write of a mark fails if this side has already ended its output
                 if (taken.isSuccess()) {
                     markSent();
                 }
@@ -143,8 +138,7 @@ public final class SocketQueue {
     }
 
     /**
-     * Charges the replies that wait. If the peer takes nothing, all replies that have been made for it wait, no matter
-     * when they were made.
+     * Charges the replies that wait: none while the channel is writable, otherwise all replies that have not been sent.
      */
     private void chargeReplies() {
         if (isEvictionDue) {
@@ -164,8 +158,7 @@ public final class SocketQueue {
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
         }
-        // the bytes of a reply are released while it is sent: so a peer that reads is charged only for the remaining
-        // bytes
+        // a reply is released piece by piece while it is sent
         long waiting = replyBytes.getAsLong();
         if (waiting < replies.bytes()) {
             replies.set(waiting, loop.ticker().nanoTime());
@@ -178,8 +171,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when a mark, an empty write (see {@code isMarked}), has been sent. A separate task checks the queue, since
-     * the queue counts a message until the listeners of that message have been called.
+     * Called when a mark (see {@code isMarked}) has been sent. Another task checks the queue, since the queue counts a
+     * message until the listeners of that message have been called.
      */
     private void markSent() {
         try {
@@ -192,14 +185,11 @@ public final class SocketQueue {
                 changed.run();
             });
         } catch (RejectedExecutionException ended) {
-            // the event loop has ended. So the channel has ended too, and with the channel the claims have ended
+            // the event loop has ended, and with it the channel and the claims
         }
     }
 
-    /**
-     * Ends the connection for want of room. A separate task does this, since the caller of {@code updateClaims} is in
-     * the midst of writing.
-     */
+    /** Ends the connection for lack of room, in another task, since the caller of {@code updateClaims} is writing. */
     private void evictSoon() {
         isEvictionDue = true;
         boolean isQueued = false;
@@ -208,8 +198,7 @@ public final class SocketQueue {
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // the task could not be added. Since isEvictionDue is true, this class will not try again, so the
-                // channel is closed here
+                // isEvictionDue stays true, so nothing else would close the channel
                 closeNow(channel);
             }
         }
@@ -225,24 +214,22 @@ public final class SocketQueue {
     }
 
     /**
-     * Closes the channel immediately, and not through the pipeline: there TLS would hold the queue for some seconds so
-     * that its close_notify can be sent.
+     * Closes the channel immediately. Does not use the pipeline, where TLS would first wait some seconds to send
+     * close_notify.
      */
     public static void closeNow(Channel channel) {
         channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
     /**
-     * Says whether there are bytes in the queue and not one byte has been sent since this method was called last. Bytes
-     * that were added to the queue meanwhile make no difference. Only one user may call this method, since the method
-     * compares with what it found at its last call.
+     * Whether the queue has bytes, and none has been sent since the last call of this method. Bytes that were added
+     * meanwhile do not matter. Must have only one user, since each call changes what the next one compares with.
      */
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // the first message in the queue may be an object that has been sent since the last call, and has then been
-        // written again. In that case the object stands behind a mark (see isMarked), and that mark has been sent. So
-        // if no mark has been sent since the last call, the same object is still the same message
+        // An object may have been sent and written again since the last call. It then comes behind a mark that has been
+        // sent. So if no mark has been sent, the same object is still the same message.
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksSent;

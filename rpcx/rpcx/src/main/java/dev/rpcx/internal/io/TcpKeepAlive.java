@@ -11,13 +11,12 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Makes the kernel detect a peer whose host is gone. The classic wire needs this, since it has no ping. A silent
- * connection is probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end
- * the connection after another time, {@code unreadNanos}. A peer whose process hangs while its host works is not
- * detected by the probes.
+ * Lets the kernel detect a peer whose host is gone, for the classic wire, which has no ping. A silent connection is
+ * probed twice within the keepalive time. The connection also ends if bytes stay unacknowledged or unsent for
+ * {@code unreadNanos}. A process that hangs on a working host is not detected by the probes.
  *
- * <p>The times of the probes are in whole seconds, and every time is at least one second. With epoll all of these times
- * are set. Elsewhere only the times of the probes are set, as far as the system allows it.
+ * <p>The probes are timed in whole seconds, and every time is at least one second. Without epoll, {@code unreadNanos}
+ * is not used, and the probes are set up only as far as the system allows.
  */
 public final class TcpKeepAlive {
     private static final int PROBES = 2;
@@ -45,7 +44,7 @@ public final class TcpKeepAlive {
                 channel.config().setOption(NioChannelOption.of(ExtendedSocketOptions.TCP_KEEPCOUNT), PROBES);
             }
         } catch (ChannelException ended) {
-            // the peer has ended the connection already: the socket is closed, and there is nothing to probe
+            // the peer has already ended the connection, and the socket is closed
         }
     }
 }

@@ -9,9 +9,9 @@ import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes threads that inherit nothing from the thread that makes them: no value of an {@link InheritableThreadLocal}, no
- * context class loader and no priority. As a rule, the thread that makes another one serves a request. The values of
- * that request, such as its user, must not pass to the requests that the new thread serves later.
+ * Creates threads that inherit nothing from the thread that creates them: no {@link InheritableThreadLocal}, no context
+ * class loader and no priority. The creating thread usually serves a request, whose values must not reach later
+ * requests.
  */
 public final class ThreadFactories {
     /**
@@ -59,9 +59,8 @@ public final class ThreadFactories {
     }
 
     /**
-     * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of the thread
-     * that calls it. So it is called by a new platform thread, which has no such values. The context class loader is
-     * that of {@code ThreadFactories}.
+     * Creates a thread of an event loop. The constructor of Netty's thread class inherits values from the calling
+     * thread, so it is called on a new platform thread, which has none.
      */
     static LoopThread loop(Runnable task, String name) {
         FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));

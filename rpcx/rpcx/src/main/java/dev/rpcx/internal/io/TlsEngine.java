@@ -15,10 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public final class TlsEngine {
-    /**
-     * Longest time for the handshake in seconds. Until the handshake is done, a connection takes up one of the
-     * connections that a server allows, and little else. Source: Netty's default.
-     */
+    /** Longest time for the handshake: 10 s. Source: Netty's default. */
     private static final long HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
@@ -72,8 +69,8 @@ public final class TlsEngine {
     }
 
     /**
-     * Returns the subject of the certificate that the client has presented; null if it has presented none, or if the
-     * connection has no TLS.
+     * Returns the subject of the client's certificate; null if the client has sent none, or if the connection has no
+     * TLS.
      */
     public static @Nullable Principal peer(Channel channel) {
         SslHandler handler = channel.pipeline().get(SslHandler.class);

@@ -18,47 +18,45 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Two handlers around the TLS engine of a connection, at a client and at a server. The handler before the engine hands
- * over complete records, one by one, and keeps the beginning of a record whose end has not come. If such a beginning
- * has more than {@code UnchargedAllowance.SMALL_BYTES}, it is charged before it is kept, as the beginning of a frame
- * is. The record then has as much time to become complete as a frame has. The handler behind the engine,
- * {@link #opened}, sees whether a record has brought data, and ends the connection at the end of the peer's TLS stream.
+ * Limits what the TLS records of a peer cost, at a client and at a server. This handler comes before the TLS engine and
+ * passes only complete records to it. A second handler, {@link #opened}, comes behind the engine. It sees which records
+ * contain data, and ends the connection when the peer ends its TLS stream. Event loop only.
  *
- * <p>The engine may keep a record that brings no data: the beginning of a message that goes on over several records, or
- * anything that comes behind a close_notify. So records without data are charged too, until data shows that the engine
- * has kept nothing. All records of a handshake count as records without data.
+ * <p>The beginning of a record is kept until the rest arrives. If it has more than
+ * {@code UnchargedAllowance.SMALL_BYTES}, it is charged, and the record has to be complete in time, as a frame has to
+ * be.
  *
- * <p>Records without data cost their sender next to nothing, but they cost the receiver. If a message has several
- * records, the engine copies what it has of the message each time that a further record comes. For a KeyUpdate of 27
- * bytes the engine makes new keys. So records without data are counted, and too many of them end the connection.
+ * <p>Records without data are charged too, until a record with data arrives, since the engine may keep their content:
+ * the beginning of a message in several records, or anything behind a close_notify. All records of a handshake count as
+ * records without data.
  *
- * <p>A header with a type, a version or a length that no record can have ends the connection as soon as the header is
- * there. Event loop only.
+ * <p>Too many records without data end the connection. They cost the sender little, but the receiver much: the engine
+ * copies an incomplete message with each further record, and creates new keys for a KeyUpdate of 27 bytes.
+ *
+ * <p>A header with an impossible type, version or length ends the connection immediately.
  */
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Largest sum of the weights of the records without data that a client may send within an hour, once its handshake
-     * is done. The weight of a record is the largest number of KeyUpdates that can begin in it. The last of them may
-     * end in the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     * Largest total weight of the records without data that a client may send within an hour after its handshake. The
+     * weight of a record is the largest number of KeyUpdates that can begin in it. A record of
+     * {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
      *
-     * <p>An honest client needs one KeyUpdate for each 2^24 records. But once the JDK's engine has received 2^37 bytes,
-     * it sends a KeyUpdate. Until the peer has answered this KeyUpdate, the engine sends a further one for each record
-     * that it receives (JDK-8329548). So the limit leaves room for one KeyUpdate for each record that may be in the
-     * buffers of a socket at the same time.
+     * <p>An honest client needs one KeyUpdate for each 2^24 records. But after 2^37 received bytes, the JDK's engine
+     * sends a KeyUpdate for each record that it receives, until the peer has answered the first one (JDK-8329548). So
+     * the limit allows one KeyUpdate for each record that the buffers of a socket can hold.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /**
-     * The same limit for a server: largest sum of the weights of the records without data that it may send, as for
-     * {@link #MAX_SILENT_OF_CLIENT}. It is larger, since a server may send tickets for later connections, with
-     * certificates in them.
+     * The limit of {@link #MAX_SILENT_OF_CLIENT} for a server. It is larger, since a server may send session tickets
+     * that contain certificates.
      */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * Number of records that any handshake may have, however few bytes it has. For each {@link #HANDSHAKE_RECORD_BYTES}
-     * bytes, a handshake may have one more record. For comparison: clients with six certificates of RSA 4096 send 9
-     * KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
+     * Number of records that every handshake may have. For each {@link #HANDSHAKE_RECORD_BYTES} bytes it may have one
+     * more. Clients with six certificates of RSA 4096 send 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records
+     * of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
@@ -68,10 +66,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private static final int KEY_UPDATE_BYTES = 5;
 
     /**
-     * Size in bytes of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. A record of
-     * this size is counted as one KeyUpdate. Before it is decrypted, however, its padding cannot be distinguished from
-     * content, and a peer may put four KeyUpdates into it. So such a peer may send four times as many KeyUpdates as are
-     * counted.
+     * Size in bytes of a record in which the JDK's engine sends one KeyUpdate, with 16 bytes of padding. A record of
+     * this size counts as one KeyUpdate, though a peer may put four into it instead of the padding.
      */
     public static final int JDK_KEY_UPDATE_BYTES = 43;
 
@@ -90,13 +86,13 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Largest content type of a record, application_data. Source: RFC 8446, section 5.1. */
     private static final int MAX_TYPE = 23;
 
-    /** Major version in the records of all versions from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
+    /** Major version in the records of SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
     private static final int MAJOR_VERSION = 3;
 
     private final Channel channel;
     private final ReadingClock readingClock;
 
-    /** Claim for the bytes that {@link #partialRecord} may grow to, and for the bytes that the engine may have kept. */
+    /** Claim for the full size of {@link #partialRecord}, and for the bytes that the engine may have kept. */
     private final Claim claim;
 
     private final Charge timers;
@@ -174,10 +170,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called when the peer has sent close_notify, behind which nothing can come (RFC 8446, section 6.1). The handlers
-     * behind this one see the same end as they see without TLS at the end of the TCP stream. They see it now, because
-     * the end of the TCP stream need not follow. They see it before the channel is closed, because a peer that does not
-     * read delays the engine's own close_notify, and with it the close.
+     * Called when the peer has sent close_notify, which ends its stream (RFC 8446, section 6.1). The handlers behind
+     * this one are notified as if the TCP stream had ended, since the peer need not end it. They are notified before
+     * the close, since a peer that does not read can delay the close.
      */
     private static void endOfStream(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
@@ -220,10 +215,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /**
-     * Takes as many bytes as the record that has begun still needs, and no more. Passes the record on if it is complete
-     * then.
-     */
+    /** Reads the missing bytes of the partial record, and passes the record on if it is complete. */
     private void complete(ChannelHandlerContext ctx, ByteBuf in) {
         if (partialRecord.readableBytes() < HEADER_BYTES) {
             keep(in, Math.min(HEADER_BYTES - partialRecord.readableBytes(), in.readableBytes()));
@@ -242,8 +234,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Passes the reason to the next handlers in the pipeline, and then closes the connection. Usually the peer does not
-     * speak TLS, and the user has to learn that.
+     * Closes the connection because the bytes are not a TLS record. The next handlers get the reason first, so that the
+     * user sees the usual cause: the peer does not speak TLS.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
@@ -295,9 +287,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the length of the record that begins at {@code at}, including its header; -1 if the bytes there cannot be
-     * the header of a record. The version is checked too: for a wrong version, the TLS engine would throw an exception
-     * whose text contains all received bytes.
+     * Returns the length of the record that begins at {@code at}, including its header; -1 if this is no header of a
+     * record. The version is checked here, since the engine would put all received bytes into the text of its
+     * exception.
      */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
@@ -338,7 +330,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sets the claim to the bytes of this record, and to those that the engine may have kept.
+     * Charges this record, and the bytes that the engine may have kept.
      *
      * @return false if there is no room; then the connection has been closed
      */
@@ -352,8 +344,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends the connection for want of room. First it notifies the next handlers in the pipeline, so that they do not
-     * take this end for a fault of the peer.
+     * Ends the connection for lack of room. The next handlers are notified first, so that they do not blame the peer.
      */
     private void closeForRoom() {
         if (context != null) {
@@ -377,9 +368,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Notifies the next handlers in the pipeline, which get only complete records, that a part of a record has come. So
-     * they know that the peer is alive. They are notified only within the time that a record has: otherwise a peer that
-     * sends a byte now and then would count as alive forever.
+     * Notifies the next handlers, which get only complete records, that the peer is alive: a part of a record has
+     * arrived. After the record's time is over, they are not notified any more.
      */
     private void reportPart(ChannelHandlerContext ctx) {
         boolean isReported = hasPart
@@ -396,8 +386,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sets the timer if it is not set. One timer serves all records. In most cases it is already set when this method
-     * is called, because of an earlier record. When it runs, it is set again if the present record still has time left.
+     * Sets the timer if it is not set. One timer serves all records: when it runs, it is set again if the current
+     * record has time left.
      */
     private void watch(long nanos) {
         if (timer == null) {
@@ -421,8 +411,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection without an ERROR, since none can be sent within a record. The close does not go through the
-     * engine, which would wait until its own close_notify has been sent.
+     * Closes the connection. No ERROR is sent, since none can be sent within a record. Does not use the engine, which
+     * would wait until its own close_notify has been sent.
      */
     private void close() {
         over();

@@ -15,35 +15,32 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turn to write to a connection's socket. The turn belongs either to the event loop, or to a thread that has a small
- * message and has found the turn free. To hand a message to the event loop costs a wake-up, some 10 µs. So if nothing
- * else is to be sent together with the message, the thread writes the message itself.
+ * Decides who writes to a connection's socket: the event loop, or a thread that has a small message. That thread saves
+ * a wake-up of the event loop, some 10 µs. It writes its message itself if nobody else is writing and nothing else is
+ * to be sent together with the message.
  *
- * <p>Except at the end, the event loop never waits for the turn. If the turn is taken, the loop sets {@code wanted},
- * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the remaining bytes go to
- * the event loop together with the turn. Only the event loop closes the socket, and only once it has the turn for good.
+ * <p>The event loop does not wait for the turn, except at the end. If the turn is taken, the loop sets {@code wanted},
+ * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the turn and the
+ * remaining bytes go to the event loop. Only the event loop closes the socket, and only once it has the turn for good.
  *
- * <p>If the stack or the memory of a thread is exhausted while it has the turn, it gives up the turn by storing one
- * value in a field, since it may not be able to call any method. Afterwards the turn is either free, as if the thread
- * had never taken it, or {@link #BROKEN}. If it is broken, the event loop closes the socket when it next needs the
- * turn.
+ * <p>A thread that runs out of stack or memory gives the turn up by a single store, since it may not be able to call a
+ * method. The turn is then either free, as if the thread had never taken it, or {@link #BROKEN}. If it is broken, the
+ * event loop closes the socket when it next takes the turn.
  */
 public final class WriteTurn implements CloseWatch.SocketUser {
     /** A message that a thread may write itself. */
     public interface Message {
         /**
-         * Copies the message, in the form in which it goes to the socket, to {@code frame}, an empty buffer of
-         * {@link #MAX_BYTES} bytes. The message is not too large for this buffer. If this throws, the message is
-         * unchanged.
+         * Copies the message, as it is sent, to {@code frame}, an empty buffer of {@link #MAX_BYTES} bytes. The message
+         * must fit into it. If this method throws, the message is unchanged.
          */
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called after the message has been copied, on the thread that is about to write the message itself. Everything
-         * that the reply to the message will need has to be prepared in this method, before the message is written.
-         * From this call on, the object may be used for something else.
+         * Called after the message has been copied, on the thread that is about to write it. Everything that the reply
+         * needs has to be prepared here. From now on, the object may be used for something else.
          *
-         * @return false if the message has to be sent by the event loop after all, and is unchanged
+         * @return false if the event loop has to send the message, which is unchanged
          */
         boolean beforeDirectWrite();
     }
@@ -52,8 +49,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Largest number of bytes from the heap that the event loop writes directly to the socket, and not through the
-     * channel. Each event loop has a direct buffer of this size for them.
+     * Largest number of heap bytes that the event loop writes to the socket without the channel. Each event loop has a
+     * direct buffer of this size.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -71,9 +68,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int BROKEN = 5;
 
     /**
-     * Number of times that the event loop yields while another thread still writes. After so many times, that thread
-     * has probably lost its processor. From then on the event loop parks between two checks, so that its own processor
-     * serves other threads.
+     * Number of times that the event loop yields while another thread writes. Afterwards it parks between two checks,
+     * since the other thread has probably lost its processor.
      */
     private static final int YIELDS = 1_000;
 
@@ -92,12 +88,11 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private final Channel channel;
     private final ChannelHandler connection;
 
-    /** Holder or state of the turn. The event loop has the turn until it has flushed for the first time. */
+    /** Owner or state of the turn. The event loop has the turn until its first flush. */
     private volatile int owner = LOOP;
 
     /**
-     * True if the event loop has found the turn taken and has something to write: then no thread takes the turn before
-     * the loop does. Cleared when the loop has the turn.
+     * True if the event loop wants the turn; then no other thread takes the turn. Cleared when the loop has the turn.
      */
     private volatile boolean wanted;
 
@@ -114,15 +109,14 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private boolean isBroken;
 
     /**
-     * True once {@link #end} has been called. When the event loop has the turn after that, it keeps the turn for good.
-     * Event loop only.
+     * True once {@link #end} has been called. The event loop then keeps the turn when it next gets it. Event loop only.
      */
     private boolean ended;
 
     /**
-     * Creates a turn, which the event loop has at first.
+     * Creates a turn. At first the event loop has it.
      *
-     * @param connection the channel's handler; its event loop and other threads take turns to write
+     * @param connection the channel's handler that writes the bytes of the socket
      */
     public WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
@@ -132,8 +126,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     // ---- methods that any thread may use
 
     /**
-     * Takes the turn for the calling thread if it is free. If this throws, the turn has not been taken, since no method
-     * is called after the exchange that takes it.
+     * Takes the turn for the calling thread if it is free. If this method throws, the turn has not been taken: no
+     * method may be called after the exchange that takes the turn.
      *
      * @return whether the calling thread has the turn now
      */
@@ -144,8 +138,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         ByteBuffer own = buffer;
         if (own == null) {
             try {
-                // the buffer is allocated before the turn is taken: the allocation can take long when direct memory is
-                // short, and the event loop might have to wait for the turn
+                // allocated before the turn is taken: the allocation may take long if direct memory is short, and the
+                // event loop might have to wait for the turn
                 own = ByteBuffer.allocateDirect(MAX_BYTES);
             } catch (OutOfMemoryError none) {
                 return false;
@@ -160,10 +154,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code beforeDirectWrite}. The calling thread
-     * must have the turn. If this method throws, that thread has lost the turn. If the copying failed, the turn is then
-     * free, and the message is unchanged; if {@code beforeDirectWrite} failed, the turn is {@link #BROKEN}.
+     * must have the turn. If this method throws, the thread has lost the turn: if copying failed, the turn is free and
+     * the message unchanged; if {@code beforeDirectWrite} failed, the turn is {@link #BROKEN}.
      *
-     * @return what {@code beforeDirectWrite} returned; if that is false, the calling thread still has the turn
+     * @return result of {@code beforeDirectWrite}; if false, the calling thread still has the turn
      */
     public boolean fill(Message message) {
         int after = FREE;
@@ -173,8 +167,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // if beforeDirectWrite fails, it may have done a part of its work before, so the turn cannot simply become
-            // free again
+            // beforeDirectWrite may fail halfway, and then the turn must not become free
             after = BROKEN;
             boolean leaves = message.beforeDirectWrite();
             isDone = true;
@@ -187,9 +180,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes the message that {@code fill} has copied. If this throws, the turn is {@link #BROKEN}.
+     * Writes the message that {@code fill} has copied. If this method throws, the turn is {@link #BROKEN}.
      *
-     * @return whether all of the message has been sent; if not, the event loop has to take over
+     * @return false if a part of the message is left; then the event loop has to take over
      */
     public boolean write() {
         int after = BROKEN;
@@ -228,18 +221,16 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // the channel is closed before the turn is taken over: if the close fails, the turn stays broken and nobody
-            // writes
+            // closed first: if the close fails, the turn stays broken and nobody writes
             channel.unsafe().close(channel.voidPromise());
-            // the event loop then has the turn as usual, but what it writes from now on is thrown away, since the
-            // channel is closed
+            // the event loop may write as usual, since a closed channel discards everything
             takeOver();
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            // the exchange is tried once more: a thread that had the turn may have given it back in between, without
-            // having seen that wanted is true now. Then it would not wake the event loop
+            // tried again: a thread may have given the turn back before it could see that wanted is set, and then would
+            // not wake the loop
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -258,10 +249,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         return owner == LEFT_TO_LOOP ? buffer : null;
     }
 
-    /**
-     * Gives the turn to the event loop. Called when the loop has taken the {@link #rest}, or has found the turn
-     * {@link #BROKEN}.
-     */
+    /** Gives the turn to the event loop, which has taken the {@link #rest} or has found the turn {@link #BROKEN}. */
     public void takeOver() {
         if (ended) {
             endTurn();
@@ -278,8 +266,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the turn to the event loop for good, and drops the buffer. Nobody needs the buffer any more. Without this,
-     * the buffer would stay in memory for as long as something still refers to the connection.
+     * Gives the turn to the event loop for good, and drops the buffer, since the connection may stay in memory for
+     * long.
      */
     private void endTurn() {
         buffer = null;
@@ -287,10 +275,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes bytes straight to the socket if nothing waits before them. Most batches are sent immediately, and then
-     * need neither a separate buffer nor an entry in the channel's queue. The event loop must have the turn.
+     * Writes bytes to the socket, if nothing waits before them. This saves a buffer and an entry in the channel's
+     * queue. The event loop must have the turn.
      *
-     * @return number of bytes that have been sent. The remaining bytes have to be given to the channel, which then gets
+     * @return number of bytes that have been sent. The caller has to write the others to the channel, which then gets
      *     any error of the socket
      */
     public int writeHere(byte[] bytes, int count) {
@@ -306,9 +294,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes a direct buffer straight to the socket if nothing waits before it. The buffer's reader index advances by
-     * the bytes that have been sent. The remaining bytes have to be given to the channel. The event loop must have the
-     * turn.
+     * Writes a direct buffer to the socket, if nothing waits before it. The reader index advances by the number of
+     * bytes that have been sent. The caller has to write the others to the channel. The event loop must have the turn.
      */
     public void writeHere(ByteBuf batch) {
         if (isNothingBefore()) {
@@ -334,7 +321,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Says whether a write of the event loop to the socket has failed and the channel does not know it yet. */
+    /** Whether a write of the event loop has failed and the channel has not been told yet. */
     public boolean isBroken() {
         return isBroken;
     }

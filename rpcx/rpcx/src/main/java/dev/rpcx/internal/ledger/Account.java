@@ -5,9 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one connection holds. All of this is also counted for the peer's address, and for the server or client as
- * a whole. What has been charged stays charged after the connection has ended, until the {@link Charge} is released: a
- * handler that still runs still holds its request. Thread-safe.
+ * Counts what one connection holds, and adds it to what the peer's address and the whole server or client hold. Charges
+ * stay after the end of the connection until each {@link Charge} is released: a running handler still holds its
+ * request. Thread-safe.
  */
 public final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -17,7 +17,7 @@ public final class Account {
     public final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    /** Number of this connection among the connections of its address, or among the connections without an address. */
+    /** Number of this connection within its address, or among the connections without an address. */
     private final int number;
 
     /** Creates an account for what belongs to no connection. */
@@ -38,18 +38,12 @@ public final class Account {
         this.number = number;
     }
 
-    /**
-     * Returns the id of the group of peers to which a call belongs if it arrives on this connection now: see
-     * {@link AddressGroups}.
-     */
+    /** Returns the id of the current group of this connection's calls, see {@link AddressGroups}. */
     public int group() {
         return ledger.groups().groupOf(address == null ? number : address.groupIndex, number);
     }
 
-    /**
-     * Creates a charge for an owner. The owner holds some of {@code kind} from time to time, and charges it through the
-     * new charge.
-     */
+    /** Creates a charge with which its owner charges what it holds of {@code kind}. */
     public Charge charge(Resource kind) {
         return new Charge(this, kind);
     }
@@ -81,9 +75,9 @@ public final class Account {
     }
 
     /**
-     * Says whether this connection holds more of {@code kind} than an eighth of what one connection can hold at most. A
-     * client asks this when it has sent a request whose buffer is charged. If the result is true, the client releases
-     * the buffer immediately, so that other requests find room. The buffer of a notice is kept in any case.
+     * Whether this connection holds more than an eighth of what one connection can hold of {@code kind}. If so, a
+     * client releases the charged buffer of a request as soon as the request has been sent. The buffer of a notice is
+     * always kept.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.maxOfConnection(kind) / 8;
@@ -95,8 +89,8 @@ public final class Account {
     }
 
     /**
-     * Sets the counter by which the connection counts its calls under way. Its value has to be zero when nothing is
-     * going on: {@code Ledger.audit} reports any other value.
+     * Sets the counter of the connection's calls. The counter has to be zero when no call is under way, which
+     * {@code Ledger.audit} checks.
      */
     public void setCallCounter(LongSupplier calls) {
         underWay = calls;
@@ -107,9 +101,8 @@ public final class Account {
     }
 
     /**
-     * Ends the account, because the connection is over: the connection is not counted any more. What stays charged to
-     * this account, such as a {@link LingeringCharge}, does not keep the connection in memory. A second call does
-     * nothing.
+     * Ends the account when the connection is over. Remaining charges, such as a {@link LingeringCharge}, do not keep
+     * the connection in memory. A second call does nothing.
      */
     public void close() {
         ledger.closed(this);

@@ -4,25 +4,21 @@ import dev.rpcx.codec.Memory;
 import dev.rpcx.internal.ThreadTools;
 
 /**
- * What one owner holds of one {@link Resource}. What has been charged through this object is released through it too,
- * completely or in parts. So nothing can be released twice, and nothing stays charged by mistake as long as the owner
- * releases the charge when the owner ends.
+ * What one owner holds of one {@link Resource}. The owner charges and releases through this object, and has to release
+ * what is left when the owner ends.
  *
- * <p>Not thread-safe. At any time, a charge belongs to the same thread as its owner. A call or a connection belongs to
- * the event loop and, after the end of the loop, to the thread that holds the connection's lock. An owner that several
- * threads use guards its charge with its own lock.
+ * <p>Not thread-safe. A charge belongs to the same thread as its owner. A call or a connection belongs to the event
+ * loop and, after the end of the loop, to the thread that holds the connection's lock. An owner that several threads
+ * use guards the charge with its own lock.
  *
- * <p>For bytes of messages, of their objects, of stream items and of queues, the account is charged in steps of
- * {@link #STEP_BYTES}. Until the next {@link #release()}, what is charged may exceed what is held, by less than two
- * steps. So in most cases, charging a small amount costs no more than an addition.
+ * <p>Bytes of messages, of their objects, of stream items and of queues are charged to the account in steps of
+ * {@link #STEP_BYTES}. The account may be charged more than the owner holds, by less than two steps, until the next
+ * {@link #release()}. This makes most small charges a mere addition.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
-    /**
-     * While a message is read, the reading pauses each time that the message's objects have grown by this number of
-     * bytes. To read that many takes about a millisecond.
-     */
+    /** Number of bytes of objects after which the reading of a message pauses. To read that many takes about 1 ms. */
     private static final long PAUSE_BYTES = 512 * 1024;
 
     private final Account account;
@@ -30,10 +26,7 @@ public final class Charge implements Memory {
     private final long step;
     private long held;
 
-    /**
-     * What the account has been charged. It is at least {@link #held}. It may be more, since the account is charged in
-     * steps (see {@link #STEP_BYTES}).
-     */
+    /** What the account has been charged: {@link #held}, or more because of the steps of {@link #STEP_BYTES}. */
     private long taken;
 
     /** Value of {@link #held} at which the reading of a message pauses next. */
@@ -55,9 +48,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Adds to what is held.
+     * Charges an amount.
      *
-     * @return false if there is no room for that much; then nothing has changed
+     * @return false if there is no room; then nothing has changed
      */
     public boolean add(long amount) {
         long wanted = held + amount;
@@ -73,9 +66,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Adds to the charge for a message that is being read. A message that becomes many objects keeps its processor busy
-     * for tens of milliseconds. So on a virtual thread the reading pauses now and then, to let quicker work run. Most
-     * messages are read without a pause.
+     * Charges bytes of a message that is being read. A message of many objects keeps a processor busy for tens of
+     * milliseconds, so on a virtual thread the reading pauses after each {@code PAUSE_BYTES}.
      */
     @Override
     public boolean take(long bytes) {
@@ -87,9 +79,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take without a charge. It is the number that a call may hold
-     * without a charge while the call is not counted as running. The same number applies here, because the items of
-     * streams and the arguments of classic calls are read by code that is not counted as running.
+     * Returns the number of bytes that a message may take without a charge. It is small, since the items of streams and
+     * the arguments of classic calls are read while the call is not counted as running.
      */
     @Override
     public int freeBytes() {
@@ -112,7 +103,7 @@ public final class Charge implements Memory {
     /**
      * Sets the amount that is held.
      *
-     * @return false if there is no room for that much; then nothing has changed
+     * @return false if there is no room; then nothing has changed
      */
     public boolean set(long amount) {
         if (amount == 0) {
@@ -129,8 +120,7 @@ public final class Charge implements Memory {
     public void release() {
         long all = taken;
         if (all == 0) {
-            // if nothing is charged, nothing is held either. The fields then have these values already. To store them
-            // again would only take the cache line away from other processors
+            // the fields already have these values; to store them again would only slow other processors down
             return;
         }
         held = 0;
@@ -140,11 +130,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands all that is charged over to another owner, which has to release it to the account. This charge then holds
-     * nothing.
+     * Hands over all that is charged to another owner, who has to release it to the account.
      *
-     * @return the amount that the account was charged and that the new owner has to release. It is what was held, or
-     *     more, since the account is charged in steps (see {@link #STEP_BYTES})
+     * @return the amount to release: what was held, or more because of the steps of {@link #STEP_BYTES}
      */
     public long handOver() {
         long all = taken;

@@ -6,13 +6,11 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Charge for what a connection holds because its peer delays it: the beginning of a frame whose end has not arrived,
- * bytes in the socket's queue that the peer does not read, or replies that wait behind these bytes. None of this can be
- * refused without ending a connection. So if the pool is full, a connection ends: not the next one that asks for room,
- * but the one that has held most for longest, as {@link Claims} says.
+ * Charge for what a connection holds because of its peer: the beginning of a frame whose end has not arrived, bytes in
+ * the socket's queue that the peer does not read, or replies that wait behind them. To refuse such a charge would end
+ * the connection. So if the pool is full, the connection that has held most for longest ends instead.
  *
- * <p>Each time that the connection begins to hold something, a new {@link Hold} begins. What is chosen to end is a
- * hold, not a connection. So what the connection holds later is never mistaken for the hold that was chosen.
+ * <p>{@link Claims} chooses a {@link Hold} to end, not a connection: what the connection holds later is a new hold.
  *
  * <p>Event loop only, except for methods that say otherwise. Other threads read {@link #hold()}.
  */
@@ -26,18 +24,15 @@ public final class Claim {
     private boolean isOver;
     private volatile @Nullable Hold hold;
 
-    /**
-     * What the connection holds from the time at which the peer begins to delay it until the peer has sent the missing
-     * bytes, or has read the waiting ones.
-     */
+    /** What the connection holds until the peer has sent the missing bytes, or has read the waiting ones. */
     static final class Hold {
         final Claim claim;
         final long sinceNanos;
         private volatile long bytes;
 
         /**
-         * Number of bytes that this hold had when it was chosen to end; from then on, other claims may take these
-         * bytes. 0 if the hold has not been chosen. Only {@link Claims} writes this field.
+         * Size of this hold when it was chosen to end; other claims may take these bytes already. 0 if it has not been
+         * chosen. Only {@link Claims} writes this field.
          */
         volatile long promisedBytes;
 
@@ -59,8 +54,7 @@ public final class Claim {
     /**
      * Creates the claim of a connection, which holds nothing yet.
      *
-     * @param end ends the connection. It is called on the connection's event loop, and soon after this call the
-     *     connection holds nothing any more
+     * @param end ends the connection, so that it soon holds nothing. Called on the connection's event loop
      */
     public Claim(Account account, Resource kind, EventLoop loop, Runnable end) {
         this.account = account;
@@ -86,7 +80,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // room has been made, but another thread may take it before this thread does; then the loop makes more room
+            // another thread may take the room that this thread has made; then this thread makes room again
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -105,8 +99,8 @@ public final class Claim {
     }
 
     /**
-     * Called when the peer has sent, or has read, the bytes for which the current hold has waited. What is still held
-     * becomes a new hold, whose waiting time begins now.
+     * Called when the peer has sent or read the bytes that the current hold has waited for. What is left becomes a new
+     * hold, which waits from now on.
      */
     public void renew(long nowNanos) {
         Hold held = hold;
@@ -155,8 +149,7 @@ public final class Claim {
     }
 
     /**
-     * Returns the key of the peer, by which claims are compared. All claims of one address have the same key. A
-     * connection without an address has a key that no other connection has.
+     * Returns the peer, by which claims are grouped: the address, or the account of a connection without an address.
      */
     Object peer() {
         Ledger.Address address = account.address;
@@ -174,8 +167,7 @@ public final class Claim {
                 end.run();
             }
         } catch (Throwable t) {
-            // the failure concerns the connection that ends. It must not reach the connection that asks for room, so
-            // nothing is thrown here
+            // the failure belongs to the connection that ends, not to the one that asks for room
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {

@@ -14,27 +14,22 @@ import java.util.concurrent.atomic.AtomicLong;
  * All {@link Claim}s of one kind in one {@link Ledger}. If the pool is full, this class chooses which connections end.
  * Thread-safe.
  *
- * <p><b>Who ends.</b> A peer costs the others memory for some time. So the cost of an address is bytes times the time
- * for which these bytes have waited, summed over all its connections. The address with the largest sum loses the
- * connection with the largest part of this sum. That is repeated until there is room. So an address whose cost is below
- * the mean of all addresses never loses a connection, however many connections another address has. This holds as long
- * as the addresses above the mean hold enough bytes to make the room. Of many addresses that hold the same amount, the
- * one that has kept the others waiting for longest loses a connection, and not the one that came last. To push out a
- * frame that is some milliseconds old, attackers have to begin as many frames as the pool holds within these
- * milliseconds. A connection that asks for room is compared by what it holds already, like all others.
+ * <p><b>Who ends.</b> The cost of an address is the sum, over its connections, of bytes times the time for which they
+ * have waited. The address with the highest cost loses the connection that costs most. This is repeated until there is
+ * room. So an address below the mean cost loses no connection, however many connections another address has, as long as
+ * the addresses above the mean hold enough. Among addresses that hold the same amount, the one whose bytes have waited
+ * longest loses a connection, not the latest. To push out a frame that is some milliseconds old, attackers have to
+ * begin as many frames as the pool holds within these milliseconds. A connection that asks for room is compared by what
+ * it holds already.
  *
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
- * of one loop never hold more than the pool: however many frames begin in one round of the loop, each frame that is one
- * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until
- * then, the bytes that these connections hold may be in excess of the pool's size. Once chosen connections of other
- * loops hold as much as the pool, only connections of the event loop that asks for room are chosen. So at the moment of
- * the choice, all chosen connections of other loops together hold less than the size of the pool plus the bytes of one
- * connection. Until it ends, however, a chosen connection may still grow.
+ * of one loop never hold more than the pool. Chosen connections of other loops end a moment later, on their own loops,
+ * and may grow until then. What they hold may exceed the pool's size. But once they hold as much as the pool, no more
+ * of them are chosen. So when they are chosen, they hold together less than the pool's size plus one connection.
  */
 final class Claims {
     /**
-     * Each search for the greediest claims makes at least as much room as the size of the pool divided by this number.
-     * Less room would not be worth a search, which looks at all claims.
+     * Each search makes room for at least the pool's size divided by this number, since a search looks at all claims.
      */
     private static final int MIN_PART = 32;
 
@@ -48,16 +43,14 @@ final class Claims {
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
-    /**
-     * Number of bytes that the chosen holds had when they were chosen. Written only with the lock {@code this} held.
-     */
+    /** Total size of the chosen holds when they were chosen. Written only with the lock {@code this} held. */
     private volatile long chosenBytes;
 
     /**
      * Creates the claims of one kind.
      *
      * @param maxBytes size of the pool in bytes
-     * @param held number of bytes of the pool that are held, including those of the chosen holds
+     * @param held number of bytes that are held, including the chosen holds
      */
     Claims(long maxBytes, AtomicLong held) {
         this.maxBytes = maxBytes;
@@ -72,7 +65,7 @@ final class Claims {
         all.remove(claim);
     }
 
-    /** Returns the number of claims that have held something and whose connections are not over. For tests. */
+    /** Returns the number of claims that have held something and are not closed. For tests. */
     public int size() {
         return all.size();
     }
@@ -86,17 +79,17 @@ final class Claims {
     }
 
     /**
-     * Makes room for this number of bytes. Afterwards the claim {@code asks} can take that room, unless another thread
-     * takes it first. Called on the event loop of the claim {@code asks}.
+     * Makes room for this number of bytes. Another thread may take the room before the claim {@code asks} does. Called
+     * on the event loop of {@code asks}.
      *
-     * @return false if the room cannot be made by ending connections that are greedier than the connection that asks
+     * @return false if there are not enough connections that are greedier than the one that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {
             // no connection is ended for an amount that never fits
             return false;
         }
-        // holds of the same event loop that were chosen earlier, and have not ended yet, are ended now
+        // holds of this event loop that were chosen earlier end now
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -154,8 +147,8 @@ final class Claims {
             } else if (chosenBytes - endsNow >= maxBytes) {
                 continue;
             }
-            // each of these two additions may fail for want of memory. So both come before the two lines that promise
-            // the bytes of the hold: a hold whose bytes are promised must be in greediest and in chosen
+            // both additions may fail for lack of memory, so they come before the bytes of the hold are promised to
+            // others
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();
@@ -185,10 +178,7 @@ final class Claims {
         return peers;
     }
 
-    /**
-     * Called when a chosen hold has ended, or could not be ended: it is not chosen any more. A second call does
-     * nothing.
-     */
+    /** Called when a chosen hold has ended, or could not be ended. A second call does nothing. */
     synchronized void onHoldEnded(Claim.Hold hold) {
         if (chosen.remove(hold)) {
             chosenBytes -= hold.promisedBytes;
@@ -197,13 +187,13 @@ final class Claims {
     }
 
     /**
-     * One hold, with its bytes and its cost at the moment at which holds are compared.
+     * A hold, with its size and its cost when holds are compared.
      *
      * @param cost bytes times the nanoseconds for which they have waited
      */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 
-    /** The holds of one address, or of one connection without an address, that have not been chosen yet. */
+    /** The holds of one peer that have not been chosen yet. */
     private static final class Peer {
         final List<Held> all = new ArrayList<>();
         double cost;

@@ -24,21 +24,18 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All charges of one server or client. A ledger counts how much of each {@link Resource} is held in all, by each
- * address of a peer and by each connection. Whatever is held is charged to an {@link Account} through a {@link Charge},
- * and released through the same charge. So there is a bound to what a peer can make this side hold, and a test can see
- * that nothing stays charged. Thread-safe.
+ * Counts how much of each {@link Resource} a server or client holds: in all, for each address of a peer, and for each
+ * connection. Everything is charged to an {@link Account} through a {@link Charge}, and released through the same
+ * charge. This limits what a peer can make this side hold, and lets a test check that nothing stays charged.
+ * Thread-safe.
  *
- * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe, and would waste the rest of the
- * pool. Instead the free amount decides. A connection may hold as much as is still free afterwards, and all connections
- * of one address together may hold twice as much. So a single connection can hold half of a pool, and a single address
- * two thirds. Each further greedy connection or address can hold a part of what remains. So something always remains: a
- * peer that holds little gets it, while a peer that holds much is refused. A peer that fills a pool and makes no
- * progress loses what it holds; the classes of its connection take care of that, and not the ledger. What cannot be
- * refused without ending a connection is shared in another way: see {@link Claims}. Source: Choudhury and Hahne,
- * <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2
- * for an address. The number of connections has fixed limits instead, since an administrator sets these limits as
- * numbers.
+ * <p><b>Fair share.</b> The limit of a connection depends on what is free: it may hold as much as remains free
+ * afterwards, and all connections of one address may hold twice as much. So a single connection can hold half of a
+ * pool, and a single address two thirds. Something always remains for a peer that holds little. The ledger only refuses
+ * charges. If a peer fills a pool and makes no progress, the classes of its connection release what it holds. Resources
+ * that cannot be refused without ending a connection are shared in another way, see {@link Claims}. The number of
+ * connections has fixed limits, which an administrator sets. Source: Choudhury and Hahne, <i>Dynamic Queue Length
+ * Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address.
  *
  * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
  */
@@ -52,29 +49,28 @@ public final class Ledger {
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * The size of the heap in bytes, divided by this number, is the largest number of places for calls. It is also the
-     * largest number of streams. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at
-     * its first size, and what {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2
-     * KiB are a 32nd of this number, so all places together take at most a 32nd of the heap.
+     * Bytes of heap for each place for a call, and for each stream. A place takes at most 2 KiB that are not charged
+     * elsewhere: its objects, its buffer at the initial size, and what {@link UnchargedAllowance} allows a call that is
+     * not counted as running. So all places take at most a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
     /** A connection's limit for bytes of objects is this many times its limit for bytes of messages. */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    /** Smallest limit for the number of places for calls, and for the number of streams, even if the heap is tiny. */
+    /** Smallest number of places for calls, and smallest number of streams, even on a tiny heap. */
     private static final int MIN_CALLS = 2 * 1024;
 
     /**
-     * A client's limits for bytes of replies, and for bytes of frames that have begun to arrive, are this many times
-     * those of a server. So the replies of all connections of a client may take half of the heap, and those of one
-     * connection a quarter. Frames that have begun to arrive may take an eighth of the heap.
+     * A client's limits for replies, and for frames that have begun to arrive, are this many times those of a server.
+     * So the replies of all connections may take half of the heap, those of one connection a quarter, and frames an
+     * eighth.
      */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * The limit for the buffers that one connection keeps is the limit for the kept buffers of all connections, divided
-     * by this number. On a heap of 3 GiB, one connection may keep 9 MiB, enough for 64 callers of 100 kB each.
+     * One connection may keep this part of the buffers that all connections together may keep: an eighth. On a heap of
+     * 3 GiB this is 9 MiB, enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
@@ -84,14 +80,13 @@ public final class Ledger {
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Each time a call that has been given up leaves a charge behind, at most this many older charges of this kind are
-     * released. These are the {@link LingeringCharge}s of handlers whose futures nobody can reach any more.
+     * Largest number of {@link LingeringCharge}s with unreachable futures that are released when another one is added.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Before the ledger refuses a charge, it releases at most this many {@link LingeringCharge}s of handlers whose
-     * futures nobody can reach any more. To release that many takes an event loop some 100 µs.
+     * Largest number of {@link LingeringCharge}s with unreachable futures that are released before a charge is refused.
+     * This takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -103,8 +98,8 @@ public final class Ledger {
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
-     * Ledgers that were made since {@code keepAll} or the latest {@link #letGo}. They are held here, so that none of
-     * them is garbage-collected together with what it holds. For tests; null unless {@code keepAll} has been called.
+     * Ledgers created since {@code keepAll} or the latest {@link #letGo}, held here so that they are not
+     * garbage-collected. For tests; null unless {@code keepAll} has been called.
      */
     private static volatile @Nullable Set<Ledger> made;
 
@@ -128,13 +123,10 @@ public final class Ledger {
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges that remain after calls have been given up, because the futures of their handlers have not ended. */
+    /** Charges for calls that were given up while the futures of their handlers had not ended. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
-    /**
-     * Queue of those {@link #lingeringCharges} that can be released. The garbage collector adds a charge to this queue
-     * when nobody can reach the future of the charge any more.
-     */
+    /** The {@link #lingeringCharges} whose futures have become unreachable; the garbage collector adds them. */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
     /**
@@ -168,16 +160,14 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a server. Its limits are shares of the heap. The sum of all limits and of what connections
-     * and calls hold without being charged is four fifths of the heap, and more with TLS. It is computed in
-     * docs/security.md.
+     * Creates the ledger of a server, with limits that are shares of the heap. Together with what is not charged they
+     * make up four fifths of the heap, and more with TLS; see docs/security.md.
      *
      * @param maxRunning largest number of handlers that run at once
-     * @param maxCalls largest number of calls of one connection. The connection checks this limit itself, and the
-     *     ledger checks the limit of each address: all connections of the address together may have
-     *     {@code maxConnectionsOfAddress} times as many calls, including calls of connections that are gone
-     * @param maxMessageBytes largest size of a message in bytes; each pool of messages has room for some messages of
-     *     this size, however small the heap is
+     * @param maxCalls largest number of calls of one connection, which the connection checks itself. The ledger limits
+     *     all connections of an address, including closed ones, to {@code maxConnectionsOfAddress} times as many calls
+     * @param maxMessageBytes largest size of a message in bytes; each pool of messages has room for some of them, even
+     *     on a small heap
      */
     public static Ledger ofServer(
             String owner,
@@ -189,12 +179,11 @@ public final class Ledger {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         limits.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // a buffer that has grown may be twice as large as what has been written to it. A server charges the full size
-        // of the buffer, so the limit of a connection is doubled
+        // buffers are charged at their full size, which may be twice the size of their content
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, limits, limitsOfConnection, maxConnectionsOfAddress);
         made.maxOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
-        // each running handler has a place, so no more handlers run than there are places, whatever maxRunning says
+        // each running handler has a place, so the number of places is another limit
         long running = Math.min(maxRunning, made.max(Resource.CALLS));
         made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
@@ -208,15 +197,14 @@ public final class Ledger {
     public static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // a client has asked for the replies that it gets, and a reply that it refuses is lost. A server has asked for
-        // nothing, and its peers are strangers. So a client has more room for replies than a server
+        // A client has more room for replies than a server, since it has asked for them and a refused reply is lost.
         limits.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         limitsOfConnection.remove(Resource.REPLY_BYTES);
-        // frames of replies that have begun to arrive have more room too: if there is no room for such a frame, a
-        // connection ends, and its calls end as OVERLOADED
+        // frames of replies have more room too: if there is no room for such a frame, a connection ends, and its calls
+        // end as OVERLOADED
         limits.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // as at a server, a buffer that has grown is charged at its full size, so the limit of a connection is doubled.
-        // The limit of the pool is doubled too: only the client's own callers fill it, not strangers
+        // Buffers are charged at their full size, as at a server. The limit of the pool is doubled too, since only the
+        // client's own callers fill it.
         limits.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, limits, limitsOfConnection, Integer.MAX_VALUE));
@@ -233,8 +221,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes this class, from now on, hold each ledger that is made, until {@link #letGo} drops it. For tests: at the
-     * end of a test, nobody else holds the test's servers any more.
+     * Makes this class hold each new ledger until {@link #letGo}. For tests: after a test, nobody else holds its
+     * servers.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -242,10 +230,7 @@ public final class Ledger {
         }
     }
 
-    /**
-     * Drops the ledgers that are held because of {@code keepAll}, when tests have checked them. Ledgers that are made
-     * later are held again.
-     */
+    /** Drops the ledgers that are held because of {@code keepAll}. Later ledgers are held again. */
     public static void letGo() {
         Set<Ledger> kept = made;
         if (kept != null) {
@@ -394,7 +379,7 @@ public final class Ledger {
     /**
      * Charges an amount if there is room for it.
      *
-     * @return false if there is no room for that much; then nothing has changed
+     * @return false if there is no room; then nothing has changed
      */
     boolean tryCharge(Account account, Resource kind, long amount) {
         return tryChargeNow(account, kind, amount)
@@ -430,15 +415,14 @@ public final class Ledger {
     }
 
     /**
-     * Leaves a charge behind for a call that has been given up. The new charge takes over what the account has been
-     * charged for the objects and the places that the call still holds.
+     * Creates a charge for what a call that was given up still holds. The new charge takes over what the account has
+     * been charged.
      *
-     * @param holder object that only the future of the call's handler refers to. The new charge stays until the future
-     *     ends, or until nobody can reach {@code holder} any more
+     * @param holder object that only the future of the call's handler refers to. The charge stays until the future
+     *     ends, or until {@code holder} is unreachable
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
-        // each time that a charge is added, up to two charges whose futures nobody can reach are released. Otherwise
-        // all of these would stay until the ledger has to refuse a charge
+        // otherwise charges with unreachable futures would stay until a charge is refused
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
@@ -449,19 +433,15 @@ public final class Ledger {
         lingeringCharges.remove(lingering);
     }
 
-    /**
-     * Returns the number of charges that remain for calls that have been given up: those whose futures, as far as this
-     * ledger knows, have not ended. For tests.
-     */
+    /** Returns the number of charges for calls that were given up and whose futures have not ended. For tests. */
     public int lingeringCharges() {
         return lingeringCharges.size();
     }
 
     /**
-     * Releases {@link LingeringCharge}s of which the garbage collector has found that nobody can reach their futures
-     * any more.
+     * Releases {@link LingeringCharge}s whose futures have become unreachable.
      *
-     * @param max largest number of charges to release now; it is small if the caller may be an event loop
+     * @param max largest number of charges to release; should be small on an event loop
      * @return whether any charge was released
      */
     private boolean endCollected(int max) {
@@ -479,10 +459,7 @@ public final class Ledger {
         return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
     }
 
-    /**
-     * Returns how much of {@code kind} is held in all: the sum of what is charged here, and of what other classes count
-     * and this ledger only watches.
-     */
+    /** Returns how much of {@code kind} is held in all, including what the counters of {@link #watch} report. */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
         for (LongSupplier count : watched(kind)) {
@@ -520,8 +497,8 @@ public final class Ledger {
     }
 
     /**
-     * From now on, adds the value of a counter, which another class keeps, to what this ledger reports as held. The
-     * counter need not be synchronized, since its value matters only while no call is under way.
+     * Adds a counter of another class to what this ledger reports as held. The counter need not be synchronized, since
+     * its value matters only while no call is under way.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -532,10 +509,9 @@ public final class Ledger {
     }
 
     /**
-     * Returns a text with all amounts that are not zero, one per line. The text is empty if all amounts are zero. It
-     * also names connections that have calls under way, and addresses that are still known though they have no
-     * connection. It leaves out what an open connection may hold while no call is under way, such as kept buffers. For
-     * tests, and for whoever looks for what has not been released. The result is exact only while nothing is going on.
+     * Returns all amounts that are not zero, one per line; empty if there are none. Also lists connections with calls
+     * under way, and addresses without connections. What open connections may hold without calls, such as kept buffers,
+     * is left out. Exact only while nothing is going on. For tests, and to find what has not been released.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -575,10 +551,7 @@ public final class Ledger {
         return text.toString();
     }
 
-    /**
-     * Returns the texts that {@link #audit} returns for the ledgers of this process, except for those that were
-     * forgotten.
-     */
+    /** Returns the results of {@link #audit} for all ledgers of this process that were not forgotten. */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -592,8 +565,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes {@link #auditAll} leave out, from now on, the ledgers that hold something now. For tests, so that a fault
-     * is reported only once.
+     * Makes {@link #auditAll} ignore the ledgers that hold something now. For tests, so that a fault is reported only
+     * once.
      */
     public static void forgetHeld() {
         synchronized (LIVE) {
@@ -601,10 +574,7 @@ public final class Ledger {
         }
     }
 
-    /**
-     * Makes {@link #auditAll} leave out this ledger from now on. For tests, and for a simulation that kills this
-     * server.
-     */
+    /** Makes {@link #auditAll} ignore this ledger. For tests, and for a simulation that kills this server. */
     public void forget() {
         LIVE.remove(this);
     }
@@ -622,34 +592,22 @@ public final class Ledger {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
-        /**
-         * Handlers that still run after their connections are gone, and that count in the admission limits of their
-         * methods.
-         */
+        /** Handlers of closed connections that still run and count in the admission limits of their methods. */
         public final OrphanedWork handlers = new OrphanedWork();
 
         /**
-         * Threads of the pool that still run handlers of connections that are gone, and the tasks of such connections
-         * that wait for a thread.
+         * Threads of the pool that run handlers of closed connections, and the tasks of such connections that wait for
+         * one.
          */
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
-        /**
-         * Threads that run signals for streams and calls of connections that are gone, and the signals that wait for
-         * such a thread.
-         */
+        /** Threads that run signals for streams and calls of closed connections, and the signals that wait for one. */
         public final OrphanedWork signalThreads = new OrphanedWork();
 
-        /**
-         * Number of connections that are open. Changed only while the entry of this address in the map
-         * {@code addresses} is locked.
-         */
+        /** Number of open connections. Changed only while the entry of this address in {@code addresses} is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
-        /**
-         * Index of the address in {@link AddressGroups}. The address gets this index before its first account is
-         * created, and keeps it until the address is forgotten.
-         */
+        /** Index of the address in {@link AddressGroups}, from its first account until the address is forgotten. */
         int groupIndex = NO_INDEX;
 
         /** Number of connections of this address that have been opened so far. Guarded by {@code groups}. */

@@ -5,9 +5,8 @@ import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * Charge that stays after a call has been given up, because its handler's future has not ended: the future may still
- * hold the objects into which the request was read. The charge is released once, when the future ends, or when nobody
- * can reach the future any more. Thread-safe.
+ * Charge that stays after a call has been given up, since the future of its handler may still hold the objects of the
+ * request. Released once: when the future ends, or when it becomes unreachable. Thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
     /** Largest number of stack frames that releasing the charge needs. */
@@ -20,9 +19,9 @@ public final class LingeringCharge extends PhantomReference<Object> {
     private boolean isOver;
 
     /**
-     * Creates a charge that takes over amounts for which the account has been charged already.
+     * Creates a charge for amounts that the account has been charged already.
      *
-     * @param holder object that only the future holds, and only as long as the future has not ended
+     * @param holder object that only the future refers to, until the future ends
      */
     public LingeringCharge(
             Ledger ledger,
@@ -40,8 +39,8 @@ public final class LingeringCharge extends PhantomReference<Object> {
 
     /** Releases what is held. A second call does nothing. */
     public void end() {
-        // if the stack of this thread is nearly exhausted, this call throws before anything has changed. Then the
-        // charge is released later, once the garbage collector has found that nobody can reach the future
+        // throws before anything has changed if the stack is nearly exhausted; the charge is then released when the
+        // future becomes unreachable
         ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {
@@ -49,7 +48,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each step runs even if the step before it fails, since a second call of this method does nothing
+        // each step runs even if the one before it fails, since a second call does nothing
         try {
             ledger.over(this);
         } finally {

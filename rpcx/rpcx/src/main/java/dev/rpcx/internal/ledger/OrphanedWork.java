@@ -3,22 +3,18 @@ package dev.rpcx.internal.ledger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts the work of one address that still runs or waits after the connections that began it are gone. The work
- * consists of handlers, or of tasks that have a thread or wait for one. When a new connection comes, some work may have
- * been left behind already. This work counts in the share of the new connection until the work has ended. The reason is
- * that it may be the work of the same caller, who would otherwise get a fresh share with each new connection. Work that
- * is left behind later does not count in the shares of connections that exist already. The existing connections keep
- * the shares that they would have if the connection that is gone had stayed. So a peer cannot harm them more by leaving
- * than by staying.
+ * Counts the tasks of one address that still run or wait after their connections are gone. {@code Ledger.Address} says
+ * what the tasks are. Tasks that were left behind before a new connection came count in the share of that connection
+ * until they end. Otherwise a caller could get a fresh share with each new connection. Tasks that are left behind later
+ * do not count in the shares of existing connections, so a peer harms these no more by leaving than by staying.
  *
- * <p>This class assumes that the tasks which were left behind first also end first. So one number for each connection,
- * its mark, says which tasks count in its share. The mark is the number of tasks that had ever been left behind before
- * the connection came. Those tasks count, and later ones do not. Thread-safe.
+ * <p>The mark of a connection is the number of tasks that had ever been left behind when the connection came. These
+ * tasks count in its share. This class assumes that tasks end in the order in which they were left behind. Thread-safe.
  */
 public final class OrphanedWork {
     /**
-     * Mark that a connection gets when it is gone. From then on, all tasks that were left behind and still run count in
-     * its share. This includes the tasks that it has left behind itself.
+     * Mark of a connection that is gone: all tasks that were left behind and still run count in its share, its own
+     * included.
      */
     public static final long ALL = Long.MAX_VALUE;
 
@@ -30,10 +26,7 @@ public final class OrphanedWork {
 
     private final AtomicLong running = new AtomicLong();
 
-    /**
-     * Returns the mark for a connection that comes now: the number of tasks that have ever been left behind. The
-     * connection keeps this number, and passes it to {@link #runningOf}.
-     */
+    /** Returns the mark of a connection that comes now, for {@link #runningOf}. */
     public long mark() {
         return leftBehind.get();
     }
@@ -55,32 +48,25 @@ public final class OrphanedWork {
         ended.incrementAndGet();
     }
 
-    /** Called when {@code waited} tasks that were left behind do not wait any more and will not run. */
+    /** Called when {@code waited} waiting tasks that were left behind will not run any more. */
     public void drop(long waited) {
         ended.addAndGet(waited);
     }
 
-    /**
-     * Returns the largest {@link #mark} for which the following holds: no task counts in the share of a connection with
-     * this mark. Then all tasks that had been left behind before that connection came have ended, or do not wait any
-     * more.
-     */
+    /** Returns the largest {@link #mark} with which no task counts in a connection's share. */
     public long ended() {
         return ended.get();
     }
 
     /**
-     * Returns the smallest {@link #mark} of a connection with which all tasks that were left behind and run now count
-     * in the connection's share. The result never decreases.
+     * Returns the smallest {@link #mark} with which all running tasks that were left behind count in a connection's
+     * share. Never decreases.
      */
     public long allFrom() {
         return ended.get() + running.get();
     }
 
-    /**
-     * Returns how many tasks that are running now count in the share of a connection with this {@link #mark}. These are
-     * tasks that had been left behind before that connection came.
-     */
+    /** Returns how many running tasks count in the share of a connection with this {@link #mark}. */
     public long runningOf(long mark) {
         if (mark == 0) {
             return 0;

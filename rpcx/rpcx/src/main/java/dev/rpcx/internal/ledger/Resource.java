@@ -9,21 +9,19 @@ public enum Resource {
     REQUEST_BYTES,
 
     /**
-     * Estimated bytes of memory of the objects into which large requests and stream items have been read, until their
-     * handlers have ended.
+     * Estimated memory, in bytes, of the objects of large requests and stream items, until their handlers have ended.
      */
     OBJECT_BYTES,
 
     /** Bytes of replies that wait until the peer reads them. At a client, bytes of replies that no caller has taken. */
     REPLY_BYTES,
 
-    /** Bytes that stand in a socket's queue because the peer does not read them, if they are more than 4 KiB. */
+    /** Bytes in a socket's queue that the peer does not read, if more than 4 KiB. */
     QUEUE_BYTES,
 
     /**
-     * Part of {@link #REPLY_BYTES} that belongs to connections whose peers do not read. It is no additional memory, but
-     * it has a separate pool, which is full before the pool of all replies is full. So if peers that do not read fill
-     * this pool, their own connections are ended, and room remains for peers that read.
+     * The part of {@link #REPLY_BYTES} of connections whose peers do not read. Its pool is smaller, so it is full
+     * first: then these connections are ended, and room remains for peers that read.
      */
     UNREAD_REPLY_BYTES,
 
@@ -37,17 +35,13 @@ public enum Resource {
     KEPT_BYTES,
 
     /**
-     * Bytes of tables. At a server, these are the tables by which a connection finds its calls; a table is counted if
-     * it has more than 64 slots. At a client, these are the entries of the dictionary for methods that no proxy had
-     * when the dictionary came. A server refuses a call if the table would have to grow for it, and cannot. So tables
-     * have a separate pool, which kept buffers do not fill.
+     * Bytes of tables. At a server, the tables in which a connection finds its calls, if larger than 64 slots; a call
+     * is refused if its table cannot grow. At a client, the dictionary entries of methods that no proxy had when the
+     * dictionary arrived. A separate pool, so that kept buffers cannot fill it.
      */
     TABLE_BYTES,
 
-    /**
-     * Bytes of frames, TLS records and TLS handshakes that have begun to arrive and whose ends are missing, if they are
-     * more than 4 KiB.
-     */
+    /** Bytes of incomplete frames, TLS records and TLS handshakes, if more than 4 KiB. */
     FRAME_BYTES,
 
     /** Connections that have an account. */
@@ -62,10 +56,7 @@ public enum Resource {
      */
     HANDLERS,
 
-    /**
-     * Handlers that still run although their connections have ended, and that count in the admission limits of their
-     * methods.
-     */
+    /** Handlers of closed connections that still run and count in the admission limits of their methods. */
     ORPHANS,
 
     /** Streams that have not ended, in either direction. */
@@ -75,15 +66,13 @@ public enum Resource {
     TIMERS;
 
     /**
-     * Says whether a full pool of this kind ends the greediest connection, instead of refusing the amount that finds no
-     * room. That is so for what is held because a peer delays it: to refuse such an amount would end a connection too.
-     * See {@link Claim}.
+     * Whether a full pool of this kind ends the greediest connection instead of refusing a charge, see {@link Claim}.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;
     }
 
-    /** Says whether a connection in good order holds some of this kind even while no call is under way. */
+    /** Whether a connection may hold some of this kind while no call is under way. */
     boolean isHeldAtRest() {
         return this == KEPT_BYTES || this == TABLE_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
     }

@@ -1,19 +1,17 @@
 package dev.rpcx.internal.ledger;
 
 /**
- * What each call of a server may hold without being charged for it. To charge for a small call would cost more than the
- * call. All calls together may hold a fixed part of the heap in this way. So on a small heap each call may hold less.
- * What a call holds beyond that is charged and can be refused.
+ * What each call of a server may hold without a charge, since charging a small call would cost more than the call. What
+ * a call holds beyond that is charged and can be refused.
  *
- * <p>All handlers that are counted as running share a {@value #HEAP_DIVISOR}th of the heap equally, but no handler gets
- * more than 24 KiB. There are at most as many of these handlers as {@code Server.Builder.maxRunning} says, or as there
- * are places for calls if that is less. There may be more calls that are not counted as running, because they have not
- * begun or because their handlers have ended. So each of these calls may hold only {@link #IDLE_METADATA_BYTES} and
- * {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
+ * <p>All handlers that are counted as running share a {@value #HEAP_DIVISOR}th of the heap equally, up to 24 KiB each.
+ * Their number is limited by {@code Server.Builder.maxRunning} and by the number of places for calls. Calls that have
+ * not begun, or whose handlers have ended, may be more numerous. Each of them may hold only
+ * {@link #IDLE_METADATA_BYTES} and {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
  *
- * @param bodyBytes largest number of bytes of the buffer for request and reply
- * @param metadataBytes largest number of bytes of memory of the metadata
- * @param objectBytes largest number of bytes of memory, estimated, of the objects into which a request is read
+ * @param bodyBytes largest size of the buffer for request and reply, in bytes
+ * @param metadataBytes largest memory of the metadata, in bytes
+ * @param objectBytes largest estimated memory of the objects of a request, in bytes
  */
 public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectBytes) {
     static final int HEAP_DIVISOR = 16;
@@ -24,15 +22,12 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
     public static final int IDLE_OBJECT_BYTES = 1024;
 
     /**
-     * A message of up to this many bytes is not charged while the place of its call is charged. There are no more such
-     * messages than places, and to charge for them would cost more than it saves.
+     * Largest message, in bytes, that is not charged while the place of its call is charged. There are no more such
+     * messages than places, so their number is limited.
      */
     public static final int SMALL_BYTES = 4 * 1024;
 
-    /**
-     * Allowance on a large heap. With the default settings, which allow 10,000 running handlers, a heap of at least
-     * 3.66 GiB is large enough.
-     */
+    /** Allowance on a large heap: at least 3.66 GiB with the default of 10,000 running handlers. */
     static final UnchargedAllowance MAX = new UnchargedAllowance(SMALL_BYTES, 4 * 1024, 16 * 1024);
 
     private static final int MAX_BYTES = MAX.bodyBytes + MAX.metadataBytes + MAX.objectBytes;

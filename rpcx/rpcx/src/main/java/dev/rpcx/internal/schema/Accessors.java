@@ -6,15 +6,13 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Names that the getter and the setter of a class's field may have. These are the names of JavaBeans, as editors,
- * Lombok and Kotlin write them, or the field's own name. {@link Schema} uses this class for loaded classes, and the
- * annotation processor uses it for the compiler's types.
+ * Names of the getter and the setter of a field: those of JavaBeans, as editors, Lombok and Kotlin write them, or the
+ * field's own name. Used by {@link Schema} and by the annotation processor.
  */
 public final class Accessors {
     /**
-     * Names that never count as the name of a getter. These are the names of methods that every class has, whatever its
-     * fields are, and the empty name. {@code getters} uses the empty name instead of the {@code is} form for a field
-     * that is not a boolean.
+     * Names that are never getters: methods of every class, and the empty name, which {@code getters} uses instead of
+     * the {@code is} form if a field is not a boolean.
      */
     private static final Set<String> OBJECTS =
             Set.of("", "getClass", "hashCode", "toString", "notify", "notifyAll", "wait");
@@ -22,9 +20,9 @@ public final class Accessors {
     private Accessors() {}
 
     /**
-     * Returns the text of the error for a property that has only one accessor.
+     * Returns the error message for a property with only one accessor.
      *
-     * @param isGetter whether this one accessor is the getter; otherwise it is the setter
+     * @param isGetter whether this accessor is the getter; otherwise it is the setter
      */
     public static String alone(boolean isGetter) {
         return (isGetter ? "a public getter and no public setter" : "a public setter and no public getter")
@@ -32,8 +30,7 @@ public final class Accessors {
     }
 
     /**
-     * Returns the text of the error for a field that has an accessor of a type other than the field's, but no accessor
-     * of the field's type.
+     * Returns the error message for a field whose accessor has another type, and that has no accessor of its own type.
      */
     public static String ofOtherType(String accessor) {
         return accessor + "() has another type than the field (expected: its own; or a transient field, where it is no"
@@ -41,9 +38,8 @@ public final class Accessors {
     }
 
     /**
-     * Returns the text of the error for a {@link Field} that gives no number, because {@link Schema} does not read it
-     * at its place. Such places are a setter, a field whose getter has a {@link Field} too, a getter that is
-     * overridden, and a member that is no component.
+     * Returns the error message for a {@link Field} at a place where {@link Schema} does not read it: a setter, a field
+     * whose getter has a {@link Field} too, an overridden getter, or a member that is no component.
      */
     public static String strayNumber(String in, String member, boolean isMethod) {
         return in + "." + member + (isMethod ? "()" : "")
@@ -51,7 +47,7 @@ public final class Accessors {
                 + " its getter, on one of the two)";
     }
 
-    /** Returns the names that a field's getter may have. The first of them that a class has is the getter. */
+    /** Returns the possible names of a field's getter, in order of preference. */
     public static List<String> getters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);
         return Stream.of("get" + capital, isBoolean ? "is" + capital : "", "get" + field, field)
@@ -60,8 +56,8 @@ public final class Accessors {
     }
 
     /**
-     * Returns the names that a field's setter may have. The first of them that a class has is the setter. The setter of
-     * a boolean field {@code isOpen} may also be {@code setOpen}.
+     * Returns the possible names of a field's setter, in order of preference. For a boolean field {@code isOpen} they
+     * include {@code setOpen}.
      */
     public static List<String> setters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);

@@ -12,10 +12,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Property of a class: a field together with its public getter and its public setter.
+ * Property of a class: a field with its public getter and setter.
  *
- * @param annotated element on which the property's {@code @Field} is looked up: the getter, or the method that
- *     overrides the getter, if that method has the annotation; otherwise the field
+ * @param annotated element that may have the property's {@code @Field}: the getter or its override if annotated;
+ *     otherwise the field
  */
 record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
     String name() {
@@ -23,17 +23,17 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Returns the properties of the fields that one class declares, by name and in the order of declaration. Their
-     * accessors may be methods of a subclass.
+     * Returns the properties of the fields that one class declares, by name and in order of declaration. A subclass may
+     * declare their accessors.
      *
      * @param declaring class that declares the fields
      * @param type class that is mapped: {@code declaring} or one of its subclasses
-     * @param names names of the fields of subclasses, to which this method adds the names of the fields of
-     *     {@code declaring}. If a field of {@code declaring} has the same name as a field of a subclass, the accessors
-     *     belong to the field of the subclass, which hides the other
+     * @param names names of the fields of subclasses; this method adds those of {@code declaring}. If a field of a
+     *     subclass has the same name, it hides the field of {@code declaring}, and the accessors belong to the field of
+     *     the subclass
      * @param below properties of the fields of subclasses, by name
-     * @throws SchemaException if the value of a field would be lost. This is so if the field has only a getter or only
-     *     a setter, or if it has an accessor of another type and none of its own type
+     * @throws SchemaException if the value of a field would be lost: the field has only a getter or only a setter, or
+     *     only accessors of another type
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
@@ -56,9 +56,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Method getter = getter(type, getters, field.getType());
             Method numbered = getter;
             if (getter == null) {
-                // a subclass may override the getter with a narrower type of result. The property still has the getter
-                // of the declaring class, and a call of it runs the override. The annotation @Field is read from the
-                // override
+                // A subclass may override the getter with a narrower type. The getter of the declaring class still
+                // calls the override, whose @Field is used.
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
@@ -77,9 +76,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Refuses a field that has a getter or a setter of a type other than its own, and no accessor of its own type. The
-     * accessor shows that the user wants the field to be sent, so the field must not be left out without an error. A
-     * method with the field's own name does not count as an accessor here.
+     * Refuses a field that has an accessor of another type and none of its own type, since the user seems to want the
+     * field to be sent. A method with the field's own name does not count as an accessor here.
      */
     private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {

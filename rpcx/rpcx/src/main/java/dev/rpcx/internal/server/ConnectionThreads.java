@@ -6,11 +6,11 @@ import io.netty.channel.EventLoop;
 
 /**
  * Runs the handlers and the signals of one connection on threads other than its event loop. A signal notifies a stream
- * or a call of the connection. On virtual threads, handlers and signals are treated alike.
+ * or a call of the connection.
  *
- * <p>A pool has two parts, and the connections share each of them. The first part has few threads, for which handlers
- * wait. Signals run in the second part, and never wait for a handler. So a handler that keeps its thread until it
- * receives a signal does not prevent that signal.
+ * <p>A pool has a part for handlers and a part for signals, and all connections share both. Signals have their own part
+ * because a handler may keep its thread until it receives a signal. On virtual threads, handlers and signals are
+ * treated alike.
  */
 public final class ConnectionThreads {
     private final Threads threads;
@@ -26,9 +26,8 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a handler, now or when the pool has a thread for it. If the start fails immediately, this method throws
-     * what {@link Threads#run} throws. If the start fails later, while the handler waits for a thread, the handler is
-     * refused.
+     * Starts a handler, now or when the pool has a thread for it. If the start fails now, this method throws what
+     * {@link Threads#run} throws. If the start fails later, the handler is refused.
      */
     public void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);
@@ -53,23 +52,23 @@ public final class ConnectionThreads {
     /**
      * Takes back a handler that was given to {@link #run} and still waits for a thread.
      *
-     * @return true if the handler was taken back; false if it does not wait, since it has started or is about to start
+     * @return false if the handler has started or is about to start
      */
     boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
     /**
-     * Returns whether a handler waits although the pool has a free thread. This is so if the handler's own connection
-     * already uses its share of the threads.
+     * Returns whether a handler waits although the pool has a free thread, because its own connection already uses its
+     * share of the threads.
      */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBlockedByShare(handler);
     }
 
     /**
-     * Records that the connection is gone. Called exactly once. Those of its handlers and signals that still run or
-     * wait count from now on in the shares of connections that come later from the same address.
+     * Records that the connection is gone. Called exactly once. From now on, the connection's handlers and signals that
+     * still run or wait count in the shares of later connections from the same address.
      */
     void connectionGone() {
         handlers.connectionGone();

@@ -7,11 +7,12 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stage that the interceptors of one call see instead of another stage, its source. The source is the stage that the
- * handler has returned. It can also be a stage that a later interceptor has returned, if that stage may do work when a
- * dependent is attached. What interceptors attach is held by this stage, and not by the source, since other calls may
- * share the source, or it may never end. This stage ends when its source does. If the call ends or is given up earlier,
- * this stage ends as cancelled. Thread-safe.
+ * Stage that the interceptors of one call see instead of its source: the stage that the handler, or a later
+ * interceptor, has returned. This stage ends when its source does. If the call ends or is given up earlier, this stage
+ * ends as cancelled. Thread-safe.
+ *
+ * <p>Interceptors attach their dependents here and not to the source, since the source may never end, or may be shared
+ * with other calls.
  */
 public final class DetachableStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
@@ -31,8 +32,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     };
 
     /**
-     * Whether the source has ended, or waiting for it could not begin. This stage itself may have ended earlier, if an
-     * interceptor of the call has completed it.
+     * Whether the source has ended, or could not be waited for. This stage may have ended earlier, if an interceptor
+     * has completed it.
      */
     private volatile boolean isBrought;
 
@@ -43,7 +44,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     /**
      * Creates a stage that does not wait for its source yet.
      *
-     * @param nullRefused text of the exception with which this stage fails if the source brings null; null if the
+     * @param nullRefused text of the exception with which this stage fails if the source's result is null; null if the
      *     result may be null
      */
     public DetachableStage(CompletionStage<?> source, @Nullable String nullRefused) {
@@ -52,9 +53,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Begins to wait for the source. If the source throws, for example because it cannot start its work, this method
-     * throws the same exception. Then the source does not refer to this stage any more, and what interceptors have
-     * attached to this stage is not notified.
+     * Starts waiting for the source. If the source throws, this method throws the same exception, and does not complete
+     * this stage.
      */
     void begin() {
         try {
@@ -67,7 +67,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         }
     }
 
-    /** Stops waiting for the source. {@link #run} then notifies what has been attached to this stage. */
+    /** Stops waiting for the source. Afterwards {@link #run} has to be called, to end this stage. */
     void giveUp() {
         waiter.leave();
     }
@@ -77,10 +77,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         return !isBrought;
     }
 
-    /**
-     * Completes this stage as cancelled. So code that has been attached to this stage learns that nobody waits for the
-     * source any more.
-     */
+    /** Ends this stage as cancelled, because nobody waits for the source any more. */
     @Override
     public void run() {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
@@ -109,8 +106,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
             try {
                 future.cancel(mayInterruptIfRunning);
             } catch (UnsupportedOperationException minimal) {
-                // the source's class does not support cancelling, so the source goes on, as it does when the caller is
-                // gone
+                // the source does not support cancelling, so the source goes on
             }
         }
         return super.cancel(mayInterruptIfRunning);

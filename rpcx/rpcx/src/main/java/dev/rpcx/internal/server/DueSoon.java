@@ -4,16 +4,13 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Set of the calls of a connection that are due soon. A call is due when it has reached one of its time limits, so that
- * it has to be ended. A full scan of all the connection's calls fills the set, and calls that come later are added.
- * Until the next full scan, the connection scans only the set. The set is needed because a client chooses how many
- * calls it has and how often one of them is due. Without the set, all the client's calls would be scanned each time
- * that the client lets the time of one call run out.
+ * Calls of a connection that will soon reach one of their time limits. Between two full scans of all calls, the
+ * connection scans only this set. Otherwise a client with many calls could cause a full scan each time that one of them
+ * reaches its limit.
  *
- * <p>The set contains the calls that are due within a span of time, and has room for {@value #MAX} of them. If more
- * calls come, the span is halved until at most half as many calls are due within it. A full scan follows when the span
- * is over. As a rule, so much time has passed by then, or so many calls have become due, that the scan is worth its
- * cost.
+ * <p>A full scan fills the set with the calls that are due within a span of time, and later calls are added. If there
+ * are more than {@value #MAX} such calls, the span is halved until at most half as many are left. When the span is
+ * over, the next scan is a full one.
  *
  * <p>Event loop only.
  */
@@ -26,7 +23,7 @@ final class DueSoon {
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
-    /** Finds out how much time remains for a call. An implementation may also end a call that is due. */
+    /** Returns the time that remains for a call. An implementation may also end a call that is due. */
     interface Calls {
         /**
          * Returns the time from {@code nowNanos} until a call is due.
@@ -48,8 +45,8 @@ final class DueSoon {
     private long untilNanos;
 
     /**
-     * Whether calls were left out of the set because they are not due before {@link #untilNanos}. The first of these
-     * calls is due at {@link #laterNanos}.
+     * Whether calls were left out because they are not due before {@link #untilNanos}. The first of them is due at
+     * {@link #laterNanos}.
      */
     private boolean isAnyLater;
 

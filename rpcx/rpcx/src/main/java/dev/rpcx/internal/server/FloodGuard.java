@@ -6,25 +6,23 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Counts the frames that a client can send at no cost to itself: CANCEL, PING and SETTINGS. The connection is ended if
- * more CANCELs or PINGs come in a second than any honest client has reason to send, or if SETTINGS come twice. Event
- * loop only.
+ * Ends the connection of a client that sends more CANCELs or PINGs in a second than any honest client would, or sends
+ * SETTINGS twice. Event loop only.
  */
 public final class FloodGuard {
     /**
-     * Maximum number of CANCELs in a second, in addition to one for each call that was made. It is twice the number of
-     * all slots. A client gains nothing by a CANCEL, since a call keeps its place until its handler has ended. Source:
-     * "HTTP/2 rapid reset", CVE-2023-44487.
+     * Maximum number of CANCELs in a second, in addition to one for each call. It is twice the number of all slots.
+     * Source: "HTTP/2 rapid reset", CVE-2023-44487.
      */
     public static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
     /**
-     * Maximum number of PINGs in a second. A client sends at most 30 in a second to find out whether the server is
-     * still there, and at most 30 in a second to find out whether its CANCELs have been read.
+     * Maximum number of PINGs in a second. A client sends at most 60: 30 to find out whether the server is still there,
+     * and 30 to find out whether its CANCELs have been read.
      */
     public static final int PINGS_PER_SECOND = 100;
 
-    /** Maximum number of SETTINGS on a connection: a client that does what the wire prescribes sends them once. */
+    /** Maximum number of SETTINGS on a connection. A client sends them once. */
     public static final int SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -41,9 +39,8 @@ public final class FloodGuard {
     }
 
     /**
-     * Counts a call that was made. The call allows the client one more CANCEL, whether or not the call has ended by the
-     * time of the CANCEL. The client can save up at most {@code CANCELS_PER_SECOND} of these CANCELs, since calls that
-     * were made long ago have ended.
+     * Counts a call, which allows the client one more CANCEL. At most {@code CANCELS_PER_SECOND} such CANCELs can be
+     * saved up.
      */
     void requested() {
         cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
@@ -72,7 +69,7 @@ public final class FloodGuard {
             throw new WireFault("more than " + max + " " + what + " in a second");
         }
         secondBegan = now;
-        // A negative count is kept: it is the number of calls that were made and may still be cancelled.
+        // a negative count is kept: it is the number of CANCELs that the client has saved up
         cancels = Math.min(cancels, 0);
         pings = 0;
     }

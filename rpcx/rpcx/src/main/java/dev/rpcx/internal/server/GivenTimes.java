@@ -3,10 +3,9 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the times that calls were given, each from the beginning of the call to its deadline. The times are
- * sorted into buckets, each for a range of times. The width of a bucket is at most a quarter of its lower bound, and on
- * average a fifth. Any thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the
- * results.
+ * Histogram of the times that calls were given, from the start of the call to its deadline. The width of a bucket is at
+ * most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call {@code take}
+ * and then read the results.
  */
 final class GivenTimes {
     /**
@@ -16,9 +15,8 @@ final class GivenTimes {
     private static final int FINE_BITS = 2;
 
     /**
-     * The value of a bucket is a number of 64 bits, which is divided at this position. The bits from this position
-     * upwards count the calls of the bucket. The bits below it sum up the times that these calls were given, in units
-     * of 2^16 ns.
+     * Bit position that divides the value of a bucket. The bits from here upwards count the calls of the bucket. The
+     * bits below are the sum of their times, in units of 2^16 ns.
      */
     private static final int COUNT_SHIFT = 42;
 
@@ -64,10 +62,10 @@ final class GivenTimes {
     }
 
     /**
-     * Evaluates the times that were added since the last call of this method, and begins to count from 0 again. One of
-     * the results is the usual time. To find it, the calls are counted from the bucket of the shortest times upwards,
-     * until the count reaches the number of all calls divided by {@code part}. The usual time is the mean time of the
-     * bucket at which that happens.
+     * Computes the results from the times that were added since the last call of this method, and clears the histogram.
+     *
+     * @param part determines the usual time: this is the mean time of the first bucket at which the calls of this
+     *     bucket and of all buckets with shorter times are at least 1 / {@code part} of all calls
      */
     void take(int part) {
         count = 0;
@@ -115,9 +113,9 @@ final class GivenTimes {
     }
 
     /**
-     * Returns the middle time, in nanoseconds: half of all the time that calls were given went to calls that were given
-     * at most about this much each. Calls with short times, however many there are, lower this value only if together
-     * they are given as much time as all other calls. Returns 0 if no call was added.
+     * Returns the middle time, in nanoseconds: of all the time that calls were given, half went to calls that were
+     * given at most about this much each. Short calls lower this value only if together they were given as much time as
+     * all other calls. Returns 0 if no call was added.
      */
     double middleNanos() {
         return middleNanos;

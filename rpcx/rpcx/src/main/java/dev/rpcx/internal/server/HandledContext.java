@@ -19,38 +19,35 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of a call that a server handles, on either wire. It keeps the state of the call's handler and the number of
- * threads that run for the call, and the tasks that a cancel of the call runs. Each call has its own context, which may
- * be kept for longer than the call lasts. The object of a call, in contrast, may serve another call later.
+ * Context of a call that a server handles, on either wire. It keeps the state of the handler, the number of threads
+ * that run for the call, and the tasks to run when the call is cancelled. Unlike the call object, a context is never
+ * used for a second call.
  */
 public final class HandledContext extends TimedContext implements HandledCall {
     /** Bit of {@code handler}: the handler has started, after the last interceptor. */
     private static final int ENTERED = 1;
 
-    /**
-     * Bit of {@code handler}: how the call ends is decided, and the caller is being told, so the handler must not start
-     * any more.
-     */
+    /** Bit of {@code handler}: the handler must not start any more, because the outcome of the call is decided. */
     private static final int BARRED = 2;
 
     /** Bit of {@code handler}: the call is over, except for its threads and perhaps its reply. */
     private static final int OVER = 4;
 
     /**
-     * Bit of {@code handler}: the last of the call's threads, when it ends, has to stop counting the handler against
-     * the limit of its method.
+     * Bit of {@code handler}: when the last of the call's threads ends, the limit of the method has to stop counting
+     * the handler.
      */
     private static final int LEAVES = 8;
 
     /**
      * Bit of {@code handler}, set only together with {@code LEAVES}: the handler, or an interceptor before it, has
-     * brought a result.
+     * produced a result.
      */
     private static final int DONE = 16;
 
     /**
-     * Lowest bit of the thread count in {@code handler}. The bits from this one on count the threads that run for the
-     * call in addition to the thread of its handler: see {@link CallThreads}.
+     * Lowest bit of the thread count in {@code handler}: the number of threads that run for the call in addition to the
+     * thread of its handler. See {@link CallThreads}.
      */
     private static final int THREAD = 32;
 
@@ -70,8 +67,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private volatile boolean cancelled;
 
     /**
-     * Value of {@code cancelTasks} for a call that is over. A call that was not cancelled before it was over accepts no
-     * more tasks, and none of its tasks will run.
+     * Value of {@code cancelTasks} for a call that is over. Tasks that are added later are dropped, unless the call has
+     * been cancelled: then they run at once.
      */
     private static final List<Runnable> NOBODY = List.of();
 
@@ -85,9 +82,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private boolean isGivenUp;
 
     /**
-     * State of the handler and of its call, as bits. {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE}
-     * matter only if the call has interceptors. {@code OVER} is used for any call. The bits from {@code THREAD} on are
-     * used for any call too. They count the threads that run for the call in addition to the thread of its handler.
+     * State of the handler and of its call, as bits, with the thread count from {@code THREAD} on. {@code ENTERED},
+     * {@code BARRED}, {@code LEAVES} and {@code DONE} matter only if the call has interceptors.
      */
     private volatile int handler;
 
@@ -100,7 +96,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Creates the context of a call that arrives now.
      *
-     * @param peer principal that the certificate of the connection's peer names; null if there is none
+     * @param peer principal that the peer's certificate names; null if there is none
      */
     public HandledContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(ticker.nanoTime(), deadlineNanos, metadata, peer, ticker);
@@ -109,8 +105,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Creates the context of a call.
      *
-     * @param arrivedNanos time at which the first frame of the call had arrived, by the ticker
-     * @param peer principal that the certificate of the connection's peer names; null if there is none
+     * @param arrivedNanos time, by the ticker, at which the first frame of the call arrived
+     * @param peer principal that the peer's certificate names; null if there is none
      */
     public HandledContext(
             long arrivedNanos, long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
@@ -129,10 +125,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, after the last interceptor. An interceptor may have the handler start more than once, and on
-     * one of its own threads: such a thread is then counted as one of the call's threads.
+     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once, or on a thread
+     * of its own, which then counts as one of the call's threads.
      *
-     * @throws RPCXException the call has ended, and the handler does not start
+     * @throws RPCXException the call has ended, so the handler does not start
      */
     public @Nullable Object handle(Interceptor.Invocation call, Interceptor.Next begins) throws Throwable {
         CallThreads.Steps given = steps;
@@ -165,11 +161,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Sets bits of {@code handler} and counts threads, in one atomic operation. If these were two operations, the call
-     * could end between them, and its object could begin to serve another call.
+     * Sets bits of {@code handler} and counts threads. Both happen in one atomic operation: between two operations, the
+     * call could end, and its object could start serving another call.
      *
      * @param bits bits to set
-     * @param threads what to add for the threads: {@code THREAD} for one, 0 for none
+     * @param threads {@code THREAD} to count one thread, 0 for none
      * @return false if the call has ended: then nothing is changed
      */
     private boolean enterUnlessBarred(int bits, int threads) {
@@ -188,8 +184,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the call has ended. From now on its handler cannot start any more, neither for the first time nor
-     * again.
+     * Records that the call has ended. Its handler cannot start any more.
      *
      * @return whether the handler has started
      */
@@ -205,8 +200,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes back the steps of the call's chain that wait for a thread. Does nothing if no thread is counted, since a
-     * step that waits for its thread is counted as a thread.
+     * Takes back the steps of the call's chain that wait for a thread. Such a step already counts as a thread.
      *
      * @param before value of {@code handler} when the call ended
      */
@@ -232,9 +226,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Stops counting a thread that has finished. If this is the last thread, the limit of the method may have to stop
-     * counting the handler now. It does so while the thread is still counted, since afterwards the object of the call
-     * may serve another call.
+     * Stops counting a thread that has finished. If it is the last one and {@code LEAVES} is set, the limit of the
+     * method stops counting the handler first. Once no thread is counted, the call object may serve another call.
      *
      * @return true if this was the last thread, and everything else of the call is over
      */
@@ -262,12 +255,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the limit of the method is about to stop counting the handler. From now on the handler cannot start
-     * any more, neither for the first time nor again.
+     * Records that the limit of the method is about to stop counting the handler. The handler cannot start any more.
      *
-     * @param isDone whether the call has brought a result
-     * @return false if threads run for the call, since one of them may run the handler: then the last of these threads
-     *     has the limit stop counting the handler
+     * @param isDone whether the call has produced a result
+     * @return false if threads run for the call, since one of them may run the handler: then the handler is counted
+     *     until the last of them ends
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -285,15 +277,14 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the call is over, and that its handler cannot start any more.
+     * Records that the call is over. Its handler cannot start any more.
      *
-     * @return true if no threads run for the call; otherwise false: then {@link #endThread} returns true when the last
-     *     of these threads has finished
+     * @return false if threads run for the call: then {@link #endThread} returns true for the last of them
      */
     public boolean endUnlessThreads() {
         if (steps != null) {
-            // a call that returns a stream ends with the last item from the stream's publisher, so the handler was not
-            // barred when it returned, and is barred now
+            // barHandler has not been called yet for a call that returns a stream, since such a call goes on after its
+            // handler
             barHandler();
         }
         int before;
@@ -312,9 +303,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Clears the context's references to a call that is over. Other code may keep the context for longer, for example
-     * the future of a call that was made while this one was handled. Such code then keeps nothing of this call except
-     * its context.
+     * Clears the context's references to a call that is over, since other code may keep the context for longer: for
+     * example the future of a call that was made while this one was handled.
      */
     void releaseReferences() {
         if (steps != null) {
@@ -343,9 +333,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs a step of the chain on the calling thread. The caller has found that the call has not ended. If the step
-     * returns a stage that may do its work only when a dependent is attached, a dependent is attached here, in the
-     * call's context: see {@link ServerMethod#invoke}.
+     * Runs a step of the chain on the calling thread, in the context of the call. The caller has checked that the call
+     * has not ended. If the step returns a stage that may do its work only when a dependent is attached, a dependent is
+     * attached here: see {@link ServerMethod#invoke}.
      *
      * @param steps steps of the call; null if it has none
      */
@@ -368,9 +358,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the result, or what replaces it. A stage that may do its work only when a dependent is attached is
-     * replaced by a stage that belongs to this call. The publisher of a stream may be a stage as well, but is not
-     * replaced.
+     * Returns the result. If the result is a stage that may do its work only when a dependent is attached, returns what
+     * {@code own} returns for that stage. The publisher of a stream is never replaced.
      */
     private @Nullable Object ownIfActive(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
@@ -382,9 +371,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Has one step of the call's chain run later, where the handlers of the method run, on a thread that is counted.
+     * Runs a step of the call's chain later, where the handlers of the method run, on a thread that is counted.
      *
-     * @return stage that ends with the result of the step; it has failed already if the call has ended
+     * @return stage that ends with the result of the step; already failed if the call has ended
      */
     CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
         CallThreads.Steps given = steps;
@@ -421,9 +410,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has been cancelled.
      *
-     * @return tasks that the caller has to run now, in this order. The first ones interrupt the call's threads, and
-     *     cancel the calls that were made for it. The tasks that users gave to {@link #onCancel} follow, since such a
-     *     task may take long, or may wait for those threads and calls
+     * @return tasks that the caller has to run now, in this order. Tasks that users gave to {@link #onCancel} are last,
+     *     since they may wait for the threads and calls that the other tasks interrupt or cancel
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -453,19 +441,19 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the stage that interceptors see instead of {@code returned}, which is the handler's stage, or a stage
-     * that may do its work only when a dependent is attached. The result belongs to this call alone, and ends when the
-     * call is given up. If {@code returned} has ended already, the result is {@code returned} itself.
+     * Returns a stage for interceptors to see instead of {@code returned}. The new stage belongs to this call alone,
+     * and ends when the call is given up: see {@link DetachableStage}. If {@code returned} has already ended, returns
+     * {@code returned} itself.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
     /**
-     * Returns the stage that interceptors see instead of {@code returned}, as {@code own} with one parameter does.
+     * Does what {@code own} with one parameter does.
      *
-     * @param nullRefused text of the exception with which the stage of the interceptors fails if {@code returned} ends
-     *     with the result null; null if that result is allowed
+     * @param nullRefused text of the exception with which the stage fails if the result of {@code returned} is null;
+     *     null if that result is allowed
      */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
@@ -480,17 +468,15 @@ public final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // the call may have been cancelled before this stage was added to the tasks that a cancel runs: then the
-            // cancel is passed on to the source here
+            // a cancel that came before the stage was added has not reached the source
             made.cancelSource(this);
         }
         return made;
     }
 
     /**
-     * Returns the given stage if it belongs to this call already. Otherwise does what {@code own} does. A stage that
-     * belongs to another call, for example because an interceptor gives the same stage to all equal calls, is replaced
-     * as well: it does not end when this call ends.
+     * Returns the given stage if it belongs to this call already, otherwise what {@code own} returns for it. A stage
+     * that belongs to another call is replaced as well, since it does not end when this call ends.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);
@@ -520,8 +506,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Gives up the stages of a call that has its result, or whose result nobody waits for any more.
      *
-     * @return stages that interceptors have been given and whose sources have not ended; the caller has to run them, so
-     *     that they end and the interceptors are notified
+     * @return stages whose sources have not ended; the caller has to run them, so that they end
      */
     synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;
@@ -529,7 +514,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         if (all == null) {
             return List.of();
         }
-        // the lists are made before any stage is given up: if there is no memory for them, no stage has been given up
+        // the lists are made first: if there is no memory for them, no stage has been given up
         List<DetachableStage> stages = new ArrayList<>(all.size());
         // a handler that runs on may still be cancelled, so its tasks are kept
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;

@@ -3,12 +3,12 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the time that handlers took. The calls are sorted into buckets by their duration, and each bucket sums
- * up the time of its calls. The width of a bucket is at most a quarter of its lower bound, and on average a fifth. Any
- * thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
+ * Histogram of the time that handlers took. Each bucket is the sum of the durations of its calls. The width of a bucket
+ * is at most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call
+ * {@code take} and then read the results.
  *
- * <p>A call is sampled with a probability that grows with its duration, up to 1. So some hundreds of samples represent
- * any number of calls well enough, and the calls that take most of the time are all sampled.
+ * <p>Only some calls are sampled. The probability grows with the duration of a call, up to 1. Some hundreds of samples
+ * are enough for any number of calls.
  */
 final class HandlerTimeHistogram {
     /** Exponent of the unit in which durations are measured: the unit is 2^{@code UNIT_SHIFT} ns. */
@@ -18,17 +18,15 @@ final class HandlerTimeHistogram {
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
     /**
-     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. One element for each
-     * bucket, that is, for each range of durations.
+     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. The index is the bucket.
      */
     private final AtomicLongArray now;
 
     private final long[] taken;
 
     /**
-     * Exponent that determines which calls are sampled. All durations are added up, in units of 2^{@code UNIT_SHIFT}
-     * ns. A call is sampled if its duration makes the sum reach or exceed a further multiple of 2^{@code grainShift}
-     * units.
+     * Determines which calls are sampled. A call is sampled if its duration makes the sum of all durations reach a
+     * further multiple of 2^{@code grainShift} units. A unit is 2^{@code UNIT_SHIFT} ns.
      */
     private volatile int grainShift;
 
@@ -55,7 +53,7 @@ final class HandlerTimeHistogram {
         }
     }
 
-    /** Evaluates what was added since the last call of this method, and begins to count from 0 again. */
+    /** Computes the results from what was added since the last call of this method, and clears the histogram. */
     void take() {
         sum = 0;
         for (int i = 0; i < taken.length; i++) {
@@ -80,9 +78,9 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * Returns the middle duration, in nanoseconds: half of all the time that handlers took went to calls that took at
-     * least about this long each. Short calls, however many there are, lower this value only if together they take as
-     * much time as all other calls. Returns 0 if handlers took no time.
+     * Returns the middle duration, in nanoseconds: of all the time that handlers took, half went to calls that took at
+     * least about this long each. Short calls lower this value only if together they took as much time as all other
+     * calls. Returns 0 if handlers took no time.
      */
     double middleNanos() {
         return middleNanos;

@@ -6,8 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Priority queue of entries, as a binary heap. The entry with the lowest order comes first. Adding an entry and
- * removing any entry take logarithmic time, since each entry knows its index. Apart from its entries, the queue holds a
- * single object, an array. Not thread-safe.
+ * removing any entry take logarithmic time. Not thread-safe.
  */
 final class IndexedHeap<E extends IndexedHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
@@ -15,8 +14,8 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
     /** Entry of a queue. It can be in one queue at most. */
     abstract static class Entry {
         /**
-         * Number by which a queue is ordered. The entry with the lowest number comes first. No two entries of a queue
-         * have the same number, and the number must not change while the entry is in a queue.
+         * Number by which a queue is ordered, lowest first. It must be unique within a queue, and must not change while
+         * the entry is in a queue.
          */
         long order;
 

@@ -3,8 +3,8 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Part of the state of a server's call that only the event loop reads and writes. It is a separate object, so that few
- * cache lines move between the event loop's processor and the processor of the handler's thread with each call.
+ * State of a server's call that only the event loop reads and writes. It is a separate object, so that the event loop
+ * and the handler's thread share fewer cache lines.
  */
 final class LoopState {
     boolean receiving;
@@ -14,8 +14,7 @@ final class LoopState {
     boolean running;
 
     /**
-     * Whether the caller gets its final frame without waiting for the handler. A result that the handler brings later
-     * is then dropped.
+     * Whether the caller gets its final frame without waiting for the handler. The handler's result is then dropped.
      */
     boolean abandoned;
 
@@ -26,8 +25,8 @@ final class LoopState {
     boolean isOverButThreads;
 
     /**
-     * Whether the call's place does not count against the client's maximum number of calls at the moment, because the
-     * call is over and only threads of it still run.
+     * Whether the call's place does not count against the client's maximum number of calls, because only threads of the
+     * call still run.
      */
     boolean isPlaceLent;
 
@@ -51,25 +50,21 @@ final class LoopState {
     ServerCall following;
 
     /**
-     * Number that the call got when it was last added to a list. Each list numbers its additions from 1. Only
-     * {@link CallList} writes this field.
+     * Number that the call got when it was last added to a list, from 1 in each list. Only {@link CallList} writes this
+     * field.
      */
     long addition;
 
-    /** Time until which the call may wait for its caller to read replies, before the call's handler is started. */
+    /** Time until which the call may wait, before its handler starts, for its caller to read replies. */
     long waitsUntilNanos;
 
     /**
-     * Time until which the call may go on after it has lost its slot, for example because it is a notice, or because
-     * its caller is gone. After this time, the connection cancels the call, or gives it up if it has been cancelled
-     * already.
+     * Time until which the call may go on after it has lost its slot. After this time, the connection cancels the call.
+     * If the call has been cancelled already, the connection gives it up.
      */
     long detachedUntilNanos;
 
-    /**
-     * Resets fields for a new call. The fields by which the connection lists and counts calls have been reset at the
-     * end of the previous call.
-     */
+    /** Resets the fields for a new call, except those that the end of the previous call has reset. */
     void begin() {
         receiving = false;
         handling = false;

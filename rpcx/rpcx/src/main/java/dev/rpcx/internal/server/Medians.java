@@ -38,8 +38,8 @@ final class Medians {
     }
 
     /**
-     * Returns the weighted median. This is the smallest of the values for which the weights of that value and of all
-     * smaller values add up to at least half of the total weight. Returns 0 if there is no value.
+     * Returns the weighted median: the smallest value for which the weights of all values up to and including it add up
+     * to at least half of the total weight. Returns 0 if there is no value.
      */
     double median() {
         double below = 0;

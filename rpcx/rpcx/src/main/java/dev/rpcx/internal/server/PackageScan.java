@@ -24,8 +24,7 @@ public final class PackageScan {
 
     public static List<Class<?>> services(String packageName) {
         if (packageName.isEmpty()) {
-            // Every class of the class path is in or below the default package. Besides, a jar has no entry that says
-            // whether it has classes in that package.
+            // Every class of the class path is in or below the default package.
             throw new IllegalArgumentException(
                     "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
                             + " one by one, as in RegistryServer.registry(new Greetings()))");

@@ -11,27 +11,24 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Receives the result of a handler from the stage that the handler has returned. Only the first result counts. If the
- * call has been given up, no result counts, and nothing of the call remains at the stage: see {@link Stages}. Calls of
- * both wires use this class. Thread-safe.
+ * Receives the result of a handler from the stage that the handler has returned. Only the first result counts, and none
+ * after the call has been given up. Used for both wires. Thread-safe.
  */
 public final class PendingResult extends Stages.Waiter {
     /** Time for which a call still waits for its stage after its caller has gone. The wait uses no thread. */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of bytes that a stage holds for a call that has been given up, not counting the objects into which
-     * the call's request was read. These bytes are those of three objects: the hook at the stage, the entry by which
-     * the hook is found, and the charge itself. Source: the sizes of the three objects, 270 bytes in all with
-     * compressed references.
+     * Maximum number of bytes that a stage holds for a call that has been given up, not counting the objects of the
+     * call's request. Source: the sizes of the hook, of its entry and of the charge, 270 bytes in all with compressed
+     * references.
      */
     public static final int LINGERING_BYTES = 512;
 
     /**
-     * Number of stack frames that a thread may need to end the call, after the thread has completed the future for
-     * which the call waits. Most of these frames are larger than those by which {@code ThreadTools.reserveStack}
-     * counts. The thread first checks that its stack has this much room. Only then does it take over the call, in order
-     * to end it. If there is less room, the thread fails, and has not taken over the call.
+     * Number of stack frames that a thread must have left before it may take over the call in order to end it. If there
+     * are fewer, the thread fails without taking over the call. Counted in the frames of
+     * {@code ThreadTools.reserveStack}, which are smaller than most of the frames that are needed to end the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
@@ -50,9 +47,7 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /**
-     * Whether the thread that brought the result has taken over the call, and has then failed before it ended the call.
-     */
+    /** Whether the thread that had the result took over the call, but failed before it ended the call. */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -76,8 +71,8 @@ public final class PendingResult extends Stages.Waiter {
 
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-        // a thread whose stack is nearly full fails here, before it has taken over the call: the call then ends when
-        // its time is over
+        // if the stack is nearly full, this fails before the call is taken over: then the call ends when its time is
+        // over
         ThreadTools.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
@@ -126,10 +121,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Cancels a call that the handler has made, because the handler's own call is cancelled. This is done only if the
-     * stage is the future of such a call, and nobody else waits for it. A stage of another kind is not cancelled, for
-     * two reasons. Code that the stage's maker has attached to the stage, for example to give a resource back, would be
-     * skipped. And other calls may wait for the same stage.
+     * Cancels the call that the stage is the future of, because the handler's own call is cancelled. Does nothing if
+     * the stage is not the future of a call that this handler has made, or if anybody else waits for it. A stage of
+     * another kind is not cancelled: that would skip what its maker has attached to it, for example to give a resource
+     * back, and other calls may wait for it.
      *
      * @param given context of the handler's own call
      */
@@ -148,16 +143,14 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Makes the charge that remains for a call that has been given up although its handler's stage has not ended. The
-     * objects into which the call's request was read stay charged until the stage ends, or until nobody can reach the
-     * stage any more. There is one exception: if another call has returned the same stage before, nothing stays
-     * charged. In that case nothing of this call remains at the stage. If the stage existed before this call, it does
-     * not hold the call's request either, unless the handler itself has attached the request to the stage.
+     * Leaves a charge for a call that has been given up although its handler's stage has not ended. The objects of the
+     * call's request stay charged until the stage ends or is unreachable. Nothing stays charged if another call has
+     * returned the same stage before: then nothing of this call remains at the stage, unless the handler itself has
+     * attached the request to it.
      *
-     * @param own stages that the call's interceptors have been given instead of the handler's stage
-     * @param chargedBytes bytes that the call was charged for the objects into which its request was read; the call has
-     *     handed this charge over to this method
-     * @param unchargedBytes further bytes that the parameters take; they need no charge while the call has a place
+     * @param own stages that the interceptors have been given instead of the handler's stage
+     * @param chargedBytes bytes that are charged for the objects of the request; this method takes over the charge
+     * @param unchargedBytes further bytes that the parameters take, which have not been charged yet
      * @param metadataBytes bytes that the metadata of the request take
      * @return whether the call's place has to stay charged, because the bytes cannot be charged
      */
@@ -172,8 +165,8 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Makes the charge that remains, as {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its
-     * interceptors have ended although the handler's stage has not ended.
+     * Does what {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its interceptors have ended
+     * before the handler's stage has ended.
      */
     static boolean leaveOwnCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -181,10 +174,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Makes the charge that remains. It is held by the first hook that was attached to a stage for this call.
+     * Leaves the charge at the first hook that was attached to a stage for this call.
      *
-     * @param last result for which the call waits, at a stage; null if the call waits for none. If none of the stages
-     *     in {@code own} has attached a hook, the hook that was attached for this result holds the charge
+     * @param last result for which the call waits, whose hook is used if the stages in {@code own} have attached none;
+     *     null if the call waits for none
      */
     private static boolean leaveCharge(
             Account account,
@@ -209,8 +202,7 @@ public final class PendingResult extends Stages.Waiter {
                 lingering = account.leaveCharge(hook, charged, isCharged ? 0 : 1);
             }
         } catch (Throwable noMemory) {
-            // the call is over nevertheless; the charge that it has handed over is released below, since no other code
-            // would release it
+            // the call is over nevertheless, and its charge is released below
             ThreadTools.report(noMemory);
         }
         if (hook == null || lingering == null) {
@@ -222,10 +214,8 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first hook that one of the given stages has attached for this call. Each of these stages attaches the
-     * hook to its source, which is the stage whose result it waits for. The source of the first hook is the handler's
-     * own stage, and not a stage that interceptors have made. Returns null if none of the given stages has attached a
-     * hook.
+     * Returns the first hook that one of the given stages has attached to its source; null if there is none. The first
+     * hook is at the handler's own stage.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

@@ -24,50 +24,40 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shares the threads of a pool among connections, by the rule by which {@link AdmissionLimit} shares handlers. A
- * connection gets another thread if it holds at most as many threads as are free at that moment. So some threads always
- * remain for connections that hold few. Tasks that may not begin yet wait in the order in which they came. Waiting
- * connections begin one task each, in rotation, however many tasks each of them has waiting. A task may go on after its
- * connection has gone. The task is then left behind, and counts in the shares of connections of the same address that
- * come later: see {@link OrphanedWork}. Thread-safe.
+ * Shares the threads of a pool among connections, by the rule of {@link AdmissionLimit}: a connection gets another
+ * thread if it holds at most as many threads as are free. Other tasks wait: in order within a connection, and in
+ * rotation among the connections. A task whose connection has gone is left behind, and counts in the shares of later
+ * connections from the same address: see {@link OrphanedWork}. Thread-safe.
  *
- * <p>Whether a connection may begin a task depends on only two numbers. One is the number of free threads. The other is
- * the number of threads that the connection holds, plus the number of running tasks that it has <em>found</em>. A
- * connection has found the tasks that earlier connections of its address had left behind when it came. So there is one
- * queue of waiting connections for each value of the second number. The next connection to begin a task is the earliest
- * connection of all those queues whose number is not greater than the number of free threads. There are few queues,
- * however many connections wait.
+ * <p>A connection has <em>found</em> the tasks that had been left behind at its address before it came. Whether a
+ * connection may begin a task depends on two numbers: the number of free threads, and the number of threads that the
+ * connection holds plus the number of running tasks that it has found. There is one queue of waiting connections for
+ * each value of the second number. The next to begin a task is the earliest connection in all queues up to the number
+ * of free threads.
  *
  * <p>A queue has one entry for all connections of one address that hold equally many threads and have found the same
- * tasks. It also has one entry for all connections of one address that hold equally many threads and have found all
- * running tasks that are left behind at the address. When such a task ends, or another connection leaves tasks behind,
- * the connections of one entry move together. Other connections have found only some of the running tasks. Among those
- * of one address that hold equally many threads, there is one entry for each number of running tasks that they have
- * found. So there are fewer such entries than threads.
+ * tasks. Connections of one address that hold equally many threads and have found all running tasks left behind there
+ * share one entry as well, whenever they came: see {@code Crowd}. So few entries move when a task that was left behind
+ * begins or ends, however many connections wait.
  *
- * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. If no thread can be
- * started, the task waits for the end of a running task. If no task runs, the waiting task is refused, or it waits
- * until the pool tries again to start a thread: see {@link #patient}. A lack of memory is handled like a lack of
- * threads. All counts stay right even then, because everything that needs memory is done before a task is counted, and
- * before an entry moves from one queue to another.
+ * <p>If no thread can be started for a waiting task, the task waits for the end of a running task. If no task runs, all
+ * waiting tasks are refused, or wait until the pool tries again: see {@link #patient}. A lack of memory is handled like
+ * a lack of threads. To keep all counts right even then, everything that needs memory is done before a task is counted,
+ * and before an entry moves to another queue.
  */
 public final class PoolShares {
     /** Runs tasks on the threads that the connections share. */
     @FunctionalInterface
     public interface Pool {
-        /**
-         * Has a thread execute {@code run} now, or throws. The number of runs that are under way is never greater than
-         * the number of threads to share.
-         */
+        /** Runs {@code run} on a thread now, or throws. There are never more runs under way than threads to share. */
         void run(EventLoop loop, Runnable run);
     }
 
     /** Task that needs a thread. */
     public interface Task extends Runnable {
         /**
-         * Called if {@code Share.run} has accepted the task, but the task will not run. The reason is that no thread
-         * can be started, and that the task cannot wait either: no thread of the pool runs that would take it up later,
-         * or there is no memory for the queue. Any thread may call this.
+         * Called if {@code Share.run} has accepted the task, but no thread can be started and the task cannot wait for
+         * one. Any thread may call this.
          *
          * @param noThread why no thread can be started
          */
@@ -75,8 +65,8 @@ public final class PoolShares {
     }
 
     /**
-     * If a set of waiting tasks has held more tasks than this, a smaller set replaces it when only a few tasks still
-     * wait: at most a quarter of this number. Otherwise the set would keep the memory of its largest size.
+     * A set that has held more waiting tasks than this is replaced by a smaller one when at most a quarter of this
+     * number still wait.
      */
     private static final int MAX_KEPT = 64;
 
@@ -91,14 +81,14 @@ public final class PoolShares {
     private int running;
 
     /**
-     * Connections with waiting tasks, grouped by address. The key is the {@link OrphanedWork} of the address. For a
-     * connection without an address it is the connection's share.
+     * Connections with waiting tasks, by the {@link OrphanedWork} of their address. The key of a connection without an
+     * address is its share.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
     /**
      * Queues of waiting connections. The index is the number of threads that each connection of the queue holds, plus
-     * the number of running tasks that it has found: those that were left behind at its address before it came.
+     * the number of running tasks that it has found.
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
@@ -124,8 +114,8 @@ public final class PoolShares {
      *
      * @param maxThreads maximum number of threads that are in use at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns the counts of those tasks of the pool that are left behind at an address. Only this
-     *     object may change these counts, since it moves its waiting connections with each change
+     * @param orphanedWorkAt returns the counts of the pool's tasks that are left behind at an address; only this object
+     *     may change them
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);
@@ -133,8 +123,8 @@ public final class PoolShares {
 
     /**
      * Creates shares of a pool for tasks that cannot be refused, and for which other tasks may wait. If no thread can
-     * be started for a task, it waits even if no other task runs, and the pool tries again to start a thread after each
-     * {@code RETRY_NANOS}. The parameters have the same meaning as those of the public constructor.
+     * be started for a task, the pool tries again every {@code RETRY_NANOS}. The parameters are those of the public
+     * constructor.
      */
     public static PoolShares patient(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         return new PoolShares(maxThreads, true, pool, orphanedWorkAt);
@@ -158,10 +148,7 @@ public final class PoolShares {
         return waitingConnections;
     }
 
-    /**
-     * Returns how often an entry has been put into a queue or into a {@code Crowd}. This is the main cost of each
-     * change to the shares. For tests.
-     */
+    /** Returns how often an entry has been put into a queue or into a {@code Crowd}. For tests. */
     public synchronized long queueJoins() {
         return queueJoins;
     }
@@ -180,8 +167,7 @@ public final class PoolShares {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
-        // No task is removed from its share before all tasks are in the list, since there may be no memory for the
-        // list.
+        // The list is completed before any task is removed, since there may be no memory for the list.
         all.forEach(share -> left.addAll(share.waiting()));
         for (Share share : all) {
             share.dropped(share.waiting().size());
@@ -222,16 +208,15 @@ public final class PoolShares {
         if (next == null) {
             return null;
         }
-        // The ThreadRun object is created before the task is taken from its queue: there may be no memory for the
-        // object, and a task that has been taken has to run.
+        // The ThreadRun is created first: there may be no memory for it, and a task that has been taken has to run.
         ThreadRun run = new ThreadRun(next);
         run.task = next.take();
         return run;
     }
 
     /**
-     * Begins all waiting tasks that may begin, each on its own thread. This method throws nothing, since those tasks do
-     * not belong to its caller.
+     * Begins all waiting tasks that may begin, each on its own thread. Throws nothing, since the tasks may belong to
+     * others than the caller.
      *
      * @param first the first {@code ThreadRun} to begin; null if this method has to find it
      */
@@ -311,8 +296,8 @@ public final class PoolShares {
     }
 
     /**
-     * Has the running threads begin the waiting tasks later, since no thread could be started for them. If no thread of
-     * the pool runs, none would ever take up the waiting tasks, so all of them are refused.
+     * Leaves the waiting tasks to the threads that run, since no thread could be started. If no thread runs, all
+     * waiting tasks are refused.
      */
     private void leaveToRunningThreadsOrRefuse(Throwable noThread) {
         List<Task> refused = List.of();
@@ -354,32 +339,26 @@ public final class PoolShares {
         }
     }
 
-    /**
-     * Entry in one of the queues of {@link #byHeld}. It stands for connections of which either all may begin a task, or
-     * none may.
-     */
+    /** Entry in one of the queues of {@link #byHeld}. Of its connections, either all may begin a task or none may. */
     private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
 
         /**
-         * Index of the queue that contains the entry; {@code NOWHERE} if none does. It is kept here because
-         * {@code held()} may have changed by the time the entry leaves that queue.
+         * Index of the queue that contains the entry; {@code NOWHERE} if none does. {@code held()} may have changed
+         * since the entry was added.
          */
         private int standsAt = NOWHERE;
 
         /**
          * Returns the number of threads that each connection of this entry holds, plus the number of running tasks that
-         * it has found, left behind at its address.
+         * it has found.
          */
         abstract int held();
 
         /** Returns the share of this entry with the lowest order; null if no connection of this entry waits. */
         abstract @Nullable Share first();
 
-        /**
-         * Removes the entry from its queue. Called before something changes on which the entry's position in the queues
-         * depends.
-         */
+        /** Removes the entry from its queue. Called before {@code held()} or {@code first()} changes. */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
                 IndexedHeap<QueueEntry> queue = queue(standsAt);
@@ -392,8 +371,8 @@ public final class PoolShares {
         }
 
         /**
-         * Makes room in the queue that the entry will join, so that joining it needs no memory. The room suffices only
-         * until something changes on which the entry's position in the queues depends.
+         * Makes room in the queue that the entry will join, so that joining needs no memory. The room lasts until
+         * {@code held()} changes or another entry joins that queue.
          */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
@@ -413,22 +392,19 @@ public final class PoolShares {
     }
 
     /**
-     * Connections that come from one peer address and have waiting tasks. A connection without an address has a
-     * {@code Neighbours} object for itself alone.
+     * Connections of one address with waiting tasks. A connection without an address has a {@code Neighbours} object of
+     * its own.
      */
     private final class Neighbours {
         /**
-         * The waiting connections of the address, by their marks. The mark of a connection says how many tasks had ever
-         * been left behind at the address when the connection came. The mark is {@code OrphanedWork.ALL} for a
-         * connection that has gone.
+         * The waiting connections, by their marks. The mark says how many tasks had ever been left behind at the
+         * address when the connection came. It is {@code OrphanedWork.ALL} if the connection has gone.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Crowds of the address. The connections of a crowd have found all running tasks that are left behind at the
-         * address. They may also have found tasks that are left behind and still wait for a thread. The index is the
-         * number of threads that each connection of the crowd holds. An element is null if no connection with that
-         * number of threads has waited yet.
+         * Crowds of the address. The index is the number of threads that each connection of the crowd holds. An element
+         * is null if no connection with that number of threads has waited yet.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -451,10 +427,9 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the count of tasks that are left behind, and moves the connections whose position in the queues
-         * depends on it. A connection has found all running tasks if its mark is at least
-         * {@code OrphanedWork.allFrom()}. That value never decreases. So the change never turns a connection that has
-         * found only some of these tasks into one that has found all of them.
+         * Changes the counts of tasks that are left behind, and moves the connections whose position in the queues
+         * depends on them. A connection has found all running tasks if its mark is at least
+         * {@code OrphanedWork.allFrom()}. That value never decreases, so connections only ever move out of the crowds.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -531,16 +506,12 @@ public final class PoolShares {
         private final Object key;
         private final Neighbours among;
 
-        /**
-         * Key of this object in {@code byMark}. It is kept as an object, so that removing the entry from the map needs
-         * no memory.
-         */
+        /** Key of this object in {@code byMark}, kept as an object so that removing it needs no memory. */
         private final Long mark;
 
         /**
-         * The waiting connections of this object, divided into levels by the number of threads that each connection
-         * holds. The index is that number. An element is null if no connection with that number of threads has waited
-         * yet.
+         * The waiting connections, by the number of threads that each of them holds. An element is null if no
+         * connection with that number of threads has waited yet.
          */
         private @Nullable Level[] byOwn = new Level[1];
 
@@ -592,8 +563,8 @@ public final class PoolShares {
         }
 
         /**
-         * Moves the levels from the crowds to the queues. Called because a task that is left behind now runs, and the
-         * connections of this object have not found that task.
+         * Moves the levels from the crowds to the queues, because a task that these connections have not found now
+         * runs.
          */
         void leaveCrowds() {
             leaveTurns();
@@ -665,10 +636,7 @@ public final class PoolShares {
             return shares.first();
         }
 
-        /**
-         * Removes the level from its queue or crowd. Called before something changes on which the level's position
-         * there depends.
-         */
+        /** Removes the level from its queue or crowd. Called before {@code held()} or {@code first()} changes. */
         private void leaveTurn() {
             if (!of.isOfCrowds) {
                 leaveQueue();
@@ -708,10 +676,7 @@ public final class PoolShares {
         /** Mark of this connection. It says which tasks of {@link #orphanedWork} count in the connection's share. */
         private long mark;
 
-        /**
-         * Level in which this share waits for its turn, while tasks of this share wait for a thread; null while none
-         * waits.
-         */
+        /** Level in which this share waits for its turn; null while no task of this share waits. */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable OrphanedWork orphanedWork) {
@@ -751,9 +716,8 @@ public final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // Some waiting tasks may be able to begin now. If no thread runs this task, other tasks may have begun
-                // to wait while it counted as holding a thread. If the pool was short of threads, tasks have waited
-                // since then, because no thread could be started for them.
+                // Tasks may have begun to wait while this task counted as holding a thread, or when no thread could be
+                // started.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -777,8 +741,8 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // A share without waiting tasks must not stay in the queue. If the share's connection has gone,
-                    // nothing but the queue would refer to the share, and the queue would keep it in memory.
+                    // A share without waiting tasks has to leave the queue: if the share's connection has gone, only
+                    // the queue would keep the share in memory.
                     leaveTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;
@@ -792,8 +756,8 @@ public final class PoolShares {
         }
 
         /**
-         * Returns whether a task waits although a thread is free. In that case, the task's connection already holds too
-         * many threads for one more.
+         * Returns whether a task waits although a thread is free, because its connection already holds too many
+         * threads.
          */
         public boolean isBlockedByShare(Task task) {
             synchronized (PoolShares.this) {
@@ -802,8 +766,8 @@ public final class PoolShares {
         }
 
         /**
-         * Records that the connection has gone. Called exactly once. The connection's waiting tasks run nevertheless,
-         * unless they are withdrawn. Its running and waiting tasks are now left behind at its address.
+         * Records that the connection has gone. Called exactly once. Its running and waiting tasks are now left behind
+         * at its address. The waiting tasks will still run, unless they are withdrawn.
          */
         public void connectionGone() {
             synchronized (PoolShares.this) {
@@ -831,10 +795,8 @@ public final class PoolShares {
         }
 
         /**
-         * Stops counting tasks as left behind, since they no longer wait and will not run. Does nothing if the
+         * Stops counting {@code tasks} waiting tasks as left behind, since they will not run. Does nothing if the
          * connection has not gone.
-         *
-         * @param tasks number of these tasks
          */
         private void dropped(int tasks) {
             if (isGone && orphanedWork != null) {
@@ -854,7 +816,7 @@ public final class PoolShares {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
                     peakWaiting = grown.size();
                 } catch (OutOfMemoryError none) {
-                    // The old set is kept. Whether to replace it is checked again when the next task leaves it.
+                    // The old set is kept. The next removal tries again.
                 }
             }
         }
@@ -867,8 +829,7 @@ public final class PoolShares {
         }
 
         /**
-         * Adds a task after the other waiting tasks of its connection. The connection keeps its position in the
-         * rotation. If the method throws, the task does not wait.
+         * Adds a task after the other waiting tasks of its connection. If the method throws, the task does not wait.
          */
         private void add(Task task) {
             countAsLeftBehindIfGone();
@@ -927,8 +888,8 @@ public final class PoolShares {
         }
 
         /**
-         * Removes the first waiting task, and counts it as running. If the connection has more waiting tasks, it begins
-         * the next one only after each connection that waits now has had its turn.
+         * Removes the first waiting task, and counts it as running. The connection then goes to the end of the
+         * rotation.
          */
         private Task take() {
             Iterator<Task> first = waiting().iterator();
@@ -999,25 +960,24 @@ public final class PoolShares {
     }
 
     /**
-     * Use of one thread of the pool, which lasts as long as the thread finds tasks to run. The boolean value of this
-     * object becomes true when it is certain whether the first task runs. The thread that is about to run the task sets
-     * the value. If the pool has thrown, {@code begin} tries to set the value as well: if {@code begin} is the one to
-     * set it, the task will not run.
+     * Runs tasks on one thread of the pool, as long as there are tasks for it. The boolean decides whether the first
+     * task runs: the thread sets it before the task, and {@code begin} sets it if the pool has thrown. If {@code begin}
+     * is first, the task does not run.
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the running task. Null when there is no further task, since the thread may keep a reference to this
-         * {@code ThreadRun} for long.
+         * Share of the running task; null when there is none, since the thread may keep this {@code ThreadRun} for
+         * long.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
         /**
-         * State of the thread that is restored after each task. The object for it is created together with this
-         * {@code ThreadRun}, since nothing may fail between the start of a thread and its first task.
+         * State of the thread, restored after each task. Created early, since nothing may fail between the start of a
+         * thread and its first task.
          */
         private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 
@@ -1028,8 +988,8 @@ public final class PoolShares {
         /**
          * Has the pool run the task.
          *
-         * @return null if a thread runs the task; otherwise the reason why no thread runs it. In that case the task no
-         *     longer counts as holding a thread
+         * @return null if a thread runs the task; otherwise why none does, and the task no longer counts as holding a
+         *     thread
          */
         @Nullable
         Throwable begin() {

@@ -4,27 +4,24 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Holds back calls of one connection while their caller does not read what is sent to it. The requests of these calls
- * have arrived completely, but their handlers have not been started, and do not count as running. As the caller reads,
- * the calls are started in the order in which they came. A connection has two objects of this class. One is for calls
- * with a single reply; they wait until replies have been read. The other is for calls whose methods return streams;
- * they wait until items of streams have been read too. Event loop only, unless a method says otherwise.
+ * Calls of one connection whose handlers are not started while the caller does not read what is sent to it. The
+ * requests of these calls have arrived completely. As the caller reads, the calls are started in the order in which
+ * they came. Event loop only, unless a method says otherwise.
+ *
+ * <p>A connection has two objects of this class: one for calls with a single reply, which wait for replies to be read,
+ * and one for calls that return streams, which wait for items of streams to be read too.
  */
 final class PostponedCalls {
     /**
-     * If more bytes than this are unread, no call is started, so that nothing more is produced for a caller that does
-     * not read. The number is several times what the queue of a socket holds. So a caller that reads does not notice
-     * the limit, except after a single reply that is larger than this and is sent slowly.
+     * While more bytes than this are unread, no call is started. The number is several times what the queue of a socket
+     * holds, so that a caller that reads does not notice the limit, except after a larger reply that is sent slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum of {@code resumed}: the number of calls under way that have waited, and were started before their caller
-     * had read nearly everything. What these calls send adds to the unread bytes, and so delays the calls that still
-     * wait.
+     * Maximum of {@code resumed}.
      *
-     * <p>This number also limits {@code starting}: the number of calls that have waited and were started, and whose
-     * handlers have no thread yet. While {@code starting} is at least this number, {@code resume} starts no call,
+     * <p>Also limits {@code starting}: while {@code starting} is at least this number, {@code resume} starts no call,
      * however much the caller has read. Otherwise {@code resume} could start calls that then have to wait again.
      */
     private static final int MAX_AT_ONCE = 16;
@@ -40,8 +37,8 @@ final class PostponedCalls {
     private int resumed;
 
     /**
-     * Number of calls that were started after they had waited, and whose handlers have no thread yet. Only the event
-     * loop increments this number; any thread may decrement it.
+     * Number of calls that have waited and were started, but whose handlers have no thread yet. Incremented on the
+     * event loop, decremented by any thread.
      */
     private final AtomicInteger starting = new AtomicInteger();
 
@@ -88,8 +85,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Stops counting a call that was started after it had waited. Called when the call is over, or when its stream has
-     * been opened: what the stream sends is then counted as items of the stream.
+     * Stops counting a call in {@code resumed}. Called when the call is over, or when its stream is opened: the items
+     * of the stream are counted instead.
      */
     void stopCountingResumed(ServerCall call) {
         call.resumed = false;
@@ -107,9 +104,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts the call that has waited longest, because the caller has read some bytes. The call is started however many
-     * bytes are still unread. Otherwise, if other calls always had more to send than the caller can read, this call
-     * might never start.
+     * Starts the call that has waited longest, however many bytes are still unread. Called when the caller has read
+     * some bytes. Without this method, the call might never start while other calls always have more to send.
      */
     void resumeOne() {
         ServerCall call = waiting.first();
@@ -118,18 +114,15 @@ final class PostponedCalls {
         }
     }
 
-    /**
-     * Starts as many of the waiting calls as the caller's reading allows. This method is called again when a call that
-     * was started here ends: that call's reply may have changed the number of unread bytes.
-     */
+    /** Starts as many of the waiting calls as the caller's reading allows. */
     private void resume() {
         if (resuming) {
             return;
         }
         resuming = true;
         try {
-            // if the caller has read nearly everything, its calls need not wait; a call that is started for this reason
-            // may have to wait again if many bytes are unread when its thread begins
+            // if the caller has read nearly everything, no call needs to wait; a call that is started now may have to
+            // wait again if many bytes are unread when its thread starts
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
             // the flag is set before the unread bytes are read again: if another thread reduces their number, either
             // this thread sees the new number, or the other thread sees the flag
@@ -165,8 +158,7 @@ final class PostponedCalls {
      * @return false if the call has to wait longer, because it is not admitted yet
      */
     private boolean begin(ServerCall call, boolean isRead) {
-        // the task is created first: once the call no longer waits, it has to be started, and nothing may fail before
-        // that
+        // the task is created first: nothing may fail between the end of the call's wait and its start
         Begun begun = new Begun(call);
         if (!connection.enterPostponed(call)) {
             return false;
@@ -187,17 +179,17 @@ final class PostponedCalls {
     }
 
     /**
-     * Called when a call that counts in {@code starting} starts, or has been taken back before it started. Any thread
-     * may call this.
+     * Called when a call that counts in {@code starting} starts, is refused, or is taken back. Any thread may call
+     * this.
      */
     void notStarted() {
-        // the number is decremented first, so that it is right even if the task cannot be handed to the event loop
+        // decremented first, so that the number is right even if the event loop rejects the task
         starting.decrementAndGet();
         connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
     /**
-     * Task that runs a call which has waited. The call counts in {@code starting} until the task runs or is refused.
+     * Runs a call that has waited. The call counts in {@code starting} until it starts, is refused or is taken back.
      */
     private final class Begun implements PoolShares.Task {
         private final ServerCall call;

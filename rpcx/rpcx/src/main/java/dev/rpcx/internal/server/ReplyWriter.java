@@ -8,12 +8,11 @@ import dev.rpcx.internal.wire.WireError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the result or the error of a call into the call's own buffer. If a result cannot be sent, this class decides
- * which error replaces it. It also charges a reply that is large or has to wait before it can be sent. If there is no
- * room for such a reply, an error replaces that reply too.
+ * Writes the result or the error of a call into the call's own buffer, and charges a reply that is large or has to
+ * wait. A reply that cannot be sent, or for which there is no room, is replaced by an error.
  *
  * <p>The thread that has the result writes the reply. If the reply cannot be sent immediately, the event loop charges
- * it again. This class has no state; what it needs besides the call is in the call's connection.
+ * it again. This class has no state.
  */
 final class ReplyWriter {
     private ReplyWriter() {}
@@ -53,8 +52,8 @@ final class ReplyWriter {
     }
 
     /**
-     * Writes the error that replaces a reply which cannot be sent. That reply may itself be an error which says that
-     * the handler has not started; then the new error says so too.
+     * Writes the error that replaces a reply which cannot be sent. If that reply says that the handler has not started,
+     * the new error says so too.
      */
     private static void writeUnsendable(ServerCall call, RPCXException.Code code, String text) {
         writeError(
@@ -91,9 +90,9 @@ final class ReplyWriter {
     // ---- on the event loop
 
     /**
-     * Charges a reply that cannot be sent completely now. The new charge includes what the handler's thread has charged
-     * for the reply. If there is no room for the reply, the caller gets an error instead of it. If the client reads and
-     * the reply fits into one frame, this method changes nothing.
+     * Charges a reply that cannot be sent completely now. This replaces the charge that the handler's thread has made.
+     * If there is no room, an error replaces the reply. Does nothing if the client reads and the reply fits into one
+     * frame.
      */
     static void chargeIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();
@@ -112,9 +111,7 @@ final class ReplyWriter {
 
     // ---- on either thread
 
-    /**
-     * Replaces a reply by an error, because there is no room for the reply: its caller has not read earlier replies.
-     */
+    /** Replaces a reply by an error, because its caller has not read earlier replies and there is no room for more. */
     private static void refuse(ServerCall call) {
         call.shrinkBody();
         writeUnsendable(

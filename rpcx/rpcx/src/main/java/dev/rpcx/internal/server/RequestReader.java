@@ -14,15 +14,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what precedes the arguments of a request: the number or the name of the method, the remaining time, and the
- * metadata. This class decides whether the server can execute the request at all. Whether the server has room for the
- * request is decided later, by other classes. A connection has one object of this class, and the getters return what
- * the object has read of the last request. Event loop only.
+ * Reads what precedes the arguments of a request: the method, the remaining time and the metadata. Decides whether the
+ * server can execute the request at all, but not whether it has room for the request. The getters return what was read
+ * of the last request. Event loop only.
  */
 final class RequestReader {
     /**
-     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened to this one. Otherwise the
-     * time would exceed what a clock can hold, and for the caller, 36 years are the same as no limit.
+     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened, since a clock could not hold
+     * it.
      */
     private static final long MAX_MICROS = 1L << 50;
 
@@ -101,7 +100,7 @@ final class RequestReader {
         why = text;
     }
 
-    /** Returns the text of the error for a request that is too large, whether it came in one frame or in parts. */
+    /** Returns the text of the error for a request that is too large. */
     String tooLarge() {
         return "a request of more than " + server.settings().maxMessageBytes() + " bytes";
     }
@@ -129,10 +128,7 @@ final class RequestReader {
         return nanos;
     }
 
-    /**
-     * Returns the metadata of the request. This object does not keep them, since they may be large: a second call
-     * returns empty metadata.
-     */
+    /** Returns the metadata of the request. A second call returns empty metadata. */
     Metadata takeMetadata() {
         Metadata taken = metadata;
         metadata = Metadata.EMPTY;

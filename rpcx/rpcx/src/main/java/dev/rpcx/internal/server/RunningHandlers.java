@@ -8,14 +8,13 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Counts the handlers of one connection that run and are counted by the limits of their methods. The event loop keeps
- * these counts. It counts the handlers in total and for each method, since a connection has a share of the server's
- * maximum and a share of each method's limit. Handlers that run on after their connection has gone count in the shares
- * of connections that come later from the same address: see {@link OrphanedWork}. Event loop only, until the loop has
- * ended. Afterwards, any thread that holds the connection's lock may use this object.
+ * Counts the running handlers of one connection, except those on the event loop, in total and for each method. Handlers
+ * that run on after their connection has gone count in the shares of later connections from the same address: see
+ * {@link OrphanedWork}. Event loop only, until the loop has ended. Afterwards, any thread that holds the connection's
+ * lock may use this object.
  */
 final class RunningHandlers {
-    /** When {@link #ofMethods} is shrunk, room for this many methods is kept, even if no handler runs. */
+    /** When {@link #ofMethods} is shrunk, it keeps room for at least this many methods. */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -25,8 +24,8 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Number that says which of the handlers in {@link #orphanedWork} count in the share of this connection. The
-     * description of {@link OrphanedWork} explains it, under the name <em>mark</em>.
+     * Says which of the handlers in {@link #orphanedWork} count in the share of this connection: see <em>mark</em> in
+     * {@link OrphanedWork}.
      */
     private long mark;
 
@@ -34,11 +33,9 @@ final class RunningHandlers {
     private int all;
 
     /**
-     * Pairs of integers, in no particular order. The first of a pair is the number of a method that has running
-     * handlers, the second the number of these handlers. Methods without a running handler have no pair. The array is
-     * searched from its beginning, since most connections run handlers of few methods at the same time. It has no
-     * limit, and grows without a charge: the handler, or its call, has been charged for already, at far more bytes than
-     * a pair takes.
+     * Pairs of integers, in no particular order: the number of a method that has running handlers, and the number of
+     * these handlers. Needs no charge, since each handler or its call has been charged at far more bytes than a pair
+     * takes.
      */
     private int[] ofMethods = new int[2 * FIRST_METHODS];
 
@@ -87,10 +84,7 @@ final class RunningHandlers {
         return true;
     }
 
-    /**
-     * Returns the index of the method's pair in {@link #ofMethods}; {@code end} if the method has no pair, since none
-     * of its handlers runs.
-     */
+    /** Returns the index of the method's pair in {@link #ofMethods}; {@code end} if none of its handlers runs. */
     private int find(ServerMethod method) {
         int number = method.number();
         int at = 0;

@@ -5,15 +5,14 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the replies of one connection that come from threads of handlers. This class decides who writes such a reply:
- * the handler's thread, which saves a wake-up of the event loop, or the event loop. Until the event loop has been
- * notified of the replies that handlers' threads have written, this class keeps those replies. Thread-safe, unless a
- * method says otherwise.
+ * Sends the replies of one connection that come from handlers' threads. Either the handler's thread writes the reply
+ * itself, which saves a wake-up of the event loop, or the event loop writes it. Replies that handlers' threads have
+ * written are kept here until the event loop has seen them. Thread-safe, unless a method says otherwise.
  */
 final class SentReplies {
     /**
-     * If more calls than this are under way, the event loop sends their replies, and no handler's thread does. Sending
-     * several replies together then saves more than the wake-up of the event loop costs.
+     * If more calls than this are under way, the event loop sends their replies: sending several replies together saves
+     * more than a wake-up costs.
      */
     private static final int QUIET_CALLS = 1;
 
@@ -21,15 +20,12 @@ final class SentReplies {
     private final ServerConnection.UnderWay underWay;
 
     /**
-     * Calls whose replies handlers' threads have sent, and of which the event loop has not been notified yet. The last
-     * call is stored here, and {@link Outbound#next} of each call is the call before it. Null if there is none.
+     * Calls whose replies handlers' threads have sent, and which the event loop has not seen yet; null if there are
+     * none. The field refers to the last call, and {@link Outbound#next} leads to the ones before it.
      */
     private final AtomicReference<@Nullable ServerCall> unseen = new AtomicReference<>();
 
-    /**
-     * Whether one side has announced by GOAWAY that it ends the connection. The event loop then has to be notified of
-     * each reply immediately.
-     */
+    /** Whether one side has sent GOAWAY. The event loop then has to see each reply immediately. */
     private volatile boolean isLeaving;
 
     SentReplies(ServerConnection connection, ServerConnection.UnderWay underWay) {
@@ -39,8 +35,8 @@ final class SentReplies {
 
     /**
      * Sends a reply. Called on the handler's thread, which is not the event loop. If the handler's thread writes the
-     * reply, the event loop is notified of it only when the client's next bytes come, which may be late. What the call
-     * holds would be held until then. So the reply of a call that holds more than its slot is sent by the event loop.
+     * reply, the event loop sees it only with the client's next bytes, which may be late, and releases what the call
+     * holds only then. So the event loop itself sends the reply of a call that holds more than its slot.
      */
     void send(ServerCall call) {
         if (!maySendHere(call) || !connection.sendHere(call)) {
@@ -53,8 +49,8 @@ final class SentReplies {
     }
 
     /**
-     * Adds a reply that its handler's thread is about to write. The client may use the slot again once it has the
-     * reply. So the call is added before its reply is written: then the event loop finds the call before it reads the
+     * Adds a call whose reply its handler's thread is about to write. The call has to be added before the write: once
+     * the client has the reply, it may use the slot again, and the event loop must find the call before it reads the
      * next request.
      */
     void add(ServerCall call) {
@@ -69,8 +65,7 @@ final class SentReplies {
     }
 
     /**
-     * Returns the number of calls whose replies handlers' threads have sent, and of which the event loop has not been
-     * notified yet.
+     * Returns the number of calls whose replies handlers' threads have sent, and which the event loop has not seen yet.
      */
     int count() {
         int count = 0;
@@ -81,9 +76,8 @@ final class SentReplies {
     }
 
     /**
-     * Has the event loop send all replies from now on, because one side has announced by GOAWAY that it ends the
-     * connection. If a handler's thread is just writing a reply, the event loop is notified of that reply immediately.
-     * Event loop only.
+     * Makes the event loop send all replies from now on, because one side has sent GOAWAY. The event loop also sees at
+     * once a reply that a handler's thread is just writing. Event loop only.
      */
     void leave() {
         isLeaving = true;
@@ -92,10 +86,7 @@ final class SentReplies {
         endUnseen();
     }
 
-    /**
-     * Ends the calls whose replies handlers' threads have sent, and which have been added since the last call of this
-     * method. Event loop only.
-     */
+    /** Ends the calls whose replies handlers' threads have sent. Event loop only. */
     void endUnseen() {
         if (unseen.get() == null) {
             return;
@@ -110,8 +101,7 @@ final class SentReplies {
             }
         } finally {
             if (call != null) {
-                // what was thrown ends the connection, and the end of the connection calls this method again for the
-                // remaining replies
+                // the exception ends the connection, which calls this method again for the remaining replies
                 restore(call);
             }
         }

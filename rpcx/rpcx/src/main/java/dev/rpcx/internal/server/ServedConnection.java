@@ -2,16 +2,16 @@ package dev.rpcx.internal.server;
 
 /** Connection as its server sees it, on either wire. Thread-safe: any thread may call its methods. */
 public interface ServedConnection {
-    /** Asks the connection to end. Calls that are under way are finished; then the connection closes. */
+    /** Asks the connection to end. The connection closes when the calls under way have ended. */
     void drain();
 
-    /** Gives back the places that the connection keeps for later calls, and does not use at the moment. */
+    /** Gives back the unused places that the connection keeps for later calls. */
     void giveUpIdlePlaces();
 
     /**
-     * Closes the connection, because the server's time for stopping is over. If a handler would go on without the
-     * connection, it is interrupted, or its result is dropped. A second call of this method does the same for handlers
-     * that have lost their connection since the first call.
+     * Closes the connection, because the server's time for stopping is over. Handlers that would go on without the
+     * connection are interrupted, or their results are dropped. May be called again, for handlers that have lost their
+     * connection since.
      */
     void cutOff();
 }

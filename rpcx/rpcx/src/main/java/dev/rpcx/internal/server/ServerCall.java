@@ -20,9 +20,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call on the native wire at its server: the request while it is handled, and then its reply. The object is used
- * again for another call, but only after the reply has been sent or dropped, and the handler has ended or has been
- * given up.
+ * One call on the native wire at its server: its request, and then its reply. The object may serve another call, but
+ * only after the reply has been sent or dropped, and the handler has ended or has been given up.
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
@@ -54,43 +53,33 @@ public final class ServerCall extends Outbound
      */
     private volatile @Nullable PendingResult pendingResult;
 
-    /**
-     * Whether the handler, or an interceptor before it, has started. If the time of a call was over before that, the
-     * call shows nothing about how long handlers take.
-     */
+    /** Whether the handler, or an interceptor before it, has started. */
     private boolean hasBegun;
 
     /**
-     * Task that was handed to a thread to run this call; null if there has been none. The task may do something else
-     * before it runs the call. Only the event loop writes this field.
+     * Task that was handed to a thread to run this call; null if there has been none. May differ from this object. Only
+     * the event loop writes this field.
      */
     PoolShares.@Nullable Task handed;
 
     boolean notice;
 
     /**
-     * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. Set on the
-     * thread that would have run the handler.
+     * Whether the call goes back to the event loop, to wait until its caller has read more. Set on the thread that
+     * would have run the handler.
      */
     boolean postponeRequested;
 
-    /**
-     * Whether the call was postponed, and was then started although its caller still had many bytes of replies or items
-     * to read.
-     */
+    /** Whether the call was postponed, and then started although its caller still had many bytes to read. */
     boolean resumed;
 
-    /** Estimated number of bytes that the handler's arguments take, not counting the bytes that are charged. */
+    /** Estimated number of bytes of the handler's arguments that are not charged. */
     int uncharged;
 
     /** Number of bytes of memory that the metadata of the request take. */
     int metadataCost;
 
-    /**
-     * Id of the call that a thread was about to end and could not end; 0 if there is none. If the thread's stack is
-     * full, the thread first stores the id here. Then it sets a flag in the connection, which says that there may be
-     * lost calls: see {@link LostCalls}.
-     */
+    /** Id of the call that a thread failed to end; 0 if there is none. Set before the flag in {@link LostCalls}. */
     private int lostId;
 
     /**
@@ -106,9 +95,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Group that counts the handler against the limit of its method; null if the handler is not counted. Set before the
-     * handler starts. Cleared when the handler ends, or when it is certain that it will not start. If the handler has
-     * not started, the thread that clears this field holds this object's lock. If {@link CallThreads} runs threads for
-     * the call, the last of these threads clears this field, unless the method returns a stream.
+     * handler starts, and cleared when it ends or will certainly not start. Cleared while holding this object's lock if
+     * the handler has not started. If {@link CallThreads} runs threads for the call, the last of them clears this
+     * field, unless the method returns a stream.
      */
     AdmissionLimit.@Nullable Group admitted;
 
@@ -123,10 +112,7 @@ public final class ServerCall extends Outbound
     @Nullable
     StreamSender sender;
 
-    /**
-     * Whether the right to send the final frame has been taken: by a handler's thread that sends its reply itself, or
-     * by the event loop if it ends the call in another way.
-     */
+    /** Whether the right to send the final frame has been taken: see {@link #tryEnd}. */
     private volatile boolean ended;
 
     public ServerCall(ServerConnection connection) {
@@ -149,7 +135,7 @@ public final class ServerCall extends Outbound
         handed = null;
         holdUntilWritable = false;
         isFirstFragmentWritten = false;
-        // a release store is enough, since the call is handed to the handler's thread after this store
+        // release is enough, since the call is handed to the handler's thread afterwards
         ENDED.setRelease(this, false);
         hasBegun = false;
         postponeRequested = false;
@@ -163,17 +149,14 @@ public final class ServerCall extends Outbound
 
     /**
      * Sets the time from which the limit of the method measures how long the handler takes. Called when the last part
-     * of the request has arrived, or when a call that has waited is admitted. How long the caller took to send or to
-     * read shows nothing about how long handlers take.
+     * of the request has arrived, or when a call that has waited is admitted, since the limit must not measure the
+     * caller.
      */
     void restartAdmissionClock(long now) {
         beganNanos = now;
     }
 
-    /**
-     * Clears the references of a call that is over, so that a free place refers to nothing that its caller has sent or
-     * its handler has made. Event loop only.
-     */
+    /** Clears what the object refers to, when the call is over. Event loop only. */
     void forget() {
         metadata = Metadata.EMPTY;
         HandledContext its = context;
@@ -216,8 +199,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases all charges of the call except the charge for a kept buffer. Called when the call is over, so that
-     * neither its handler nor its reply needs what was charged, or when the call has been refused before it began.
+     * Releases all charges of the call except that for a kept buffer. Called when the call is over, or has been refused
+     * before it began.
      */
     void releaseCharges() {
         CallCharges charged = charges;
@@ -229,10 +212,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads need neither
-     * of the two, and the reply has been sent or will not be sent. The threads may use the metadata, so the metadata
-     * stay charged. If the metadata were charged as bytes of the reply, they are charged as bytes of the request from
-     * now on: no reply of this call waits for the client to read it.
+     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads may use the
+     * metadata, so the metadata stay charged, as bytes of the request if possible.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -247,8 +228,7 @@ public final class ServerCall extends Outbound
         try {
             shrinkBody();
         } catch (OutOfMemoryError none) {
-            // there is no memory even for the small buffer: the present one, and its charge, stay until the end of the
-            // call
+            // no memory for the small buffer: the present one stays charged until the end of the call
             return;
         }
         charged.kept.release();
@@ -261,10 +241,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes for which the reply has to be charged. It is the larger of two values. One is the
-     * size of the reply. The other is the size of the reply's buffer plus the size of the request's metadata, minus
-     * what is already charged for a kept buffer and for the request. The metadata are included because they stay in
-     * memory until the call ends.
+     * Returns the number of bytes for which the reply has to be charged. This is the size of the reply, or what the
+     * reply's buffer and the request's metadata take beyond the charges for a kept buffer and for the request,
+     * whichever is more. The metadata are included because they stay in memory until the call ends.
      */
     public long replyBytes() {
         CallCharges own = charges;
@@ -273,8 +252,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Keeps the buffer, together with the place, for the next call, if there is room for its charge; otherwise shrinks
-     * the buffer. A kept buffer stays charged while the next call uses it.
+     * Keeps the buffer for the next call, if there is room for its charge; otherwise shrinks the buffer. A kept buffer
+     * stays charged while the next call uses it.
      */
     void keepBody() {
         if (body.capacity() > KEPT_BYTES) {
@@ -327,8 +306,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes that the request's objects may take without a charge. A handler that counts as
-     * running may hold more than other handlers.
+     * Returns the number of bytes that the request's objects may take without a charge. The number is larger if the
+     * handler counts as running.
      */
     @Override
     public int freeBytes() {
@@ -344,10 +323,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges a waiting call for all of its buffer and its metadata, since it does not count as running. Only a running
-     * call may hold a part of them without a charge.
+     * Charges a waiting call for all of its buffer and its metadata. Only a call that counts as running may hold a part
+     * of them without a charge.
      *
-     * @return false if there is no room for that
+     * @return false if there is no room for the charge
      */
     boolean chargeWaiting() {
         Charge request = charges().request;
@@ -355,9 +334,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up a buffer that has grown, and its charge. The request has been read, and the call goes on as long as its
-     * stream does. The metadata stay charged if they take more memory than a call whose handler does not count as
-     * running may use without a charge.
+     * Gives up a buffer that has grown, and its charge. Called when the request of a call that returns a stream has
+     * been read. Large metadata stay charged.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
@@ -372,18 +350,18 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the request. The handler has ended, and its reply is not sent immediately. What the call
-     * keeps of the request until its end, such as metadata, is charged with the reply. Event loop only.
+     * Releases the charge for the request, since the handler has ended and its reply is not sent immediately. What the
+     * call keeps of the request, such as metadata, is charged with the reply. Event loop only.
      *
-     * @param waits whether the reply waits because the client does not read; a large buffer that is at most half full
-     *     is then replaced by a smaller one
+     * @param waits whether the client does not read: a large buffer that is at most half full is then replaced by a
+     *     smaller one
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
             try {
                 body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
             } catch (OutOfMemoryError none) {
-                // there is no memory even for the smaller buffer: the present one is charged with the reply
+                // no memory for the smaller buffer: the present one is charged with the reply
             }
         }
         CallCharges charged = charges();
@@ -394,8 +372,7 @@ public final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
-            // the handler may still be counted, if threads ran for the call when this was last checked; now that none
-            // runs, the handler is no longer counted
+            // the handler is still counted if threads ran for the call at the last check
             connection.handled(this);
         }
     }
@@ -412,7 +389,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public boolean isRunner() {
-        // no lock is needed: a thread can find itself in this field only if it has written itself there
+        // no lock is needed: only the thread itself writes itself into this field
         return runner == Thread.currentThread();
     }
 
@@ -476,8 +453,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Leaves it to the event loop to end the call, because the thread that was about to do so has failed. The event
-     * loop ends the call, unless its reply has been sent.
+     * Lets the event loop end the call, because the thread that was about to end it has failed.
      *
      * @param callId id of the call that the thread was about to end
      */
@@ -505,13 +481,13 @@ public final class ServerCall extends Outbound
         synchronized (this) {
             result = pendingResult;
         }
-        // a result that is still awaited will come or will be given up, so such a call is not lost
+        // a result that is still awaited will come or will be given up
         return lostId == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
     /**
-     * Returns whether the call may be postponed. A notice, a call that takes a stream, and a call that has already
-     * waited are started in any case.
+     * Returns whether the call may be postponed. A notice, a call that takes a stream, and a call that is
+     * {@code resumed} may not.
      */
     boolean mayWait() {
         return !resumed && !notice && receiver == null;
@@ -526,8 +502,7 @@ public final class ServerCall extends Outbound
             markLost(own);
             throw t;
         } finally {
-            // not only the handler may have set the interrupt flag: constructors and accessors of the types of the
-            // parameters and of the result, which run before the handler and after it, may have set it too
+            // user code other than the handler may have set the interrupt flag too, such as constructors of parameters
             LoopThread.forgetInterrupt();
         }
     }
@@ -541,8 +516,8 @@ public final class ServerCall extends Outbound
         HandledContext its;
         boolean isGone;
         synchronized (this) {
-            // the context is read first: once other threads can see that the result is awaited, the call may be given
-            // up and its object may serve another call
+            // the context is read first: once other threads see the pending result, the object may soon serve another
+            // call
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -555,8 +530,8 @@ public final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // this method may run as a callback of an earlier stage: then the exception goes to that stage, and to
-                // no method that marks the call as lost; so the id is stored here too
+                // this may run as a callback of an earlier stage, which then gets the exception, so nobody calls
+                // markLost
                 lostId = id;
                 throw t;
             }
@@ -570,10 +545,7 @@ public final class ServerCall extends Outbound
         ServerSteps.onResult(this, value, thrown);
     }
 
-    /**
-     * Returns whether the handler has returned a future, and therefore no longer has a thread, and the future's result
-     * has not come yet.
-     */
+    /** Returns whether the handler has returned a future whose result has not come yet. */
     boolean isAwaiting() {
         PendingResult result;
         synchronized (this) {
@@ -602,8 +574,7 @@ public final class ServerCall extends Outbound
             Admission.leaveUnlearnt(this);
             seen = context().giveUp();
         } catch (Throwable noMemory) {
-            // the result has been given up and cannot be given up a second time, so the call ends in spite of this
-            // failure
+            // the result cannot be given up a second time, so the call ends in spite of this failure
             ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
@@ -615,17 +586,14 @@ public final class ServerCall extends Outbound
         return true;
     }
 
-    /**
-     * Gives up what only the handler needs. From now on the handler cannot start any more, neither for the first time
-     * nor again.
-     */
+    /** Gives up what only the handler needs. The handler cannot start any more. */
     void leaveHandler() {
         if (method().chain() == null) {
             releaseObjects();
             return;
         }
-        // leaveStages is called first: once it has returned, no thread starts the handler any more; threads that still
-        // run may use the objects of the request, so the objects are released only if no thread runs
+        // leaveStages is called first, so that no more threads start the handler; threads that run may use the
+        // request's objects
         leaveStages();
         if (!hasThreads()) {
             releaseObjects();
@@ -633,8 +601,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the stages of a call that has ended. If its interceptors have ended the call while the handler's stage
-     * has not ended, the interceptors no longer wait for that stage, and what the stage may hold stays charged.
+     * Gives up the stages of a call that has ended. If the handler's stage has not ended, what it may hold stays
+     * charged.
      */
     void leaveStages() {
         context().barHandler();
@@ -668,24 +636,21 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Ends the part of the call during which a cancel interrupts the calling thread. Called before the end of the call
-     * is sent. After that, this object may serve the next call, and a cancel must not interrupt a thread that runs
-     * something else.
+     * Ends the part of the call during which a cancel interrupts the calling thread. Has to be called before the end of
+     * the call is sent: afterwards this object may serve the next call.
      */
     synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // an interrupt up to now was caused by a cancel of this call or by the code that the call has run: neither the
-        // call's reply nor the thread's next task must see it
+        // clears an interrupt that was meant for this call, or was left behind by its code
         Thread.interrupted();
     }
 
     /**
      * Returns whether the limit of the method may stop counting the handler now. It may not while other threads run for
-     * the call, since the call's interceptors may have started the handler on one of these threads. In that case the
-     * last of these threads calls {@link #releaseAdmission}, which stops the counting.
+     * the call, since one of them may run the handler. The last of them then calls {@link #releaseAdmission}.
      *
-     * @param isDone whether the call has brought a result
+     * @param isDone whether the call has produced a result
      */
     boolean leavesUnlessThreads(boolean isDone) {
         return method().chain() == null || context().leavesUnlessThreads(isDone);
@@ -697,8 +662,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Removes from the call the group that counts its handler, and returns that group; null if the handler is not
-     * counted. Called for a handler that has not started. Any thread may call this.
+     * Removes and returns the group that counts the handler; null if the handler is not counted. Called for a handler
+     * that has not started. Any thread may call this.
      */
     synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
@@ -707,11 +672,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Cancels a call whose result nobody waits for any more. If neither its handler nor an interceptor has started,
-     * neither of them will start, and the limit of the method stops counting the call now, and not only when a thread
-     * takes it up. Event loop only.
+     * Cancels a call whose result nobody waits for any more. If neither the handler nor an interceptor has started, the
+     * limit of the method stops counting the call now. Event loop only.
      *
-     * @return false if neither the handler nor an interceptor has started, and neither will
+     * @return false if neither the handler nor an interceptor has started or will start
      */
     boolean cancel() {
         List<Runnable> callbacks;
@@ -774,8 +738,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the call holds nothing that has to be given back as soon as its reply has been sent: no charged
-     * bytes, no stream, no large buffer. False for a notice, and for a call for which threads run.
+     * Returns whether the call holds nothing that has to be released as soon as its reply has been sent: charged bytes,
+     * a stream, or a large buffer. False for a notice, and for a call for which threads run.
      */
     boolean isSmall() {
         CallCharges charged = charges;
@@ -806,7 +770,7 @@ public final class ServerCall extends Outbound
         }
         if (postponeRequested) {
             postponeRequested = false;
-            // the thread may have failed after it had queued the call: the call has arrived here, so it is not lost
+            // the thread may have failed after it had queued the call, but the call is not lost
             lostId = 0;
             connection.postpone(this);
             return false;
@@ -817,7 +781,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onSent() {
-        // if the write has failed, it has already ended the connection, and the connection's end has recycled the call
+        // if the write has failed, the end of the connection has already recycled the call
         if (!connection.isClosed()) {
             connection.replied(this);
         }

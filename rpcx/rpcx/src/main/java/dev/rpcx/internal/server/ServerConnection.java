@@ -42,41 +42,37 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Server side of one connection on the native wire. It puts each request into the slot that the client has chosen for
- * it, runs the handler and sends the result.
+ * Server side of one connection on the native wire. Reads requests, runs their handlers and sends the results.
  *
  * <p>The class is longer than 400 lines because its slots, their states and the bytes that they hold change together on
  * the event loop, and no other code may change them.
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
-     * Minimum number of bytes of an unfinished message that have to arrive in each period of {@link #stallNanos}. If
-     * fewer arrive, the message's call is ended.
+     * Minimum number of bytes of an unfinished message in each period of {@link #stallNanos}. If fewer arrive, the call
+     * of the message is ended.
      */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
      * Minimum rate of an unfinished message, in bytes a second. A message has {@code ALLOWED_STALLS} times
-     * {@link #stallNanos} in addition to the time that its bytes take at this rate. The call of a slower message is
-     * ended, since the message is not worth the memory that it holds. Source: Jetty, minRequestDataRate.
+     * {@link #stallNanos} in addition to the time that this rate allows. If the message takes longer, its call is
+     * ended. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
 
     /**
-     * Interval at which the server checks handlers that outlast their connection. One of them may have failed to end
-     * its call.
+     * Interval at which the server checks handlers that outlast their connection, since their threads may have failed
+     * to end the call.
      */
     static final long LOST_CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     /** Number of bytes that an entry of {@link #calls} and an entry of {@link #lastIds} take together. */
     private static final int SLOT_BYTES = 8;
 
-    /**
-     * Number of slots that each connection may have without a charge, whatever other connections hold. These slots
-     * count as part of what an idle connection holds.
-     */
+    /** Number of slots that each connection has without a charge. */
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
@@ -85,25 +81,19 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final int[] NO_IDS = {};
 
     /**
-     * Minimum time until the next check of the calls. Deadlines that are closer together than this share one check.
-     * Without this minimum, clients, which choose the deadlines, could cause any number of checks.
+     * Minimum time until the next check of the calls. Clients choose the deadlines, and could otherwise cause any
+     * number of checks.
      */
     private static final long MIN_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MIN_CHECK_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /**
-     * Maximum length of a table or list of calls that every check goes through completely. To go through a table of
-     * this length costs hardly more than to handle the frame that has made the check necessary.
-     */
+    /** Maximum length of a table or list of calls that every check scans completely. */
     private static final int MAX_CHECKED_FULLY = 64;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
-    /**
-     * Body of the ERROR for a call that is not admitted. It is encoded only once, when this class is loaded, since
-     * refusing a call must cost next to nothing.
-     */
+    /** Body of the ERROR for a call that is not admitted, encoded only once, since refusing a call has to be cheap. */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
@@ -117,15 +107,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final ConnectionThreads threads;
     final UnchargedAllowance uncharged;
 
-    /**
-     * Calls under way. The index is the slot; a slot without a call has null. The array grows when a call is admitted
-     * whose slot is beyond its end.
-     */
+    /** Calls under way, by slot; null for a slot without a call. Grows with the highest slot of an admitted call. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /**
-     * Id of the last call of each slot, so that a request that comes twice is not executed twice. The index is the
-     * slot. The id is forgotten when its slot has not been used for some time: see {@link #cutTables}.
+     * Id of the last call, by slot, so that a request that is sent twice is not executed twice. The id is forgotten
+     * when the slot has not been used for some time: see {@link #cutTables}.
      */
     private int[] lastIds = new int[calls.length];
 
@@ -138,22 +125,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Charge for the part of {@link #calls} and {@link #lastIds} that is beyond {@link #UNCHARGED_SLOTS} slots. */
     private final Charge slotBytes;
 
-    /**
-     * Whether a task that gives back the free places of this connection waits on the event loop. At most one such task
-     * waits there at a time.
-     */
+    /** Whether a task that gives back the free places of this connection is queued on the event loop. */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
     /**
-     * Postponed calls of methods that return streams. They wait until the client has read enough of its replies and of
-     * the items of its streams. Calls with a single reply wait only for replies to be read, since unread items do not
-     * keep such a call from being answered.
+     * Postponed calls of methods that return streams. Unlike the calls in {@code postponedCalls}, these calls also wait
+     * for the client to read items of its streams.
      */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Number of streams whose handlers have ended, but to whose publishers the server has not subscribed yet. */
+    /** Number of streams whose handlers have ended, but whose publishers the server has not subscribed to yet. */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
@@ -165,9 +148,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final Admission admission;
 
     /**
-     * Calls that have no slot any more, and that have a time limit. They are of three kinds: notices, until their time
-     * is over; calls whose callers are gone, until the futures of their handlers are given up; and calls that an
-     * interceptor has answered while the handler runs on, until the handler's time is over.
+     * Calls that have no slot any more, but a time limit: notices, calls whose callers are gone while the futures of
+     * their handlers are open, and calls that an interceptor has answered while the handler runs on.
      */
     private final CallList detached = new CallList();
 
@@ -175,21 +157,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private long detachedDueNanos;
 
     /**
-     * Earliest time of the next check of {@link #detached} if that list has more than {@code MAX_CHECKED_FULLY} calls.
-     * A shorter list is checked each time that the timer fires.
+     * Earliest time of the next check of {@link #detached} if it has more than {@code MAX_CHECKED_FULLY} calls. A
+     * shorter list is checked each time that the timer fires.
      */
     private long mayCheckDetachedNanos;
 
-    /**
-     * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls. They end when their
-     * handlers or threads end.
-     */
+    /** Calls without a slot or a time limit, which end when their handlers or other threads end. */
     private final CallList dropped = new CallList();
 
-    /**
-     * Says whether there may be lost calls: calls that a thread was about to end and could not end. Any thread may set
-     * this flag.
-     */
+    /** Says whether there may be lost calls. Any thread may set this flag. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
@@ -233,9 +209,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
-     * Holds the number of calls that have a slot. The number changes with each call. It is in a separate object, as are
-     * the fields in which {@link WireConnection} gathers frames before it sends them. So a change of the number does
-     * not take the cache line of the connection's other fields away from the threads that read those fields.
+     * Holds the number of calls that have a slot. It is a separate object because the number changes with each call,
+     * and should not share a cache line with fields of the connection that other threads read.
      */
     static final class UnderWay {
         int calls;
@@ -269,8 +244,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of places with a call whose handler runs or whose reply has not been sent. Tests read it while
-     * no call begins or ends, since it is exact only then.
+     * Returns the number of places with a call whose handler runs or whose reply has not been sent. Exact only while no
+     * call starts or ends.
      */
     private long busy() {
         return admission.taken() - sentReplies.count();
@@ -303,8 +278,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Called when a large reply has been charged, or could not be charged. There may now be too many unread bytes, and
-     * then further calls have to wait. Any thread may call this.
+     * Called when a large reply has been charged, or could not be charged. Further calls may have to wait now. Any
+     * thread may call this.
      */
     void replyHeld() {
         postponedCalls.unreadHasGrown();
@@ -323,19 +298,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of unread bytes of replies and of streams. It is the sum of three numbers:
-     * {@code unreadBytes}, the bytes of the items that wait to be sent, and {@code StreamSender.WINDOW_BYTES} for each
-     * stream that is being opened. The last number stands for the items that such a stream makes first. Any thread may
-     * call this.
+     * Returns the number of unread bytes of replies and of streams. A stream that is being opened counts as
+     * {@code StreamSender.WINDOW_BYTES}, for its first items. Any thread may call this.
      */
     private long unreadStreamBytes() {
         return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
     }
 
-    /**
-     * Stops counting a stream as being opened. From now on, its items are counted instead, if it makes any. Any thread
-     * may call this.
-     */
+    /** Stops counting a stream as being opened. Any thread may call this. */
     private void opened() {
         opening.decrementAndGet();
         if (postponedStreams.isCongested()) {
@@ -350,10 +320,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes a call wait instead of starting its handler. The call waits until its caller has read enough of the earlier
-     * replies and items, and until the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
-     * {@link #stallNanos}. This is also the time that a small request in parts may take to arrive, including the time
-     * for which this side pauses reading. If there is no room for the charge of the waiting call, the call is refused.
+     * Makes a call wait until its caller has read enough of earlier replies and items, and the call is admitted. The
+     * call is ended if that takes longer than 2 * {@code ALLOWED_STALLS} * {@link #stallNanos}, and refused if there is
+     * no room for its charge.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -373,16 +342,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Admits a call that has waited. If that is not possible, the call waits until another handler of its connection
-     * has ended. If the call were refused instead, all calls that have waited would be refused, since this method is
-     * called for all of them at the same moment. If the connection runs no handler, there is nothing to wait for, and
-     * the call is refused like a new one.
+     * Admits a call that has waited. If there is no room, the call goes on waiting until another handler of its
+     * connection has ended. The call is refused only if no handler runs: all calls that have waited come here at the
+     * same moment, and would otherwise be refused together.
      *
      * @return false if the call has to go on waiting; true if it has been admitted or refused
      */
     boolean enterPostponed(ServerCall call) {
         if (admission.enter(call, call.method())) {
-            // the time for which the call has waited for its caller to read shows nothing about how long handlers take
+            // the limit must not measure how long the caller took to read
             call.restartAdmissionClock(nanoTime());
             return true;
         }
@@ -430,7 +398,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         server.register(channel, this);
     }
 
-    /** Ends the connection of a client that has begun its preface of eight bytes, and has not completed it in time. */
+    /** Ends the connection of a client that has not sent its complete preface in time. */
     private void endUngreeted() {
         if (!greeted) {
             abort("the preface was begun and not ended in time");
@@ -471,13 +439,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
             default -> {
-                // a frame of this type belongs to a later version of the wire, or has no meaning for a server, so it is
-                // ignored
+                // frames of later versions of the wire, and frames that mean nothing to a server, are ignored
             }
         }
         if (type != Wire.REQUEST && type != Wire.NOTICE) {
-            // subscribers, publishers and callbacks of a cancel may have run on this thread, for any length of time, so
-            // the cached time may be out of date
+            // code of users may have run on this thread for any length of time, so the cached time may be out of date
             readAnew();
         }
     }
@@ -535,10 +501,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Begins the call of the request that has been read. If the request is complete, its handler is admitted too.
+     * Begins the call of the request that has just been read. If the request is complete, its handler is admitted too.
      *
-     * @param more whether more parts of the request are to come; if so, the handler is admitted only after the last
-     *     part
+     * @param more whether more parts of the request follow; if so, the handler is admitted only after the last part
      * @return null if the request has been refused
      */
     private @Nullable ServerCall admit(int id, Metadata metadata, boolean more, boolean notice) {
@@ -567,7 +532,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 refuseOverloaded(id);
                 return null;
             }
-            // the time of a request in parts begins now; that of a request in one frame began when its bytes were read
+            // a request in one frame began when its bytes were read
             long now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + request.nanos(), notice);
             isPlaceUsed = true;
@@ -620,10 +585,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Forgets the slots that have not been used since the last check by {@link KeepAlive}, so that other connections
-     * have room for their slots. The {@link #UNCHARGED_SLOTS} slots that every connection has are kept. If a client
-     * repeats a request whose slot has been forgotten, the request is not recognised and is executed again. That is the
-     * client's own fault.
+     * Shortens the tables to the slots that have a call, or have been used since the last check by {@link KeepAlive},
+     * but not below {@link #UNCHARGED_SLOTS}. If a client repeats the request of a slot that has been removed, the
+     * request is executed again.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -716,8 +680,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             call.receiver = receiver;
         }
-        // the timer of the call is set before another thread gets the handler: if setting the timer fails, the
-        // connection ends, and then it must not wait for a handler that was never started
+        // the timer is set first: if that fails, the connection ends, and must not wait for a handler that never starts
         if (call.notice) {
             takeNotice(call);
         } else if (place != RunOn.Place.EVENT_LOOP) {
@@ -734,8 +697,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         } finally {
             readAnew();
         }
-        // most calls have ended by now; a call whose result comes later is watched, as a call whose handler runs on
-        // another thread is
+        // most calls have ended by now; the others are watched
         if (call(id) == call || detached.contains(call)) {
             watch(call);
         }
@@ -750,8 +712,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
-            // this exception ends the connection; the end of the connection does not end this call, which is no longer
-            // in the connection's table, so the call is ended here
+            // the end of the connection does not end this call, which has no slot any more, so the call is ended here
             Admission.leave(call, false);
             recycle(call);
             throw e;
@@ -862,7 +823,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 "an item of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
-    /** Ends a call with an error because of one of its items. The item may have come before the handler has started. */
+    /** Ends a call with an error because of one of its items. The handler may not have started yet. */
     private void endByItem(ServerCall call, RPCXException.Code code, String text) {
         int id = call.id;
         boolean isExecuted = call.isExecuted();
@@ -900,8 +861,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the credit that a handler gives to its caller. If a handler wants no more items, the client learns that
-     * from the result, so {@code cancel} sends nothing.
+     * Sends the credit that a handler gives to its caller. {@code cancel} sends nothing: the client sees from the
+     * result that the handler wants no more items.
      */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
@@ -922,8 +883,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 @Override
                 public boolean beforeSend() {
                     Varint.write(body, unsent.getAndSet(0));
-                    // the credit is sent only while this call is under way: after its final frame, another call may
-                    // soon use the same slot
+                    // after the final frame of this call, another call may use the same slot
                     ServerCall call = call(id);
                     return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
@@ -957,8 +917,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     // ---- messages and calls that stand still
 
     /**
-     * Returns the time by which a call has to be checked. That is its deadline, or an earlier time while the peer owes
-     * the rest of a message or while the call is {@link #postpone postponed}.
+     * Returns the time by which a call has to be checked: its deadline, or an earlier time while a message of the call
+     * is unfinished or the call is {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -970,9 +930,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             left = Math.min(left, readingClock.remaining(unfinished.lastProgressNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, readingClock.remaining(unfinished.beganReadingNanos + whole, now));
-            // if the peer does not read its replies, this side pauses reading; during such a pause the reading clock,
-            // which measures the two times above, stands still; this third limit is measured by a clock that goes on,
-            // so pauses may at most double the time in which the message has to arrive
+            // the reading clock stands still while this side pauses reading because the peer does not read its replies;
+            // with this third limit, pauses may at most double the time in which the message has to arrive
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -996,16 +955,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the remaining time until an incomplete frame, which is large enough to be charged, has to have arrived
-     * completely.
+     * Returns the time that remains for an incomplete frame to arrive. Used for frames that are large enough to be
+     * charged.
      */
     private long frameLeft(long now) {
         return readingClock.remaining(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
     /**
-     * Returns the time within which a frame, or a TLS record, has to arrive completely after it has become large enough
-     * to be charged. It is the time for a request in parts that has as many bytes as the largest frame.
+     * Returns the time within which a frame or TLS record has to arrive, after it has become large enough to be
+     * charged.
      */
     static long frameNanos(long stallNanos) {
         return ALLOWED_STALLS * stallNanos
@@ -1025,9 +984,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes sure that {@link #checkDue} runs at the time {@code due} at the latest, or {@code MIN_CHECK_NANOS} from now
-     * if that is later. One timer serves all calls. In most cases it is already set for an earlier time when this
-     * method is called.
+     * Makes sure that {@link #checkDue} runs at {@code due}, or {@code MIN_CHECK_NANOS} from now if that is later. One
+     * timer serves all calls, and usually is already set for an earlier time.
      */
     private void watch(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
@@ -1044,8 +1002,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (later != null && due - nextCheckNanos >= 0) {
             return;
         }
-        // the new timer is set before the old timer, which fires later, is cancelled: if setting the new timer fails,
-        // the old one is still set
+        // the old timer is cancelled last, so that it is still set if setting the new one fails
         checkTimer = loop().schedule(this::checkDue, Math.max(MIN_CHECK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextCheckNanos = due;
         if (later != null) {
@@ -1064,8 +1021,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Handles the failure of a check, or of setting the timer for a check. There may be no timer now. The connection is
-     * ended, and with it everything that is checked, except the calls that outlast the connection. These calls are
+     * Ends the connection because a check, or setting its timer, has failed. Calls that outlast the connection are
      * checked again after {@code LOST_CHECK_NANOS}.
      */
     private void checkFailed(Throwable thrown) {
@@ -1079,8 +1035,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the calls whose time is over, and those whose messages have not arrived in time. A frame that has not
-     * arrived in time ends the connection. These checks are needed because a caller may vanish without a sign.
+     * Ends the calls whose time is over, and those whose messages have not arrived in time. Ends the connection if a
+     * frame has not arrived in time.
      */
     private void checkDueNow() {
         checkTimer = null;
@@ -1200,8 +1156,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Checks the calls of {@link #detached}. If the list has more than {@code MAX_CHECKED_FULLY} calls, it is checked
-     * only if one of its calls is due, and at most ten times a second, since nobody waits for the ends of these calls.
+     * Checks the calls of {@link #detached}. A list of more than {@code MAX_CHECKED_FULLY} calls is checked only if one
+     * of them is due, and at most ten times a second.
      *
      * @return nanoseconds until the list has to be checked again
      */
@@ -1220,8 +1176,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             next = checkDetached(now);
         } finally {
-            // if this check has thrown, next is still 0: then the list is due immediately, and the next check goes
-            // through all its calls again
+            // if this check has thrown, next is 0, and the list is checked again immediately
             if (now + next - detachedDueNanos < 0) {
                 detachedDueNanos = now + next;
             }
@@ -1232,8 +1187,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels the calls of {@link #detached} whose time is over. Gives up those that were cancelled earlier and whose
-     * results have not come.
+     * Cancels the calls of {@link #detached} whose time is over, or gives them up if they have been cancelled before.
      *
      * @return nanoseconds until the next call is due
      */
@@ -1261,8 +1215,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                 }
             }
-            // the end of one call may end the connection and other calls with it, or move other calls to the end of the
-            // list: if the following call has been removed or moved, the check goes on with the first call
+            // the end of a call may remove or move other calls: if the following call is affected, the check starts
+            // again with the first call
             call = following == null || detached.hasKept(following, addition) ? following : detached.first();
         }
         return next;
@@ -1310,9 +1264,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Adds a call that nobody waits for to {@code dropped}, if its handler or other threads still run and will end it.
-     */
+    /** Adds a call that nobody waits for to {@code dropped}, if its handler or other threads still run. */
     private void dropped(ServerCall call) {
         if ((call.loopState.handling || call.loopState.isOverButThreads) && call.loopState.list == null) {
             dropped.add(call);
@@ -1356,7 +1308,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                     giveUp(call);
                 } catch (Throwable t) {
-                    // this call is given up as far as possible, and the loop goes on with the other calls
+                    // this call is given up nevertheless, and the loop goes on with the others
                     ThreadTools.report(t);
                     giveUp(call);
                 }
@@ -1373,8 +1325,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     @Override
     public boolean isSentLater() {
-        // the check for lost calls first sends everything that is queued, and so sends this message too; therefore it
-        // does not take the call of this message for lost
+        // the check for lost calls sends this message first, and does not take its call for lost
         lost.isAny = true;
         try {
             lost.requestCheck();
@@ -1397,8 +1348,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * @return false if it is not certain yet which calls are lost
      */
     private boolean endAllLost() {
-        // a call whose message has been queued is not lost, whether the message has been sent or is still in the queue;
-        // so nothing is decided before all queued messages have been sent
+        // a call whose message is queued is not lost, so all queued messages are sent first
         if (!sendQueued()) {
             return false;
         }
@@ -1435,7 +1385,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         if (call.loopState.abandoned) {
-            // if one of the next two lines fails, the call is still marked as lost, and the next check finds it again
+            // if these lines fail, the call is still marked as lost, and the next check finds it
             Admission.leave(call, false);
             recycle(call);
             return;
@@ -1461,8 +1411,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives the handler's future {@code PendingResult.GRACE_NANOS} to end. If the server is closing, or the event loop
-     * is shutting down, the call is given up immediately.
+     * Waits {@code PendingResult.GRACE_NANOS} for the handler's future. If the server is closing, or the event loop is
+     * shutting down, the call is given up immediately.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();
@@ -1474,10 +1424,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Called when the handler of a call has returned a future and nobody waits for the call any more. Any thread may
-     * call this.
-     */
+    /** Called when the handler of a call that nobody waits for has returned a future. Any thread may call this. */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -1491,9 +1438,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Has the event loop begin to send the items of the publisher that a handler has returned. Called on the handler's
-     * thread. The server subscribes to the publisher on the same kind of thread on which the handlers of the method
-     * run.
+     * Makes the event loop send the items of the publisher that a handler has returned. Called on the handler's thread.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1512,8 +1457,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Stream that is counted in {@code opening} until the server is about to subscribe to its publisher, or will
-     * certainly not subscribe.
+     * Stream that is counted in {@code opening} until the server subscribes to its publisher, or will certainly not
+     * subscribe.
      */
     private final class Opening extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
@@ -1540,8 +1485,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // if the stream is no longer counted as being opened, the handler's thread has failed after it had queued
-            // this task; then this task does nothing, and the call is ended as a lost call
+            // otherwise the handler's thread has failed after it had queued this task, and the call is ended as a lost
+            // call
         }
     }
 
@@ -1571,12 +1516,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
             begins.opened();
             throw t;
         }
-        // the stream may go on for long, but its handler is no longer counted as running, so other calls may start
+        // the handler is no longer counted as running, so other calls may start
         resumeIfWaiting();
     }
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        // from now on the handler is no longer counted as running: only the stream uses the call's place
+        // only the stream still uses the call's place
         admission.uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
@@ -1671,10 +1616,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Handles a call whose end has failed half-way, for example because there was no memory. Makes sure that a later
-     * check finds the call, or that its handler ends it; otherwise ends it here.
-     */
+    /** Makes sure that a call ends although its end has failed half-way, for example because there was no memory. */
     private void keepInSight(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
@@ -1703,28 +1645,24 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private boolean abandonHere(ServerCall call) {
-        // the state of the handler is read before the stream ends: ending the stream may also end the handler, and
-        // recycle the call
+        // the state is read first: the end of a stream may also end the handler, and recycle the call
         boolean handled = call.loopState.handling;
         boolean hasBegun;
         try {
             hasBegun = handled ? cancel(call) : call.hasBegun();
             if (handled && withdraw(call)) {
-                // the call has waited for a thread that would have ended it; now no thread will, so the call is ended
-                // here
+                // no thread will run the call any more, so the call is ended here
                 handled = false;
                 call.loopState.handling = false;
             } else if (!handled
                     && hasBegun
                     && (call.method().returnsStream() || call.context().isHandlerBehind())) {
-                // the call is cancelled here in two cases: in the first, the handler has ended and has returned a
-                // stream, and the callbacks that it has registered for a cancel concern this stream; in the second, an
-                // interceptor has answered, its answer has not been sent, and the handler still runs
+                // the handler has returned a stream, which the callbacks of the handler for a cancel may concern, or
+                // runs on after an interceptor has answered
                 call.cancel();
             }
         } finally {
-            // the streams are ended even if the cancel has failed for want of memory: a handler may wait for them, and
-            // no other code ends them
+            // the streams are ended even if the cancel has failed, since a handler may wait for them
             endStreams(call);
         }
         if (call.loopState.isRecycled) {
@@ -1752,8 +1690,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             // the call waits for a thread, and that thread will not run it
             admission.uncount(call);
         }
-        // if an interceptor has begun, the method has not necessarily been executed: the interceptors may have kept the
-        // call from the method until now
+        // hasBegun is also true if an interceptor has started, but the method has not
         return hasBegun && call.isExecuted();
     }
 
@@ -1771,8 +1708,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
         } catch (Throwable t) {
-            // what was thrown, for example because of a stack overflow, is only reported: the call's place has to be
-            // given back nevertheless, and its handler must no longer be counted
+            // the exception is only reported: the call's place has to be given back nevertheless
             ThreadTools.report(t);
         }
     }
@@ -1800,8 +1736,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the ERROR of a call. While many bytes wait to be sent, the ERROR has no text. So if many calls are refused
-     * at the same time, the errors cost the peer's reader, and this side, hardly more than the requests did.
+     * Sends the ERROR of a call, without text while many bytes wait to be sent: refusing many calls has to be cheap.
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
@@ -1818,7 +1753,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         closeIfDrained();
     }
 
-    /** Ends a call whose reply has been sent up to its last byte, or is being written by its handler's thread. */
+    /** Ends a call whose reply has been sent completely, or is being written by its handler's thread. */
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
@@ -1834,18 +1769,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the use of a call object that neither its handler nor its reply needs any more. Further calls of this method
-     * do nothing. While this method runs, the end of a stream may run code that ends the stream's own call or other
-     * calls of the connection. Such code may also run while all calls of the connection are being ended one after the
-     * other.
+     * Ends the use of a call object that neither its handler nor its reply needs any more. Does nothing if the call has
+     * been recycled already. The end of a stream may run code that ends this call or other calls of the connection
+     * while this method runs.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
         }
         handled(call);
-        // the threads are checked before the call is removed from its list: if the check throws, the call is still in
-        // the list, and can be found there
+        // checked first: if this throws, the call is still in its list, and can be found there
         call.loopState.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.loopState.list;
         if (in != null) {
@@ -1855,7 +1788,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             postponed(call).stopCountingResumed(call);
         }
         if (call.loopState.isOverButThreads) {
-            // the reply has been sent or will not be sent, so no reply waits to be read while the call's threads run
+            // the reply has been sent or will not be sent
             call.giveUpReply();
             admission.lendPlace(call);
             goesOnWithThreads(call);
@@ -1866,8 +1799,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         admission.endLoan(call);
         call.loopState.isRecycled = true;
-        // handled() has left the handler counted if threads ran for the call then; the last of them may have ended
-        // since
+        // handled() has left the handler counted if threads ran for the call then
         admission.uncountNow(call);
         endStreams(call);
         call.forget();
@@ -1880,9 +1812,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps a call that is over while threads run for it. If an interceptor has answered instead of the handler, the
-     * handler is cancelled when the time of the call is over, as it would be without that answer. If the connection has
-     * ended, the handler is cancelled now.
+     * Keeps a call that is over while threads run for it. If an interceptor has answered and the handler runs on, the
+     * handler is cancelled when the time of the call is over, or now if the connection has ended.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
@@ -1918,8 +1849,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void closeIfDrained() {
         if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
-            // the flag is set only after the task has been queued, since queueing may fail; without the flag, a client
-            // that sends many GOAWAY frames in one read would have one task queued for each of them
+            // the flag is set last, since queueing may fail; without the flag, each of many GOAWAY frames would queue a
+            // task
             isCloseOrdered = true;
         }
     }
@@ -1928,8 +1859,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
-            // while bytes that were read are being handled, reading is not resumed here, but after they have been
-            // handled: otherwise a channel whose client is in this process would begin another read inside this one
+            // while bytes are being handled, reading is resumed only afterwards: a channel whose client is in this
+            // process would otherwise read inside this read
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -1948,15 +1879,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Stops reading from a client that does not read its replies, and resumes when the client reads them. After the end
      * of the connection, everything is read.
      *
-     * <p>When a client that reads slowly has read some bytes, there is room to send more. Further replies to this
-     * client fill that room immediately, and the next pause could begin at once. But this side always reads something
-     * between two pauses. Otherwise no byte of an upload by such a client would ever arrive.
+     * <p>At least one read happens between two pauses. Otherwise no byte of an upload by a client that reads slowly
+     * might ever arrive.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
             if (!channel.config().isAutoRead()) {
-                // what the peer has sent during the pause, such as the answer to a PING, has not been read yet, so the
-                // pause must not count as silence
+                // the pause must not count as silence, since what the peer sent meanwhile has not been read
                 recordActivity();
                 readsBeforeResume = reads();
                 readingClock.setReading(true);
@@ -1977,9 +1906,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up half of the free places, and the slots that are not used. A burst has made places and slots that a busy
-     * connection may never need again. If it does need some of them, they are made again immediately. The number of
-     * places that it needs is not counted, since each call would have to pay for the counting.
+     * Gives up half of the free places, and the slots that are not used, since a busy connection may never need as many
+     * again as in its last burst.
      */
     @Override
     public void trimActive() {
@@ -2017,10 +1945,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Ends one of several calls. An exception, for example because there is no thread for the end of a stream, does not
-     * keep the other calls from ending.
-     */
+    /** Ends one of several calls. An exception is only reported, so that the other calls can be ended too. */
     private void abandonSafely(ServerCall call) {
         if (call.loopState.isRecycled) {
             // the end of an earlier call has already ended this one
@@ -2035,8 +1960,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Notifies the calls of the end of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces}
-     * each run even if the code before them fails, for example because there is no memory, since other code waits for
-     * what each of them does.
+     * run even if the code before them fails, since other code waits for what each of them does.
      */
     @Override
     public void onClosed(String why) {
@@ -2079,8 +2003,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void leaveTables() {
-        // a handler may refer to this connection for a long time; meanwhile the tables must not take memory, since
-        // their charge is released below
+        // a handler may refer to this connection for long, and the charge for the tables is released below
         calls = NO_CALLS;
         lastIds = NO_IDS;
         slotBytes.release();

@@ -42,13 +42,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Implementation of the public class {@code Server}. A server listens on one port, and can be started and stopped once.
- * This object holds what the connections of the server share. Thread-safe: any thread may call it. Its monitor guards
- * the fields that are neither final nor volatile.
+ * Implementation of the public class {@code Server}. Listens on one port, can be started and stopped once, and holds
+ * what the connections share. Thread-safe. Its monitor guards the fields that are neither final nor volatile.
  *
- * <p>The class is long because it contains the stop as well as the start. Both work on the same connections, handlers
- * and event loops, under the same monitor: the start creates them, and the stop waits for them, cuts them off and
- * counts them.
+ * <p>The class is long because the start and the stop work on the same connections, handlers and event loops, under the
+ * same monitor.
  */
 public final class ServerCore {
     /** Name of the logger. It is the name of the public class, since users know only that class. */
@@ -58,20 +56,20 @@ public final class ServerCore {
     private static final int MAX_STOP_DAYS = 365;
 
     /**
-     * Time that the remaining handlers have, after the time of a stop is over, to react to their interrupts. After
-     * that, the threads of the pool have the same time to end.
+     * Time that interrupted handlers have to end, after the time of a stop is over. The threads of the pool then have
+     * the same time again.
      */
     private static final long INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which a stop waits until the event loops have ended. A handler that runs on an event loop may
-     * keep the loop from ending.
+     * Maximum time for which a stop waits for the event loops to end. A handler on an event loop may keep the loop from
+     * ending.
      */
     private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     /**
-     * Minimum time between two requests to all connections to give back places that no call uses. Each such request
-     * queues a task for every connection, and there may be thousands.
+     * Minimum time between two requests to all connections to give back places that no call uses. Each request queues a
+     * task for every connection.
      */
     private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
@@ -105,8 +103,8 @@ public final class ServerCore {
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * Connections whose wire, native or classic, is already known, by channel. A connection stays here until it has
-     * ended and all its calls have ended.
+     * Connections whose wire, native or classic, is known, by channel. A connection stays here until it and all its
+     * calls have ended.
      */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
@@ -114,9 +112,7 @@ public final class ServerCore {
     private @Nullable Loops loops;
     private @Nullable Channel listening;
 
-    /**
-     * Port of {@link #listening}. It is kept here because a channel that a stop has closed may no longer know its port.
-     */
+    /** Port of {@link #listening}. A closed channel may no longer know its port. */
     private int boundPort;
 
     /** Whether a stop has begun. */
@@ -141,10 +137,10 @@ public final class ServerCore {
     /** Makes the published methods of a server. The server passes in what the limits of all methods share. */
     public interface MethodFactory {
         /**
-         * Returns the published methods, in the order of their numbers. The numbers begin with 1 and have no gap.
+         * Returns the published methods in the order of their numbers: 1, 2 and so on.
          *
          * @param running counter of the running handlers of all methods, except those on event loops
-         * @param groups groups into which the server puts its connections, by the addresses of their peers
+         * @param groups groups of connections, by the addresses of their peers
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
     }
@@ -235,8 +231,7 @@ public final class ServerCore {
             listening = bound.channel();
         } finally {
             if (listening == null) {
-                // the event loops have been made for this server just now, so the calling thread belongs to none of
-                // them and may wait for their end
+                // the event loops were only just made, so this thread is none of theirs and may wait for their end
                 end(0);
             }
         }
@@ -248,7 +243,7 @@ public final class ServerCore {
             loops = made;
             return made;
         } catch (RuntimeException e) {
-            // the event loops cannot be created, for example because there is no free file descriptor for them
+            // for example because there is no free file descriptor for the event loops
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
@@ -269,7 +264,7 @@ public final class ServerCore {
             channel.close();
             return;
         }
-        // closeWith is called first: if anything fails later, the channel is closed, and that also closes the account
+        // closeWith comes first: if anything fails later, the channel is closed, and with it the account
         closeWith(channel, account);
         HalfClose.allow(channel, this::lingerNanos);
         if (stopping) {
@@ -282,10 +277,7 @@ public final class ServerCore {
         channel.pipeline().addLast(new Sniffer(this, account));
     }
 
-    /**
-     * Registers a channel, and makes sure that its account is closed when the channel is closed. If the registration
-     * fails, the account is closed now.
-     */
+    /** Registers a channel, and closes its account when the channel is closed, or now if the registration fails. */
     private void closeWith(Channel channel, Account account) {
         boolean isKept = false;
         try {
@@ -306,24 +298,23 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the maximum time, in nanoseconds, for sending the last bytes of a connection that has ended. It is the
-     * keep-alive time. During a stop it has no limit, since the time of the stop itself is limited. After the server
-     * has been cut off, it is 0.
+     * Returns the maximum time for sending the last bytes of a connection that has ended, in nanoseconds: the
+     * keep-alive time, no limit during a stop, and 0 after the server has been cut off.
      */
     private long lingerNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
     /**
-     * Registers a connection when it has become known whether it uses the native or the classic wire. If a stop has
-     * begun, the connection is asked to end.
+     * Registers a connection whose wire, native or classic, has become known. If a stop has begun, the connection is
+     * asked to end.
      */
     public void register(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
-            // the socket had been reset when the greeting was written, and the listener that removes the connection has
-            // already run: so the connection is removed here
+            // the channel was closed while the greeting was written: its close listener ran before the connection was
+            // added
             connections.remove(channel);
             ended(channel);
         }
@@ -333,8 +324,8 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the port on which the server listens. If port 0 was given, this is the port that the system chose. The
-     * method works from {@code start} until a stop has ended.
+     * Returns the port on which the server listens, also if port 0 was given and the system chose the port. Works from
+     * {@code start} until a stop has ended.
      *
      * @throws IllegalStateException the server has not been started, or has stopped
      */
@@ -375,12 +366,11 @@ public final class ServerCore {
                 cutOff();
             }
             boolean isQuiet = hasEnded(quiet, INTERRUPT_GRACE_NANOS);
-            // a handler that is about to start after this line finds that the server has been cut off, and does not
-            // start
+            // from now on, no handler starts
             cutOff = true;
             group.close(LOOPS_END_NANOS);
-            // a connection finds out only a moment after its channel has been closed which of its calls go on without
-            // it; no event loop checks these calls any more: so all connections are cut off once more
+            // the event loops are closed and check nothing any more, so calls that have lost their connection since are
+            // cut off here
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
@@ -390,7 +380,7 @@ public final class ServerCore {
     }
 
     /**
-     * Waits for the future, even if the calling thread is interrupted. An interrupt is restored when the wait is over.
+     * Waits for the future, even if the calling thread is interrupted. An interrupt is restored afterwards.
      *
      * @return false if the time was over before the future completed
      */
@@ -415,12 +405,11 @@ public final class ServerCore {
     }
 
     /**
-     * Begins a stop as {@link #stop} does, but does not wait for its end. What {@code stop} does after its wait, such
-     * as ending the event loops and the threads, is not done.
+     * Starts a stop without waiting for its end. Unlike {@link #stop}, does not end the event loops and the threads.
      *
      * @param time time after which the remaining connections and calls are cut off
-     * @return future that completes when all connections and calls have ended, or when the remaining ones have been cut
-     *     off; the same for all calls of this method
+     * @return future that completes when all connections and calls have ended or been cut off; the same for all calls
+     *     of this method
      */
     public CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);
@@ -433,8 +422,8 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the given time in nanoseconds. A negative time becomes 0. A time above {@code MAX_STOP_DAYS} becomes
-     * {@code MAX_STOP_DAYS}, which is not too long for a timer.
+     * Returns the time in nanoseconds: at least 0, and at most {@code MAX_STOP_DAYS}, which is not too long for a
+     * timer.
      */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "0 or more");
@@ -443,9 +432,9 @@ public final class ServerCore {
     }
 
     /**
-     * Closes the listener, and asks all connections to end. Only the first call of this method does so.
+     * Closes the listener, and asks all connections to end. Only the first call does so.
      *
-     * @return event loops of the server; null if the server has not been started: then there is nothing to stop
+     * @return event loops of the server; null if the server has not been started
      */
     private @Nullable Loops startDrain() {
         Loops group;
@@ -462,12 +451,11 @@ public final class ServerCore {
             quiet.complete(null);
             return group;
         }
-        // the connections are asked to end before the listener is closed: if a handler blocks the event loop of the
-        // listener, the listener is closed late, and that must not keep the connections of other event loops from
-        // ending
+        // the connections come first, since a handler that blocks the event loop of the listener may delay the closing
+        // of the listener
         drainConnections();
         listener.close().addListener(ended -> {
-            // more connections may have been accepted before the listener was closed: these are asked to end now
+            // for connections that were accepted before the listener was closed
             drainConnections();
             isListenerClosed = true;
             completeIfQuiet();
@@ -488,10 +476,7 @@ public final class ServerCore {
         }
     }
 
-    /**
-     * Runs one of several steps of a stop. If the step throws, for example because there is no memory, the exception is
-     * reported, and the caller of this method goes on with the next step.
-     */
+    /** Runs one of several steps of a stop. An exception is only reported, so that the next step can run. */
     private static void inAnyCase(Runnable one) {
         try {
             one.run();
@@ -523,10 +508,9 @@ public final class ServerCore {
     }
 
     /**
-     * Adds numbers of notices of one connection to the totals that a stop logs. The notices had been acknowledged, and
-     * have been cut off. Any thread may call this.
+     * Adds the cut-off notices of one connection to the totals that a stop logs. Any thread may call this.
      *
-     * @param unbegun number of notices whose handlers had not begun
+     * @param unbegun number of notices whose handlers had not started
      * @param interrupted number of notices whose handlers have been interrupted
      */
     void noticesCutOff(int unbegun, int interrupted) {
@@ -534,7 +518,7 @@ public final class ServerCore {
         interruptedNotices.addAndGet(interrupted);
     }
 
-    /** Logs how many acknowledged notices have been cut off, since no caller learns that they have been. */
+    /** Logs how many acknowledged notices have been cut off, since their callers are not told. */
     private void logCutOffNotices() {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
@@ -548,9 +532,8 @@ public final class ServerCore {
     }
 
     /**
-     * Closes a channel on which the server has not sent its greeting. The check runs on the event loop of the channel.
-     * If the greeting has been sent by then, the channel is not closed: its connection has then noticed by itself that
-     * the server stops, and may have calls under way.
+     * Closes a channel on which the server has not sent its greeting. Does nothing if the greeting has been sent by the
+     * time that the event loop runs the check: that connection has seen the stop by itself.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {
@@ -578,7 +561,7 @@ public final class ServerCore {
         return connections.size();
     }
 
-    /** Returns the number of connections that are open, or have ended while some of their calls have not. For tests. */
+    /** Returns the number of connections that are open, or have calls that have not ended. For tests. */
     public int served() {
         return served.size();
     }
@@ -588,11 +571,9 @@ public final class ServerCore {
     }
 
     /**
-     * Asks all connections to give back places that they keep for later calls, since the server's places are for calls
-     * that are under way. Called whenever a place is made while more than half of the server's places are taken. To
-     * call it only when the last place has been taken would be too late, because connections of other event loops need
-     * a moment to give places back. Does nothing if the last such request was less than {@code MIN_RECLAIM_NANOS} ago.
-     * Any thread may call this.
+     * Asks all connections to give back places that they keep for later calls. Called when a place is made while more
+     * than half of the server's places are taken: connections of other event loops need a moment to give places back.
+     * Does nothing if the last request was less than {@code MIN_RECLAIM_NANOS} ago. Any thread may call this.
      */
     void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();

@@ -19,15 +19,13 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Published method, with everything about it that has to be found out by reflection. This is found out once, when the
- * server is built.
+ * Published method, with everything that is found out about it by reflection when the server is built.
  *
  * @param number number of the method on the wire, from 1
  * @param shape shape of the method, as {@link MethodShape} defines it; clients compare it with theirs
  * @param arguments parameters of the method, one by one, as classic requests carry them
+ * @param result codec of the result, or of the items of the stream that the method returns
  * @param handle takes the arguments as one array, and returns the result
- * @param returnsStream whether the method returns a stream; the codec {@code result} is then the codec of the stream's
- *     items
  * @param items codec of the items of the stream that the method takes; null if it takes none
  * @param chain runs the interceptors and then the handle; null if there are no interceptors
  * @param admission limit of the number of handlers of this method; null if the handlers run on the event loop
@@ -61,22 +59,20 @@ public record ServerMethod(
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new CallInvocation(service, name, values, metadata, call));
-        // A stage for which Stages.isPassive returns false may do its work when a dependent is attached, on the thread
-        // that attaches the dependent. Such work belongs to the handler or to an interceptor, and a cancel has to
-        // interrupt it. So the dependent is attached here, on the handler's thread. The publisher of a stream may be a
-        // stage as well, but is not treated as a stage.
+        // A stage that is not passive may do its work when a dependent is attached. A cancel has to interrupt that
+        // work, so the dependent is attached here, on the handler's thread. The publisher of a stream is not treated as
+        // a stage.
         return !returnsStream && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
 
     /**
-     * Prepares {@code stage} for being waited for. An interceptor had returned another stage, and {@code stage} is the
-     * result of that other stage. Any thread may have brought this result. If {@code stage} may do its work when a
-     * dependent is attached, that work is done where the handlers run.
+     * Returns the stage to wait for when the result of a stage is itself a stage. If {@code stage} may do its work when
+     * a dependent is attached, that work is done where the handlers run. Any thread may call this.
      *
      * @param call context of the call that is handled
-     * @return stage to wait for: {@code stage} itself if no work is done when a dependent is attached to it
+     * @return {@code stage} itself if no work is done when a dependent is attached to it
      */
     CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)
@@ -86,13 +82,12 @@ public record ServerMethod(
     }
 
     /**
-     * Makes the last step of a chain of interceptors, which runs the handler. If the handler throws, the error says
-     * that the call has been executed. The step finds the call through the invocation, and not through the thread: an
-     * interceptor may have proceeded on a thread that knows of no call, or of another one.
+     * Returns the last step of a chain of interceptors, which runs the handler. If the handler throws, the error says
+     * that the call has been executed. The call is taken from the invocation and not from the thread, since an
+     * interceptor may have proceeded on a thread of its own.
      *
-     * <p>If the handler's result is a null that cannot be sent, or a stream is missing, this step fails. So
-     * interceptors that watch calls see the same end as the caller. If there are no interceptors, nobody sees the
-     * result here, and the call fails only when the result is encoded.
+     * <p>The step fails if the handler returns a null that cannot be sent, or no stream where one is expected. So
+     * interceptors see the same outcome as the caller.
      *
      * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit them, the
      *     call fails before the handler starts
@@ -130,10 +125,7 @@ public record ServerMethod(
         return call -> Chain.proceed(call, end);
     }
 
-    /**
-     * Returns the context of the call to which the invocation belongs. Returns null for a call that no server handles,
-     * such as in a test.
-     */
+    /** Returns the context of the call; null for a call that no server handles, such as in a test. */
     private static @Nullable HandledContext handled(Interceptor.Invocation call) {
         return (HandledContext) Chain.given(call).handled;
     }

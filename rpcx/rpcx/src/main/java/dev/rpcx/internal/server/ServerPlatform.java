@@ -5,10 +5,7 @@ import dev.rpcx.internal.io.Platform;
 import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
-/**
- * Platform of a server. It provides what clients and servers alike take from the machine on which they run, and also
- * the threads for handlers.
- */
+/** What a server takes from the machine on which it runs: a {@link Platform}, and the threads for handlers. */
 public interface ServerPlatform extends Platform {
     /** Platform that takes everything from the machine on which the process runs. */
     ServerPlatform HOST = new ServerPlatform() {

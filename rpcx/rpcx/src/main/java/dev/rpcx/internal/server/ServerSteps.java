@@ -8,8 +8,7 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes a call at a server through its steps. This class decides in which order the steps are taken, and which of them
- * ends the call:
+ * Takes a call at a server through its steps:
  *
  * <ol>
  *   <li>Admit, on the event loop: {@link ServerConnection} has {@link RequestReader} read what precedes the arguments,
@@ -24,11 +23,9 @@ import org.jspecify.annotations.Nullable;
  *       sends the reply immediately.
  * </ol>
  *
- * <p>There are no objects of this class. What differs between methods is in {@link ServerMethod}. What belongs to a
- * connection is in the other objects that the list names. A call refers to its method and to its connection. Each
- * method of this class is called by the one thread that has the call at that time; that is the event loop if the
- * handlers of the method run there. {@link ServerCall} coordinates this thread with threads that end the call in
- * another way. {@code ServerCall} also catches what is thrown here.
+ * <p>There are no objects of this class. Each method is called by the one thread that has the call at that time: the
+ * handler's thread, the thread that completes a stage, or the event loop. {@link ServerCall} coordinates this thread
+ * with threads that end the call in another way, and catches what is thrown here.
  */
 final class ServerSteps {
     private ServerSteps() {}
@@ -41,7 +38,7 @@ final class ServerSteps {
         if (call.connection.isCongested(call.method()) && call.mayWait()) {
             Admission.leave(call, false);
             call.postponeRequested = true;
-            // the call is put into the outbox, like a reply: once it is there, no failure of this thread can lose it
+            // the call is put into the outbox, like a reply: if this thread fails later, the call is not lost
             call.connection.send(call);
         } else {
             handle(call, call.body, nowNanos);
@@ -114,9 +111,8 @@ final class ServerSteps {
     }
 
     private static void stream(ServerCall call, @Nullable Object result) {
-        // from now on the handler is no longer counted, and only the stream uses the call's place; leave would go on
-        // counting the handler while threads run for the call, and some threads may deliver incoming items already:
-        // leaveNow does not check for such threads
+        // From here on only the stream uses the call's place. leaveNow and not leave: leave would go on counting the
+        // handler while other threads deliver incoming items.
         Admission.leaveNow(call, true);
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);
@@ -134,8 +130,8 @@ final class ServerSteps {
     static void onResult(ServerCall call, @Nullable Object value, @Nullable Throwable thrown) {
         ServerMethod called = call.method();
         if (thrown == null && value instanceof CompletionStage<?> stage && called.chain() != null) {
-            // an interceptor has waited for the end of a stage before it proceeded: so the value is another stage,
-            // whose result is the result of the call
+            // an interceptor has waited for another stage before it proceeded: the value is the handler's stage, whose
+            // result is the result of the call
             call.await(called.brought(stage, call.context()));
             return;
         }

@@ -53,9 +53,8 @@ public final class ServiceIndex {
     }
 
     /**
-     * Returns the context class loader of the calling thread, or RPCX's class loader if the thread has none. If this
-     * loader does not find a service of the index, the server does not start: the error then names the service, which
-     * would otherwise be missing without anybody noticing.
+     * Returns the context class loader of the calling thread, or RPCX's class loader if the thread has none. If the
+     * loader does not find a service of the index, the server does not start, and the error names the service.
      */
     static ClassLoader loader() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -64,8 +63,7 @@ public final class ServiceIndex {
 
     private static List<String> lines(URL place) throws IOException {
         URLConnection connection = place.openConnection();
-        // If the JDK cached the jar, it would keep the file open, and would go on reading the old file after the jar
-        // has been replaced.
+        // A cached jar would stay open, and the old file would be read after the jar has been replaced.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

@@ -14,17 +14,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds out which wire the client of a new connection speaks, by the first byte. The frames of the classic wire begin
- * with the high byte of a length. No length can be so large that this byte equals the first byte of the native wire.
- * The sniffer is the first handler in the pipeline, or the first after the TLS handlers. Once it knows the wire, a
- * connection of that wire replaces it in the pipeline. If the client sends nothing for {@code silentNanos}, the
- * connection is closed.
+ * Finds out which wire the client of a new connection speaks, by the first byte: a length of the classic wire never
+ * begins with the first byte of the native wire. The sniffer is the first handler in the pipeline, or the first after
+ * the TLS handlers. Once it knows the wire, a connection of that wire replaces the sniffer. If the client sends nothing
+ * for {@code silentNanos}, the connection is closed.
  */
 public final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Maximum time from the beginning of a connection until its first byte has arrived, and until its complete preface
-     * has arrived. If the server's keepAlive time is shorter, that time is used. Source: nginx's client_header_timeout,
-     * shortened. A silent connection may last this long, since all that it costs is one of the server's connections.
+     * Maximum time until the first byte of a connection has arrived, and until its complete preface has arrived. If the
+     * server's keepAlive time is shorter, that time is used. Source: nginx's client_header_timeout, shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -36,10 +34,7 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private long takenNanos;
 
-    /**
-     * Whether creating the connection has failed. What still arrives then is dropped, since its beginning has been
-     * lost.
-     */
+    /** Whether creating the connection has failed. What still arrives is dropped. */
     private boolean isOver;
 
     public Sniffer(ServerCore server, Account account) {
@@ -76,15 +71,14 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // The connection could not be created, for example for want of memory. Now exceptionCaught closes the
-                // channel, or the timer does.
+                // The connection could not be created, for example for lack of memory. The channel is closed by
+                // exceptionCaught or by the timer.
                 isOver = true;
                 first.release();
             }
         }
         stopTimer();
-        // The bytes go to the next handler from here, and not from the head of the pipeline: bytes that TLS has
-        // decrypted must not go through TLS again.
+        // The bytes go to the next handler, not to the head of the pipeline: TLS must not decrypt them twice.
         ctx.fireChannelRead(first);
     }
 

@@ -14,11 +14,10 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps track of the calls that wait for stages. A call waits for the stage that its handler has returned, if the stage
- * has not ended yet. A stage holds whatever has been attached to it until it ends, and nothing can be detached from it.
- * So a call attaches nothing to a stage itself. Instead, RPCX attaches a single hook to the stage. A call waits at this
- * hook, as a {@code Waiter}, and is removed from it when the call no longer waits. So a stage that many calls share, or
- * that outlasts them, holds one hook, however many calls have waited for it. Thread-safe.
+ * Lets calls wait for stages. A call waits for the stage that its handler has returned, and stops waiting when the call
+ * ends earlier. A dependent cannot be removed from a stage, so RPCX attaches only one to each stage, a {@code Hook}.
+ * Calls wait at the hook, as a {@code Waiter}, and can be removed there. So a stage that many calls share holds one
+ * hook, and not one for each call. Thread-safe.
  */
 public final class Stages {
     /**
@@ -27,21 +26,19 @@ public final class Stages {
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
-    /** Queue into which the garbage collector puts the entries whose stages nobody can reach any more. */
+    /** Entries whose stages have been collected. */
     private static final ReferenceQueue<CompletionStage<?>> GONE = new ReferenceQueue<>();
 
     /**
-     * Maximum number of entries of collected stages that each call of {@code hang} removes. Since each such call adds
-     * at most 1 entry, removing 2 is enough to keep up.
+     * Maximum number of entries of collected stages that each call of {@code hang} removes. Each call adds at most one.
      */
     private static final int GONE_AT_ONCE = 2;
 
     private Stages() {}
 
     /**
-     * Returns whether the stage has ended, as far as this can be found out. A stage that
-     * {@link CompletableFuture#completedStage} has made throws when it is asked whether it has ended, and classes of
-     * users may do so too. Stages of such classes are treated as if they had not ended.
+     * Returns whether the stage has ended; false if this is not known. A stage of
+     * {@link CompletableFuture#completedStage}, or of a user's class, may throw when it is asked, so it is not asked.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
@@ -56,9 +53,8 @@ public final class Stages {
     }
 
     /**
-     * Returns whether attaching a dependent to the stage starts no work of the stage itself. This depends only on the
-     * class of the stage. If the stage has ended, attaching a dependent runs that dependent, but this is not work of
-     * the stage itself.
+     * Returns whether attaching a dependent surely starts no work of the stage itself. A lazy stage of another library
+     * may start its work when a dependent is attached. The result depends only on the stage's class.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
@@ -84,19 +80,17 @@ public final class Stages {
      * {@code isAway} and {@code hook}.
      */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        /**
-         * Previous waiter for the same stage; null if there is none. Guarded by the entry at which this waiter waits.
-         */
+        /** Previous waiter for the same stage; null if there is none. Guarded by the entry. */
         private @Nullable Waiter previous;
 
-        /** Next waiter for the same stage; null if there is none. Guarded by the entry at which this waiter waits. */
+        /** Next waiter for the same stage; null if there is none. Guarded by the entry. */
         private @Nullable Waiter following;
 
         private @Nullable Entry at;
 
         private boolean isAway;
 
-        /** Hook that was attached to the stage for this waiter; null if another waiter's hook was there already. */
+        /** Hook that was attached for this waiter; null if the stage had a hook already. */
         private @Nullable Hook hook;
 
         /**
@@ -125,11 +119,10 @@ public final class Stages {
         }
 
         /**
-         * Returns the hook that was attached to the stage for this waiter; null if the stage's hook was attached for
-         * another waiter. If this waiter was never added at a hook, the stage may have no hook. This method then
-         * attaches a hook, but only if attaching a dependent starts no work of the stage: see {@code isPassive}. To a
-         * stage of another kind, only {@link #await} attaches a hook, on the thread that runs the handler; for such a
-         * stage, this method returns null.
+         * Returns the hook that was attached for this waiter; null if another waiter's hook was there already. If this
+         * waiter stopped waiting before it was added at a hook, attaches one now, but only to a stage that
+         * {@code isPassive} accepts. For other stages returns null: a lazy stage may start work on the calling thread,
+         * so only {@link #await} attaches a hook to it.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -163,7 +156,7 @@ public final class Stages {
     }
 
     /**
-     * Makes sure that the stage has a hook, and adds the waiter there, unless it is null or has stopped waiting.
+     * Attaches a hook to the stage if it has none, and adds the waiter, unless it is null or has stopped waiting.
      *
      * @return the hook, if this method has attached it; otherwise null
      */
@@ -187,8 +180,8 @@ public final class Stages {
     }
 
     /**
-     * Attaches a hook to the stage, if there is none. Two threads that both find no hook both attach one. Neither
-     * relies on the other, since a thread that was about to attach the hook may have failed.
+     * Attaches a hook to the stage, if it has none. Two threads at the same time may both attach one: if one of them
+     * waited for the other, and the other failed, there would be no hook.
      *
      * @return the hook, if this method has attached it; otherwise null
      */
@@ -326,9 +319,9 @@ public final class Stages {
         }
 
         /**
-         * Removes the first waiter. After the first call of this method, no waiter can be added.
+         * Removes the first waiter. From the first call on, no waiter can be added.
          *
-         * @return the removed waiter, which the caller of this method has to call next; null if there is none
+         * @return the removed waiter, which the caller has to call; null if there is none
          */
         synchronized @Nullable Waiter next() {
             isOver = true;
@@ -340,10 +333,7 @@ public final class Stages {
         }
     }
 
-    /**
-     * Consumer that is attached to a stage. When the stage ends, the hook calls the waiters. Then it releases the
-     * charge that it holds, if it holds one.
-     */
+    /** Dependent of a stage. When the stage ends, calls the waiters, and then releases the charge, if there is one. */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
         private @Nullable LingeringCharge lingeringCharge;
@@ -353,10 +343,7 @@ public final class Stages {
             this.entry = entry;
         }
 
-        /**
-         * Gives a charge to this hook, which holds the charge until the stage ends. If the stage has ended already,
-         * releases the charge now.
-         */
+        /** Holds the charge until the stage ends. If the stage has ended already, releases the charge now. */
         void holdCharge(LingeringCharge charge) {
             synchronized (this) {
                 if (!isOver) {

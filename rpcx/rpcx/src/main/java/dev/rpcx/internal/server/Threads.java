@@ -19,9 +19,8 @@ import org.jspecify.annotations.Nullable;
 /** Threads on which a server's handlers run, except those that run on an event loop. */
 public class Threads {
     /**
-     * Maximum number of threads that run signals. A signal notifies a stream or a call. Each stream that has to be
-     * notified at the moment gets its own thread, so none of these threads waits for another one. Honest callers do not
-     * reach this number, since they reach the limit on the number of streams earlier.
+     * Maximum number of threads that notify streams or calls. Each stream to notify has its own thread, so no stream
+     * waits for another. Honest callers reach the limit on the number of streams earlier.
      */
     private static final int MAX_SIGNALS = 10_000;
 
@@ -82,17 +81,16 @@ public class Threads {
     }
 
     /**
-     * Returns whether a handler runs on the pool if this place has been chosen for it. If the JDK has no virtual
-     * threads, all handlers run on the pool except those that run on event loops.
+     * Returns whether handlers with this place run on the pool. Without virtual threads in the JDK, all handlers do,
+     * except those on event loops.
      */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
     }
 
     /**
-     * Has a thread begin the handler now, even if the pool's threads are all busy: {@link ConnectionThreads} has
-     * decided before that the handler may begin. Event loop only; if the handler runs on the pool, any thread may call
-     * this.
+     * Runs the handler on a thread now, even if all threads of the pool are busy: {@link ConnectionThreads} has decided
+     * before that the handler may begin. Event loop only; if the handler runs on the pool, any thread may call this.
      *
      * @throws RejectedExecutionException the server has stopped
      */
@@ -104,10 +102,7 @@ public class Threads {
         }
     }
 
-    /**
-     * Returns the workers of an event loop, and creates them first if there are none. The thread of the event loop
-     * caches the workers of the server that it served last. Event loop only.
-     */
+    /** Returns the workers of an event loop, and creates them if there are none. Event loop only. */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
         if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
@@ -129,8 +124,8 @@ public class Threads {
     }
 
     /**
-     * Runs one of several tasks that share the calling thread. Afterwards restores the state of the thread, as far as
-     * {@link SavedThreadState} covers it.
+     * Runs a task on a thread that runs other tasks too. Afterwards restores the state of the thread; see
+     * {@link SavedThreadState}.
      */
     public static void runShared(Runnable task) {
         SavedThreadState here = new SavedThreadState();
@@ -139,14 +134,12 @@ public class Threads {
     }
 
     /**
-     * State that a thread has at {@link #begin}. Several tasks share the thread, and the state is restored after each
-     * of them. So the next task does not see the interrupt flag, the context class loader, the name and the priority
-     * that a task leaves behind. An exception that a task throws does not end the thread. Thread-locals are not
-     * restored: there is no way to clear those that other code has set, so {@link RunOn} leaves clearing them to the
-     * handler.
+     * State of a thread that several tasks share. It is saved by {@link #begin}, and restored after each task: the
+     * interrupt flag, the context class loader, the name and the priority. Thread-locals are not restored, since those
+     * of other code cannot be cleared; see {@link RunOn}. An exception of a task does not end the thread.
      *
-     * <p>For a virtual thread of {@link VirtualWorkers}, this object is made before the thread starts, while a failure
-     * can still be reported. So {@link #begin} allocates no object on that thread.
+     * <p>{@link VirtualWorkers} creates this object before the thread starts, while a failure can still be reported.
+     * {@link #begin} allocates nothing.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();
@@ -187,7 +180,7 @@ public class Threads {
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);
             }
-            // Unless a task has set another name, both names are the same object, so comparing them is quick.
+            // usually both names are the same object, so this is quick
             if (!thread.getName().equals(name)) {
                 thread.setName(name);
             }
@@ -198,8 +191,8 @@ public class Threads {
     }
 
     /**
-     * Closes the pool, and ends the virtual threads. Called after the event loops have ended, when no handler may begin
-     * any more. Tasks that still wait are run nevertheless: each of them then finds that its handler may not begin.
+     * Closes the pool, and ends the virtual threads. Called after the event loops have ended. Tasks that still wait are
+     * run, and find that their handlers may not begin.
      */
     public void close() {
         handlers.close().forEach(this::runNow);
@@ -224,7 +217,7 @@ public class Threads {
         try {
             pool.awaitEnd(maxNanos);
         } catch (InterruptedException e) {
-            // The calling thread need not wait any longer: the threads of the pool have been interrupted already.
+            // There is no need to wait longer: the threads of the pool have been interrupted.
             Thread.currentThread().interrupt();
         }
     }

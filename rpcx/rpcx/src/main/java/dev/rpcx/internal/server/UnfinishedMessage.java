@@ -2,9 +2,7 @@ package dev.rpcx.internal.server;
 
 import dev.rpcx.internal.io.ReadingClock;
 
-/**
- * Progress of an unfinished message: a request or an item of which some parts have not arrived yet. Event loop only.
- */
+/** Progress of a request or an item of which only some parts have arrived. Event loop only. */
 final class UnfinishedMessage {
     /**
      * Time at which the message began, by the {@link ReadingClock}, which stands still while this side does not read.
@@ -15,8 +13,8 @@ final class UnfinishedMessage {
     final long beganNanos;
 
     /**
-     * Time at which the server last found that enough new bytes of the message had arrived, by the
-     * {@link ReadingClock}. Until it has found that for the first time, this is the time at which the message began.
+     * Time at which the server last found that enough new bytes had arrived, by the {@link ReadingClock}. At first, the
+     * time at which the message began.
      */
     long lastProgressNanos;
 

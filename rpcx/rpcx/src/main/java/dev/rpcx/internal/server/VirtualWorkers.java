@@ -13,32 +13,26 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the calls of one event loop on virtual threads, which are called workers. A worker that has run its calls waits
- * for more calls instead of ending, since starting a virtual thread costs about 500 bytes. Waking a worker costs one
- * dispatch by the scheduler.
+ * Runs the calls of one event loop on virtual threads, called workers. A worker that has run its calls waits for more
+ * instead of ending: starting a virtual thread costs about 500 bytes, and waking one costs only a dispatch by the
+ * scheduler.
  *
- * <p>A worker runs one call after the other, so calls that came together cost one dispatch, and not one each.
- * Nevertheless, no call ever waits for another call's handler, because of this invariant: <em>while calls are queued,
- * there is a worker that has been woken and has not yet begun to run a call.</em> What keeps the invariant is a mark,
- * {@link #waking}, which only one thread at a time can hold. The thread that wakes a worker holds the mark, and hands
- * it to that worker. The woken worker takes a call. If more calls are queued, it hands the mark to the next worker
- * before it runs its own call. If handlers are quick, the next worker finds no call in the queue. If a handler blocks,
- * the next worker goes on with the queue.
+ * <p>A worker runs one call after the other, so calls that come together cost one dispatch. Nevertheless, no call waits
+ * for another call's handler: <em>while calls are queued, there is a worker that has been woken and has not yet begun
+ * to run a call.</em> The flag {@link #waking} is set while there is such a worker. Only one thread at a time owns the
+ * flag: whoever sets it wakes a worker, which then owns it. The worker takes a call, and, if more are queued, wakes the
+ * next worker before it runs its own call; otherwise it clears the flag.
  *
- * <p>Idle workers form a stack. Any worker may push itself, and only the holder of the mark pops a worker. Since only
- * one thread at a time pops, the stack has no ABA problem and needs no version counters: between the read of the top
- * and the compare-and-set, no other thread can pop that top.
+ * <p>Idle workers form a stack. Any worker may push itself, but only the owner of the flag pops. So there is no ABA
+ * problem: between the read of the top and the compare-and-set, no other thread pops.
  */
 public final class VirtualWorkers {
-    /**
-     * Maximum number of idle workers. Workers beyond this number end, so that the workers of a burst do not stay in
-     * memory.
-     */
+    /** Maximum number of idle workers. Workers beyond this number end. */
     private static final int MAX_IDLE = 256;
 
     /**
-     * Time after which a worker takes no more calls from the queue. The next worker continues with the calls that
-     * remain. The time is limited because other virtual threads need the worker's carrier thread too.
+     * Time after which a worker takes no more calls from the queue, so that other virtual threads can use its carrier
+     * thread. The next worker continues with the queue.
      */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -49,10 +43,7 @@ public final class VirtualWorkers {
     private static final AtomicLongFieldUpdater<Worker> WAKES =
             AtomicLongFieldUpdater.newUpdater(Worker.class, "wakes");
 
-    /**
-     * Task that needs the time at which it begins. The worker that runs it knows that time, so the clock need not be
-     * read again.
-     */
+    /** Task that needs the time at which it begins. The worker passes it, so the clock is not read again. */
     interface Timed extends Runnable {
         /**
          * Runs the task.
@@ -82,8 +73,8 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Has a worker run the task. If no thread can be started or woken, this method throws, and the task will not run.
-     * If a worker has taken the task despite such a failure, this method does not throw. Event loop only.
+     * Runs the task on a worker. Throws if no worker can be started or woken; the task will not run then. Event loop
+     * only.
      */
     public void run(Runnable task) {
         if (takeMark()) {
@@ -101,10 +92,7 @@ public final class VirtualWorkers {
         }
     }
 
-    /**
-     * Ends the idle workers now, and each other worker when it has run its calls. Called after the event loop has
-     * ended.
-     */
+    /** Ends the idle workers now, and the other workers after their calls. Called after the event loop has ended. */
     public void close() {
         closed = true;
         handOnIfFree();
@@ -117,14 +105,14 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Hands the mark, {@link #waking}, to another worker if there is work for one; otherwise clears the mark. Only the
-     * thread that holds the mark calls this.
+     * Wakes another worker if there is work for one; otherwise clears {@link #waking}. Only the owner of the flag calls
+     * this.
      */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked once more: a thread may have queued a call before the mark was cleared. That thread
-            // may have found the mark taken, and then it has woken no worker.
+            // The queue is checked again: a thread that queued a call before the flag was cleared may have woken no
+            // worker.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -133,12 +121,12 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Hands the mark, {@link #waking}, to another worker, which runs {@code first} before queued calls. Only the thread
-     * that holds the mark calls this.
+     * Wakes or starts another worker, which then owns {@link #waking}, and runs {@code first} before queued calls. Only
+     * the owner of the flag calls this.
      *
-     * <p>Starting or waking a worker may throw because no further carrier can be started, although the worker's thread
-     * is already queued for a carrier. Then this method takes the wake back, unless the worker has accepted the wake by
-     * then. A worker whose wake was taken back ends when it gets a carrier.
+     * <p>Starting or waking a worker may throw although the worker's thread will run: the thread is queued for a
+     * carrier, but no further carrier can be started. Then the wake-up is taken back, unless the worker has seen it
+     * already. If the wake-up is taken back, the worker ends.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -159,7 +147,7 @@ public final class VirtualWorkers {
                 waking.set(false);
                 throw e;
             }
-            // The worker has accepted its wake, and has got the mark with it. So the failure does not matter.
+            // The worker has seen the wake-up and owns the flag, so the failure does not matter.
         }
     }
 
@@ -186,17 +174,15 @@ public final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Count that increases by 1 when the worker is woken, and by 1 again when the worker accepts that wake. So the
-         * count is odd from a wake until the worker accepts it, and even until the next wake. The start of the worker
-         * counts as its first wake. No two wakes have the same number. If a wake is taken back before the worker
-         * accepts it, the value becomes {@link #TAKEN_BACK}. Then the worker ends, and the wake does not give it the
-         * mark, {@link #waking}.
+         * Number that is odd from a wake-up of the worker until the worker has seen it, and even until the next
+         * wake-up. The start of the worker counts as the first wake-up. No two wake-ups have the same number. If a
+         * wake-up is taken back, this is {@link #TAKEN_BACK}, and the worker ends without owning {@link #waking}.
          */
         volatile long wakes = FIRST_WAKE;
 
         /**
          * Task with which the worker begins; null if it takes one from the queue. Written before {@link #wakes}, which
-         * makes it visible to the worker's thread.
+         * publishes it.
          */
         private @Nullable Runnable first;
 
@@ -204,9 +190,8 @@ public final class VirtualWorkers {
         private @Nullable Thread thread;
 
         /**
-         * State of the worker's thread. This object is made together with the worker, before the thread starts. The
-         * worker holds the mark, {@link #waking}, from its start on, so nothing may fail between its start and its
-         * first task.
+         * State of the worker's thread. Created before the thread starts: from its start on the worker owns
+         * {@link #waking}, and must not fail before it has run its first task.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
@@ -226,23 +211,21 @@ public final class VirtualWorkers {
                 }
                 push();
                 if (closed) {
-                    // close() may have checked the stack before this worker was pushed, so the stack is checked once
-                    // more.
+                    // close() may have checked the stack before this worker was pushed
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {
                     LockSupport.park(this);
-                    // An interrupted thread cannot park. Without this line, an idle worker that was interrupted would
-                    // keep its carrier busy.
+                    // An interrupted thread cannot park: an interrupted idle worker would keep its carrier busy.
                     Thread.interrupted();
                 }
             }
         }
 
         /**
-         * Runs tasks until none is queued, but begins none after {@code TURN_NANOS}, unless no other worker can be
-         * started for the queued tasks. The worker holds the mark, {@link #waking}, when this method is called. Before
-         * its first task, it hands the mark to another worker or clears it.
+         * Runs tasks until none is queued, but begins none after {@code TURN_NANOS}. If no other worker can be started,
+         * runs all queued tasks. The worker owns {@link #waking} when this is called, and passes it on or clears it
+         * before its first task.
          */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;
@@ -251,8 +234,7 @@ public final class VirtualWorkers {
             try {
                 handOn();
             } catch (RuntimeException | Error e) {
-                // No other worker can be started, and none is on its way to the queued tasks. So this worker runs all
-                // of them.
+                // No other worker can be started, so this worker runs all queued tasks.
                 nanos = UNTIL_NOTHING_IS_QUEUED;
                 if (task == null) {
                     task = queued.poll();

@@ -13,15 +13,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of platform threads. At any time, it has at least as many threads as there are tasks that have been submitted
- * and have not ended. So no task waits for another. A task is submitted by an atomic change of {@code counts}. Then the
- * task is put into a queue, or given to a new thread. A thread that has had no task for some time ends, unless a task
- * has been submitted that needs this thread. Thread-safe.
+ * Pool of platform threads in which no task waits for another: there are always at least as many threads as unfinished
+ * tasks. A thread that is idle for some time ends. Thread-safe.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee that there are as many threads as tasks if it has
- * a queue. One of its threads that ends because it was idle does not see a task that has been queued in the meantime.
- * And a change of the number of threads that the executor keeps interrupts all its idle threads. If the executor has no
- * queue, each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee this with a queue: a thread that ends because it
+ * was idle may miss a task that has just been queued. Without a queue, each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -33,8 +29,8 @@ final class WorkerPool {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Two counts in one number. The upper 32 bits count threads. The lower 32 bits count tasks that have been submitted
-     * and have not ended. There are never more tasks than threads.
+     * Number of threads in the upper 32 bits, and number of unfinished tasks in the lower 32 bits. There are never more
+     * tasks than threads.
      */
     private final AtomicLong counts = new AtomicLong();
 
@@ -56,7 +52,7 @@ final class WorkerPool {
     }
 
     /**
-     * Has a thread run the task now.
+     * Runs the task on a thread of the pool now.
      *
      * @param task must not throw
      * @throws RejectedExecutionException the pool is closed
@@ -128,10 +124,9 @@ final class WorkerPool {
     }
 
     /**
-     * Waits for the next task for the calling thread.
+     * Waits for the next task.
      *
-     * @return the task; null if the calling thread has to end. In that case {@code counts} no longer includes this
-     *     thread
+     * @return the task; null if the calling thread has to end and is no longer counted
      */
     private @Nullable Runnable next() {
         while (true) {
@@ -139,15 +134,14 @@ final class WorkerPool {
             try {
                 task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
-                // The interrupt comes from close(), or was meant for a task that has ended. In both cases the queue is
-                // checked again.
+                // The interrupt comes from close(), or was meant for an earlier task. The queue is checked again.
             }
             if (task != null) {
                 return task;
             }
             long now = counts.get();
-            // The thread may end only if as many threads remain as there are submitted tasks: one of these tasks may be
-            // on its way to this thread.
+            // A submitted task may be on its way to this thread, so the thread ends only if the others are enough for
+            // all tasks.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
@@ -165,9 +159,7 @@ final class WorkerPool {
         return (int) counts;
     }
 
-    /**
-     * Closes the pool to new tasks, and interrupts all its threads. Tasks that are queued already are run nevertheless.
-     */
+    /** Refuses new tasks, and interrupts all threads. Tasks that are queued already are still run. */
     public void close() {
         isClosed = true;
         threads.forEach(Thread::interrupt);

@@ -25,46 +25,46 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the classic wire, at a client or a server. It reads frames, writes frames in chunks, and checks the
- * peer at regular intervals. The classic wire has no ping, so these checks take the place of one: they end the
- * connection if a frame that has begun to arrive stands still or is too slow, if the peer takes none of the output that
- * waits for it, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the event loop.
+ * One connection of the classic wire, at a client or a server. Since this wire has no ping, the connection checks its
+ * peer at regular intervals. The connection ends if an incomplete frame arrives too slowly, if the peer takes none of
+ * the waiting output, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the event
+ * loop.
  */
 public abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
-     * Longest time that may pass without a byte of an incomplete frame: 10 s, or the keep-alive time if that is
-     * shorter. All of a frame has to arrive within the sum of this time and the time that the frame takes at
-     * {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout, shortened.
+     * Maximum time between two bytes of an incomplete frame; the keep-alive time if that is shorter. A whole frame may
+     * take this time in addition to its time at {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout,
+     * shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Lowest average rate at which a frame may arrive, in bytes per second. Source: Apache's mod_reqtimeout, whose 500
-     * bytes per second would allow the largest frame, 4 MiB, two hours; this rate allows it 256 s.
+     * Minimum average rate of a frame, in bytes per second. The largest frame, 4 MiB, may take 256 s. Apache's
+     * mod_reqtimeout has 500 bytes per second, which would allow such a frame two hours.
      */
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
-     * Size in bytes of the chunks in which a frame is sent. Each chunk that the socket takes shows that the peer reads,
-     * so a peer that reads a large frame slowly can be distinguished from a peer that does not read.
+     * Size in bytes of the chunks in which a frame is sent. They tell a peer that reads a large frame slowly from one
+     * that does not read.
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /**
-     * Memory in bytes that a frame takes in addition to its own bytes while it waits to be sent: its buffer, its entry
-     * in the socket's queue and its listener.
+     * Memory in bytes that a waiting frame takes in addition to its own bytes: its buffer, its queue entry and its
+     * listener.
      */
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * Number of chunks that a server sends during a pause in reading before it reads again. The client may take the
-     * server's keep-alive time to read each of these chunks, so a pause may last for four keep-alive times.
+     * Number of chunks that a server sends during a pause in reading before it reads again. The client has the server's
+     * keep-alive time for each chunk, so a pause may last four keep-alive times.
      */
     static final int CHUNKS_IN_PAUSE = 4;
 
     public static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
-    /** Number of checks within {@code silentNanos}, which is the shortest of the times that the checks enforce. */
+    /** Number of checks within {@code silentNanos}. */
     private static final int CHECKS = 4;
 
     public final Channel channel;
@@ -86,12 +86,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /** Time at which the connection was established. */
     private long upSinceNanos;
 
-    /** Time at which bytes last arrived, or at which this side resumed reading after a pause, whichever is later. */
+    /** Time at which bytes last arrived, or at which reading was last resumed, whichever is later. */
     private long lastReadNanos;
 
-    /**
-     * Time at which bytes were last sent, or at which output began to wait when none was waiting, whichever is later.
-     */
+    /** Time at which bytes were last sent, or at which output began to wait, whichever is later. */
     private long lastWriteNanos;
 
     /**
@@ -102,8 +100,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private long waitingBytes;
 
     /**
-     * Buffer of small frames that have not been written to the socket's queue; null if there are none. Small frames are
-     * gathered here until the next flush. A flush leaves them here as long as earlier small frames are in that queue.
+     * Small frames that wait for the next flush; null if there are none. While earlier small frames are in the socket's
+     * queue, a flush leaves these here.
      */
     private @Nullable ByteBuf gathered;
 
@@ -111,8 +109,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private int gatheredBeingSent;
 
     /**
-     * The socket's queue, with the claims for what the peer does not read. Null at a client, which needs no claims: its
-     * requests are charged until they have been sent, and its peer has no influence on how many requests there are.
+     * The socket's queue, with the claims for output that the peer does not read. Null at a client: its requests are
+     * charged until they have been sent.
      */
     private final @Nullable SocketQueue queue;
 
@@ -124,10 +122,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /** Counter that goes up each time that bytes have arrived. */
     private int reads;
 
-    /**
-     * If the connection ends because this side lacks memory, the reason in words; otherwise null. Such an end says
-     * nothing about the peer.
-     */
+    /** The reason in words if the connection ends because this side lacks memory; otherwise null. */
     private volatile @Nullable String memoryWanted;
 
     /** Whether this side has paused reading. If so, the pause began at {@code pausedNanos}. */
@@ -173,13 +168,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /** Whether calls are under way. While there are any, the connection does not count as unused. */
     public abstract boolean isBusy();
 
-    /** Called at the end of each check, unless this check ends the connection or the connection was ending before. */
+    /** Called at the end of each check, unless the connection is ending. */
     public abstract void onCheck(long nowNanos);
 
-    /**
-     * Called at the end of a pass of reading, when what has arrived has been read and what was written meanwhile has
-     * been flushed.
-     */
+    /** Called when everything that has arrived has been read, and the output has been flushed. */
     public void onReadComplete() {}
 
     /**
@@ -187,15 +179,12 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      */
     public void onRead() {}
 
-    /**
-     * Called when output has been sent, or when it is certain that it will never be sent. {@code bytes} is the size of
-     * this output.
-     */
+    /** Called when {@code bytes} of output have been sent, or will never be sent. */
     public void onSent(int bytes) {}
 
     /**
-     * Called when the connection ends, with the reason. The implementation has to close the connection. Called at most
-     * once, and never after {@link #onOver}.
+     * Called when the connection ends. The implementation has to close the connection. Called at most once, and never
+     * after {@link #onOver}.
      */
     public abstract void onEnd(RPCXException why);
 
@@ -233,8 +222,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe:
-     * any thread may call this.
+     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
@@ -253,8 +241,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isAdded = true;
         } finally {
             if (!isAdded) {
-                // this method is about to throw: Netty then removes the handler, and no code would watch or close the
-                // channel
+                // when this method throws, Netty removes the handler, and nobody would close the channel
                 SocketQueue.closeNow(channel);
             }
         }
@@ -275,8 +262,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastWriteNanos = now;
         busyNanos = now;
         checkedNanos = now;
-        // while a server pauses reading, its kernel acknowledges nothing new, and the client's kernel has to wait: so a
-        // client gives the server's kernel as much time as the longest pause takes
+        // while a server pauses reading, its kernel acknowledges nothing new: so a client waits as long as the longest
+        // pause
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(check, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
@@ -296,7 +283,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         } catch (WireFault fault) {
             fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
-            // there is no memory for the frame, or the code of this side has a fault: only this connection ends
+            // there is no memory for the frame, or this side has a bug: only this connection ends
             noteMemory(t);
             fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
@@ -329,10 +316,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /**
-     * Ends the connection for the given reason. Nothing that arrives from here on is read. Does nothing if the
-     * connection is ending already.
-     */
+    /** Ends the connection. Nothing that arrives later is read. Does nothing if the connection is already ending. */
     public final void fail(RPCXException why) {
         if (!isEnding) {
             isEnding = true;
@@ -343,9 +327,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- outgoing
 
-    /**
-     * Listener of one frame, which is called each time that bytes of the frame have been sent or will never be sent.
-     */
+    /** Called each time that bytes of a frame have been sent or will never be sent. */
     public interface WriteListener {
         void onReleased(long bytes);
 
@@ -353,10 +335,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         default void onFrameWritten() {}
     }
 
-    /**
-     * Returns the bytes of heap that a frame takes while it waits to be sent. {@code frameBytes} is the size of the
-     * frame.
-     */
+    /** Returns how many bytes of heap a frame of {@code frameBytes} bytes takes while it waits to be sent. */
     public static long queuedBytes(int frameBytes) {
         return HeapArray.heapBytes(frameBytes) + QUEUED_BYTES;
     }
@@ -385,8 +364,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Closes the channel because only {@code written} bytes of a frame could be written. These bytes are reported to
-     * {@code listener} when they have been sent. The remaining bytes, which will never be sent, are reported here.
+     * Closes the channel after only {@code written} bytes of a frame could be written. The rest is reported to
+     * {@code listener} now, and the written bytes when they have been sent.
      */
     private void endCut(int frameBytes, int written, WriteListener listener) {
         try {
@@ -405,17 +384,15 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Sends a small frame for which nothing is charged. Small frames share one buffer while they wait. A buffer for
-     * each of them would take many times the bytes of the frame, and a peer that reads nothing could make such buffers
-     * pile up.
+     * Sends a small frame, which is not charged. Small frames share one buffer while they wait: separate buffers would
+     * take many times the memory, and would pile up if the peer does not read.
      */
     public final void writeSmall(byte[] frame) {
         begin(frame);
         boolean isWhole = false;
         try {
-            // the buffer never grows beyond the size of a chunk, so its free room is limited. The limit is needed
-            // because the free room is not charged once the buffer is in the socket's queue: from then on, only the
-            // readable bytes of the buffer are charged
+            // in the socket's queue only the readable bytes of the buffer are charged, so its free room has to be
+            // limited
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -449,8 +426,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isListenerAdded = true;
         } finally {
             if (!isListenerAdded) {
-                // no listener will report that this buffer has been sent. The frames that are gathered next would wait
-                // for that report forever, so the channel is closed
+                // nothing will report that this buffer has been sent, and the next small frames would wait forever
                 SocketQueue.closeNow(channel);
             }
         }
@@ -465,7 +441,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Returns the bytes of memory of {@code gathered}, which is not yet in the socket's queue; 0 if it is null. */
+    /** Returns the memory of {@code gathered} in bytes; 0 if it is null. */
     private long gatheredBytes() {
         ByteBuf into = gathered;
         return into == null ? 0 : into.capacity();
@@ -485,9 +461,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     private void endIfLost(ChannelFuture sending) {
         if (sending.cause() != null && !(sending.cause() instanceof IOException)) {
-            // the buffer was lost, for example because there was no memory for it, but the socket still works. If more
-            // were sent, the peer would take it for the rest of the frame whose bytes were lost: so the channel is
-            // closed
+            // the buffer was lost, for example for lack of memory, but the socket still works: the peer would take the
+            // next bytes for the rest of the lost frame
             SocketQueue.closeNow(channel);
         }
     }
@@ -540,7 +515,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return 0;
     }
 
-    /** Returns the error of a connection that ends while calls are under way that may have been executed. */
+    /** Returns the error for calls that may have been executed when the connection ended. */
     public static RPCXException brokenOff(RPCXException.Code code, String why) {
         return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
     }
@@ -550,9 +525,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Resumes or pauses reading. The time of a pause counts neither as silence of the peer nor against the rate of a
-     * frame, since the peer cannot send meanwhile. Only one limit includes the pauses: the longest time that a frame
-     * may take with all its pauses.
+     * Resumes or pauses reading. The peer cannot send during a pause, so a pause counts neither as silence nor against
+     * the rate of a frame. Only the limit on the total time of a frame includes pauses.
      */
     public final void setReading(boolean reads) {
         if (reads == !isPaused) {
@@ -575,7 +549,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         try {
             checkNow();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
+            // a timer whose task throws never runs again, and the peer would no longer be checked
             SocketQueue.closeNow(channel);
             ThreadTools.report(t);
         }
@@ -617,19 +591,17 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause reading again and again. So there is a second
-        // limit, which includes the pauses: with all pauses, a frame may take at most twice the time that it has
-        // without pauses. But a single pause must not make a frame late, since this side reads something after each
-        // pause. So this limit is never shorter than the longest time of one pause.
+        // A peer that reads its replies slowly makes this side pause again and again. So a frame with its pauses may
+        // take at most twice its time without pauses. One pause alone must not make a frame late, so this limit is at
+        // least the longest pause.
         long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
 
     /**
-     * Whether the peer is a server that is alive although it takes no output now, because it has paused reading. Such a
-     * server sends replies. It reads again when this side has taken some of them, so it takes output of this side at
-     * least once in four keep-alive times. Always false at a server: the requests of a client do not keep its
-     * connection alive if it takes no replies.
+     * Whether the peer is a server that is alive but has paused reading. Such a server still sends replies, and takes
+     * output at least once in four keep-alive times. Always false at a server: a client that takes no replies is not
+     * kept alive by its requests.
      */
     private boolean isHeard(long nowNanos) {
         return isClient
@@ -638,9 +610,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * If this check is late by a full interval or more, moves all times that the checks evaluate forward by the delay.
-     * An event loop that was held up for so long could not serve its sockets either: what the peer has sent and taken
-     * meanwhile may still have to be noticed.
+     * If this check is late by an interval or more, moves the times of all checks forward by the delay. The event loop
+     * was held up, and may not have seen yet what the peer has sent and taken.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - checkedNanos - checkNanos;
@@ -689,7 +660,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         isOver = true;
         isEnding = true;
         frames.clear();
-        // each step runs even if an earlier one fails, since this method does nothing when it is called again
+        // each step runs even if an earlier one fails, since this method does its work only once
         try {
             // the channel is closed, so this write only releases the buffer that waited
             writeGathered();
@@ -703,8 +674,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     private void stopChecking() {
-        // the charge is released even if there is no timer: the charge was made first, and setting the timer may have
-        // failed
+        // the charge is released even if there is no timer: setting the timer may have failed after the charge was made
         timers.release();
         if (timer != null) {
             timer.cancel(false);

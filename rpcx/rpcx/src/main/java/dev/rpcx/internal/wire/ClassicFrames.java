@@ -6,19 +6,15 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Cuts the incoming bytes of the classic wire into frames. The array of an incomplete frame is at most twice as long as
- * the part of the frame that has arrived (at least 256 bytes, but never longer than the frame). The {@link Reader} is
- * asked before the array grows. If it refuses, or if the frame is longer than the limit, the frame is skipped: only its
- * beginning is kept, which has the id of its call. Each frame has its own array, which is not kept for the next frame.
- * Event loop only.
+ * Cuts the incoming bytes of the classic wire into frames. Memory for a frame is allocated only as its bytes arrive: at
+ * most twice what has arrived, but at least 256 bytes, and never more than the frame. If the {@link Reader} refuses
+ * more memory, or if the frame is too long, the frame is skipped, and only its beginning is kept, which has the call's
+ * id. Each frame has its own array. Event loop only.
  */
 public final class ClassicFrames {
     public static final int LENGTH_BYTES = 4;
 
-    /**
-     * Number of bytes that are kept of a frame that is skipped: enough for the id of its call, which stands at the
-     * beginning.
-     */
+    /** Number of bytes that are kept of a skipped frame: enough for the call's id. */
     private static final int BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
@@ -27,21 +23,18 @@ public final class ClassicFrames {
     /** Receives the frames, and decides how much memory they may take. */
     interface Reader {
         /**
-         * Reserves memory for {@code bytes} more bytes of the frame that is arriving. Returns false if there is no room
-         * for them; the frame is then skipped.
+         * Reserves memory for {@code bytes} more bytes of the arriving frame. Returns false if there is none; the frame
+         * is then skipped.
          */
         boolean reserve(long bytes);
 
         /**
-         * Called with a complete frame, which fills the array up to the index {@code bytes} (exclusive). The array
-         * belongs to the reader from now on. Its memory has been reserved with {@code reserve}.
+         * Called with a complete frame: the first {@code bytes} bytes of the array, which belongs to the reader from
+         * now on. Its memory has been reserved with {@code reserve}.
          */
         void frame(byte[] frame, int bytes);
 
-        /**
-         * Called when it is clear that the arriving frame will be skipped. What has been reserved for it is no longer
-         * needed: only the beginning of the frame is kept, for which {@code reserve} is not called.
-         */
+        /** Called when the arriving frame begins to be skipped. What has been reserved for it is no longer needed. */
         void onSkip();
 
         /**
@@ -67,11 +60,10 @@ public final class ClassicFrames {
     private long firstBeganNanos;
 
     /**
-     * Creates an object that cuts the input of one connection into frames.
+     * Cuts the input of one connection into frames.
      *
-     * @param maxBytes largest length in bytes of a frame that is kept; a longer frame is skipped
-     * @param maxSkippedBytes largest length in bytes of a frame that is skipped; a frame that announces a greater
-     *     length ends the connection
+     * @param maxBytes maximum length in bytes of a frame that is kept; a longer frame is skipped
+     * @param maxSkippedBytes maximum length in bytes of a frame that is skipped; a longer frame ends the connection
      */
     public ClassicFrames(int maxBytes, int maxSkippedBytes, Reader reader) {
         this.maxBytes = maxBytes;
@@ -84,32 +76,28 @@ public final class ClassicFrames {
         return lengthBytes > 0;
     }
 
-    /**
-     * Returns the time at which the incomplete frame began to arrive, moved forward by each pause in reading since
-     * then.
-     */
+    /** Returns when the incomplete frame began to arrive, moved forward by each pause in reading since then. */
     long beganNanos() {
         return beganNanos;
     }
 
     /**
-     * Returns the time at which the incomplete frame began to arrive. Pauses in reading do not move this time forward,
-     * since a peer that does not read its replies can cause as many pauses as it likes.
+     * Returns when the incomplete frame began to arrive. Pauses in reading do not move this time, since a peer can
+     * cause as many pauses as it likes.
      */
     long firstBeganNanos() {
         return firstBeganNanos;
     }
 
-    /** Returns the length in bytes that the incomplete frame announces; 0 until all of its length field has arrived. */
+    /** Returns the length in bytes of the incomplete frame; 0 until its whole length field has arrived. */
     int length() {
         return lengthBytes == LENGTH_BYTES ? length : 0;
     }
 
     /**
-     * Reads all bytes of {@code in}, and hands each frame to the reader when the last of its bytes has arrived.
+     * Reads all of {@code in}, and gives each complete frame to the reader.
      *
-     * @throws WireFault if a frame announces a length that is out of range; an exception that the reader throws is
-     *     passed on
+     * @throws WireFault if the length of a frame is out of range; exceptions of the reader are passed on
      */
     void read(ByteBuf in, long nowNanos) {
         while (in.isReadable()) {
@@ -182,18 +170,14 @@ public final class ClassicFrames {
         }
     }
 
-    /**
-     * Moves {@code beganNanos} forward by a time in which this side did not read, so that this time does not count
-     * against the peer.
-     */
+    /** Moves {@code beganNanos} forward by a time in which this side did not read. */
     void postpone(long nanos) {
         beganNanos += nanos;
     }
 
     /**
-     * Moves {@code firstBeganNanos} forward by a time in which this side could not read, whatever the peer did, for
-     * example because the event loop was held up. Unlike a pause in reading, such a time must not count against the
-     * peer at all.
+     * Moves {@code firstBeganNanos} forward by a time in which this side could not read, for example because the event
+     * loop was held up.
      */
     void postponeFirst(long nanos) {
         firstBeganNanos += nanos;

@@ -25,27 +25,23 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClassicWire {
     /**
-     * A request that has been read. The types of its parameters are not kept: they are text for people, and no class is
-     * ever named by them or loaded from them. The values are slices of the message.
+     * A request that has been read. The types of its parameters are dropped: no class is ever loaded by such a name.
+     * The values are slices of the message.
      *
-     * @param numbers for each value, the number of its parameter. If the message gives no number for a value, this is
-     *     the position of the value, counted from 1. If the message gives a number that no parameter can have, this is
-     *     -1
+     * @param numbers for each value, the number of its parameter; if the message gives none, the position of the value,
+     *     counted from 1; -1 if no parameter can have the given number
      */
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
-    /**
-     * A reply that has been read. {@code result} has the bytes of its result, and is empty if there is no result;
-     * {@code error} is null if there is no error.
-     */
+    /** A reply that has been read. {@code result} is empty if there is none; {@code error} is null if there is none. */
     public record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
     static final int MAX_PARAMETERS = 255;
 
     /**
-     * Maximum number of fields of a message, including the fields within its parameters or its error. A request with
-     * 255 parameters that has every field of this wire has 1023 fields. A limit is needed because a field of two bytes
-     * costs its reader as much as a long field, and a frame has room for millions of such fields.
+     * Maximum number of fields of a message, including the fields of its parameters or its error. A request with 255
+     * parameters has at most 1023 known fields. Without a limit, a frame could have millions of fields of two bytes,
+     * which take much longer to read than one long field.
      */
     static final int MAX_FIELDS = 4096;
 
@@ -60,28 +56,23 @@ public final class ClassicWire {
 
     private ClassicWire() {}
 
-    /**
-     * Reads the beginning of a message up to the end of its id, and returns the id; null if the id is not the first
-     * field.
-     */
+    /** Reads the id at the beginning of a message; null if the id is not the first field. */
     public static @Nullable Long id(ByteBuf begin) {
         return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
     }
 
     /**
-     * Whether a reply has only a result behind its id. Such a reply has no error, so its call was executed: only an
-     * error may say that a call was not executed.
+     * Whether a reply has only a result behind its id. If so, the call was executed.
      *
-     * @param begin beginning of the reply, from which the id has been read already
-     * @param length length of the reply in bytes; its first byte stands at index 0 of {@code begin}
+     * @param begin beginning of the reply, from which the id has been read
+     * @param length length of the reply in bytes, counted from index 0 of {@code begin}
      */
     public static boolean isResult(ByteBuf begin, int length) {
         return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
     }
 
     /**
-     * Reads a request. Whatever the message contains, this allocates only the two names and a small object for each
-     * parameter; the values are not copied.
+     * Reads a request. Allocates only the two names and a small object for each parameter; the values are not copied.
      *
      * @throws WireFault if the message is malformed, or has more parameters than {@link #MAX_PARAMETERS} or more fields
      *     than {@link #MAX_FIELDS}
@@ -113,8 +104,7 @@ public final class ClassicWire {
     }
 
     /**
-     * Decodes the name of a service or a method. A name that is longer than any published one becomes the empty text, a
-     * name under which nothing is published.
+     * Decodes the name of a service or a method. A name that is too long becomes "", under which nothing is published.
      */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
@@ -137,10 +127,7 @@ public final class ClassicWire {
         numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
     }
 
-    /**
-     * Reads the bytes of a field, as a slice of the message. Nothing is copied, so a field that a peer repeats many
-     * times costs no memory.
-     */
+    /** Reads the bytes of a field as a slice of the message. A field that a peer repeats many times costs no memory. */
     private static ByteBuf bytes(ByteBuf in, int end) {
         return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
@@ -198,7 +185,7 @@ public final class ClassicWire {
         return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
     }
 
-    /** Builds a reply with its length in front. {@code result} has the bytes of the result; null if there is none. */
+    /** Builds a reply with its length in front. {@code result} is null if there is none. */
     public static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);

@@ -10,15 +10,12 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Simulates a bad network for one direction of one connection of the native wire. This class cuts the incoming bytes
- * into frames, and applies to each frame of a call the faults that {@link Faults} chooses at random for that frame. It
- * then says which frames are to be passed on, in which order, and from what time on each of them may be passed on.
- * {@code dev.rpcx.testing.FaultyLink} passes these frames on between sockets, and {@code FaultyPipe} within the
- * pipeline of a client, so a fault means the same in both. This class is public only because {@code FaultyLink} is in
- * another package.
+ * Simulates a bad network for one direction of one connection of the native wire. Cuts the incoming bytes into frames,
+ * applies {@link Faults} to them, and says which frames to pass on, in which order and when. {@code FaultyPipe} passes
+ * them on in a client's pipeline, and {@code dev.rpcx.testing.FaultyLink} between sockets. The class is public only
+ * because {@code FaultyLink} is in another package.
  *
- * <p>Bytes that are not a frame of the native wire end the connection. Not thread-safe: only one thread at a time may
- * use an object. No method blocks.
+ * <p>Bytes that are no frame of the native wire end the connection. Not thread-safe. No method blocks.
  */
 public final class FaultyFrames {
     private final Faults faults;
@@ -26,14 +23,11 @@ public final class FaultyFrames {
     private final ByteBuf arrived = Unpooled.buffer();
     private final ArrayDeque<Due> dues = new ArrayDeque<>();
 
-    /**
-     * Frame that is out of order: it is passed on only after the next frame of a call. Null if there is no such frame.
-     */
+    /** Frame that is passed on after the next frame of a call; null if there is none. */
     private @Nullable ByteBuf held;
 
     /**
-     * Time at which the frame that was delayed last is due, by {@link System#nanoTime}. No frame behind it is due
-     * earlier.
+     * Earliest time for the next frame, by {@link System#nanoTime}: the time until which the last delayed frame waits.
      */
     private long openNanos = System.nanoTime();
 
@@ -43,16 +37,16 @@ public final class FaultyFrames {
     /**
      * A frame that is to be passed on, or the end of the connection.
      *
-     * @param frame the preface, or a frame with its length and head. It is on the heap, so that nothing leaks if it is
-     *     never passed on. Null stands for the end of the connection in both directions. This end comes after all
-     *     frames that were to be passed on in this direction before it
+     * @param frame the preface, or a frame with its length and head, on the heap, so that nothing leaks if it is never
+     *     passed on; null for the end of the connection in both directions, which comes after all earlier frames of
+     *     this direction
      * @param atNanos time of {@link System#nanoTime} before which the frame must not be passed on
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
     /**
-     * Creates the simulation of one direction of a connection. Its faults are chosen by random numbers, which are made
-     * from the seed of {@code badNetwork} for this connection and direction only.
+     * Creates the simulation of one direction of a connection. The seed of {@code badNetwork}, the connection and the
+     * direction determine the faults.
      *
      * @param connection number of the connection, counted from 0 in the order in which the connections were opened
      * @param up whether the direction is from the client to the server
@@ -63,10 +57,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Reads all of {@code bytes}, and chooses at random the faults of each frame that they complete. Bytes of an
-     * incomplete frame are kept until the next call.
+     * Reads all of {@code bytes}, and applies faults to the frames that are complete now. The bytes of an incomplete
+     * frame are kept.
      *
-     * @return number of faults that have been chosen for the completed frames
+     * @return number of faults
      */
     public int add(ByteBuf bytes) {
         Given.notNull(bytes, "bytes", "what has arrived");
@@ -90,8 +84,8 @@ public final class FaultyFrames {
                 if (arrived.readableBytes() < header + length) {
                     break;
                 }
-                // a frame begins with its length, one byte of head, and the call id, which is 0 if the frame belongs to
-                // no call
+                // a frame begins with its length, one byte of head, and the id of its call, which is 0 if there is no
+                // call
                 boolean isOfCall = arrived.getInt(arrived.readerIndex() + header + 1) != 0;
                 ByteBuf frame = take(header + length);
                 if (isOfCall) {
@@ -107,7 +101,7 @@ public final class FaultyFrames {
         return added;
     }
 
-    /** Returns the first entry that has not been taken yet, without taking it; null if there is none. */
+    /** Returns the first entry without removing it; null if there is none. */
     public @Nullable Due peek() {
         return dues.peek();
     }
@@ -131,11 +125,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Chooses at random the faults of a frame that belongs to a call, and applies them. Frames that belong to no call
-     * get no faults. The number of PING frames, for example, depends on the clock and not on the seed: with faults for
-     * them, the same seed would not always give the same faults.
+     * Applies random faults to a frame of a call. Other frames get no faults: the number of PINGs, for example, depends
+     * on the clock, and the same seed would not always give the same faults.
      *
-     * @return number of faults that have been chosen for the frame
+     * @return number of faults
      */
     private int applyFaults(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);

@@ -8,9 +8,8 @@ import io.netty.channel.ChannelPromise;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Simulates a bad network within the pipeline of a client's connection, for tests. It works over sockets and within one
- * process. When the channel ends, frames that are still delayed are passed on first, since the end itself is not
- * delayed. Event loop only.
+ * Simulates a bad network within the pipeline of a client's connection, for tests. Works over sockets and in process.
+ * When the channel ends, delayed frames are passed on before its end. Event loop only.
  */
 public final class FaultyPipe extends ChannelDuplexHandler {
     private final Way up;
@@ -29,8 +28,8 @@ public final class FaultyPipe extends ChannelDuplexHandler {
         if (bytes.isReadable()) {
             up.add(ctx, bytes);
         } else {
-            // an empty buffer may be the last write before the output ends: the delayed frames must not come after it,
-            // so they are passed on first
+            // an empty buffer may be the last write before the output ends, so the delayed frames are passed on before
+            // it
             up.passOn(ctx, true);
             ctx.write(message, promise);
         }
@@ -66,10 +65,7 @@ public final class FaultyPipe extends ChannelDuplexHandler {
             passOn(ctx, false);
         }
 
-        /**
-         * Passes on the frames that are due. If the channel {@code ends}, also passes on the frames that are not due
-         * yet.
-         */
+        /** Passes on the frames that are due; if the channel {@code ends}, all frames. */
         void passOn(ChannelHandlerContext ctx, boolean ends) {
             for (FaultyFrames.Due due = frames.peek(); due != null && !cut; due = frames.peek()) {
                 long wait = due.atNanos() - System.nanoTime();
@@ -81,8 +77,7 @@ public final class FaultyPipe extends ChannelDuplexHandler {
                 ByteBuf frame = due.frame();
                 if (frame == null) {
                     cut = true;
-                    // the frames that were passed on just before have not been flushed, and would be lost with the
-                    // channel
+                    // the frames before the end have not been flushed yet
                     ctx.flush();
                     ctx.close();
                 } else if (isUp) {

@@ -6,89 +6,74 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Holds the messages that wait for the socket of their connection, and decides in which order their frames are sent.
- * The messages that may send frames form a rotation. The first message in rotation sends one frame; if it has more
- * frames, it then goes to the end of the rotation. A message begins when it enters the rotation for the first time.
- * Event loop only.
+ * Decides in which order the waiting messages of a connection send their frames. A message begins when it enters
+ * {@code rotation}. The first message of {@code rotation} sends one frame, and goes to the end if it has more. Event
+ * loop only.
  *
- * <p>A message in parts, which has several frames, takes memory at its receiver as soon as its first frame arrives, and
- * the receiver refuses a message whose frames come too slowly. If many such messages began at the same time over a slow
- * network, each of them would be too slow. So each message in parts belongs to a size class, and at any time only one
- * message of each size class has begun and has not ended. The others of the class wait in the order in which they came.
- * The largest size of a class is four times its smallest size. So a message waits only for messages that do not take
- * much longer than itself. Of all messages in parts of up to 4 MiB, at any time at most four have begun and have not
- * ended. A message of one frame waits only if it has to follow a message that may not begin yet.
+ * <p>A message of several frames takes memory at its receiver from its first frame on, and the receiver refuses it if
+ * its frames come too slowly. If many such messages were sent at the same time over a slow network, each would be too
+ * slow. So each belongs to a size class, and only one message of each class is sent at a time; the others of the class
+ * wait in order. The sizes within a class differ by at most four times, so a message waits only for messages that do
+ * not take much longer than itself. Up to 4 MiB there are four classes. A message of one frame waits only for an
+ * earlier message of its id that may not begin yet.
  */
 final class FrameScheduler {
     /**
-     * The first size class has the messages in parts of up to 64 KiB. This is the binary logarithm of that size in
-     * bytes. The largest size of each further class is four times that of the class before.
+     * Binary logarithm of the maximum size, in bytes, in the first size class: 64 KiB. The maximum size of each further
+     * class is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
     /** Size class of a message that has one frame. */
     private static final byte WHOLE = 0;
 
-    /**
-     * If {@code rotation} and {@code waiting} have held more messages than this together, they are too large to be
-     * kept: {@code shrink} replaces them by smaller ones when they hold few messages or none.
-     */
+    /** If both queues together have held more messages than this, {@code shrink} replaces them once they hold few. */
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages in rotation. Among them is at most one message in parts of each size class. This is a set in insertion
-     * order, from which any message can be removed quickly: when a peer stands still, many calls end at the same time,
-     * and each removes its message from somewhere in the middle.
+     * Messages that may send frames, at most one of each size class and any number of one frame. This is a linked set
+     * because a message has to be removed quickly from the middle: many calls may end at the same time.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();
 
     /**
-     * Messages in parts that may not begin yet, and messages of one frame that have to follow one of these. While there
+     * Messages of several frames that may not begin yet, and messages of one frame that have to follow these. If there
      * are any, the rotation is not empty, unless {@link #next} has just returned its only message.
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
     /**
-     * One bit for each size class. The bit is set while a message in parts of this class is in rotation, or has been
-     * returned by {@link #next} and has not ended.
+     * One bit for each size class, set while a message of the class is in rotation or has been returned by
+     * {@link #next} and has not ended.
      */
     private int taken;
 
     /** Number of messages of one frame in both queues, including a message that {@link #next} has returned. */
     private int wholes;
 
-    /** Number of messages of one frame in {@code waiting}, which have to follow a message that may not begin yet. */
+    /** Number of messages of one frame in {@code waiting}. */
     private int following;
 
-    /**
-     * Number of bytes of the messages in both queues that are still to be sent: the sum of their
-     * {@link Outbound#waitingBytes}.
-     */
+    /** Number of bytes that wait in both queues: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
 
-    /** Approximate largest number of messages that both queues have held at the same time since they were created. */
+    /** Approximate maximum number of messages that both queues have held together. */
     private int peak;
 
     /**
-     * Whether no message is in rotation. Then no message waits to begin either, unless it waits for the message that
+     * Whether no message is in rotation. Then {@code waiting} is empty too, unless messages wait for the one that
      * {@link #next} has returned.
      */
     boolean isEmpty() {
         return rotation.isEmpty();
     }
 
-    /**
-     * Whether both queues are empty. Only the message that {@link #next} has returned may then have more frames to
-     * send.
-     */
+    /** Whether both queues are empty. The message that {@link #next} has returned may still have frames to send. */
     boolean isLast() {
         return rotation.isEmpty() && waiting.isEmpty();
     }
 
-    /**
-     * Returns the number of bytes that wait to be sent. Those of the message that {@link #next} has returned are not
-     * counted.
-     */
+    /** Returns how many bytes wait, without those of the message that {@link #next} has returned. */
     long bytes() {
         return bytes;
     }
@@ -101,9 +86,8 @@ final class FrameScheduler {
     /**
      * Adds a message that has not begun.
      *
-     * @param isAhead whether the message would overtake an earlier message of the same id, which the peer has to
-     *     receive first. If so, and if the added message has one frame, it does not begin before the earlier message
-     *     has begun
+     * @param isAhead whether an earlier message of the same id must reach the peer first; if so, a message of one frame
+     *     waits until the earlier message has begun
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -127,9 +111,7 @@ final class FrameScheduler {
         }
     }
 
-    /**
-     * Returns the size class of a message in parts; 1 for the first class. {@code bytes} is the size of the message.
-     */
+    /** Returns the size class of a message of {@code bytes} bytes in several frames; 1 for the first class. */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -156,8 +138,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Removes the next message from the rotation, and returns it; null if there is none. When the caller has sent a
-     * frame of it, the caller calls {@link #goesOn} if the message has more frames, and {@link #ended} if it has not.
+     * Removes the next message from the rotation, and returns it; null if there is none. After one frame of it has been
+     * sent, the caller calls {@link #goesOn} if it has more frames, otherwise {@link #ended}.
      */
     @Nullable
     Outbound next() {
@@ -172,9 +154,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Counts the bytes of the message that are still to be sent, and stores their number in the message. When the
-     * message is removed later, the number cannot be taken from its body: the body may already be in use for something
-     * else.
+     * Counts the bytes that the message still has to send. They are also stored in the message: when it is removed, its
+     * body may already be in use for something else.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
@@ -187,8 +168,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Called when the last frame of a message has been sent, or when no more of the message is to be sent. The next
-     * message of its size class may then begin.
+     * Called when a message has been sent completely, or will not be sent any further. Then the next message of its
+     * size class begins.
      */
     void ended(Outbound message) {
         if (message.sizeClass == WHOLE) {
@@ -251,15 +232,14 @@ final class FrameScheduler {
             rotation = fewer;
             peak = now;
         } catch (OutOfMemoryError none) {
-            // there is no memory for new queues: the old ones are kept until a later call of this method, or as long as
-            // the connection exists
+            // there is no memory for new queues, so the old ones are kept
         }
     }
 
     void clear() {
         rotation.clear();
         waiting.clear();
-        // a handler may hold the connection, and with it these queues, for a long time after the end of the connection
+        // a handler may keep the connection, and these queues, in memory for a long time after the connection has ended
         shrink();
         taken = 0;
         wholes = 0;

@@ -7,29 +7,26 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Detects a peer that is gone without having closed the connection: for example its host has lost power, or a firewall
- * has forgotten the connection and so cut the peer off. A timer checks three times in each keep-alive time whether
- * anything has arrived. The first check that finds silence sends a PING. If the next check finds silence again, the
- * connection ends. All that calls pay for this is one counter, which goes up with each read.
+ * Detects a peer that is gone without having closed the connection, for example because its host has lost power. A
+ * timer checks three times in each keep-alive time whether anything has arrived. The first check that finds silence
+ * sends a PING; if the next finds silence again, the connection ends. All that this costs calls is one counter, which
+ * goes up with each read.
  *
- * <p>A peer that does not read counts as gone if output waits for it and not one byte of that output has been sent for
- * a keep-alive time, whatever the peer sends meanwhile. The peer gets no PING while much output waits for it, since the
- * PING would have to wait behind that output. Nor does it get a PING while this side has paused reading, since the
- * answer could not arrive.
+ * <p>A peer also counts as gone if output waits for it and the peer takes not one byte within a keep-alive time,
+ * whatever the peer sends. While much output waits, no PING is sent, since the PING would wait behind that output. Nor
+ * is a PING sent while this side has paused reading, since the answer could not arrive.
  *
- * <p>A check that finds a reason to end the connection does not end it. Instead, a second check runs after the event
- * loop has polled its sockets, and only the second check can end the connection. The reason is that an event loop that
- * was held up runs its timers before it reads the signs of life that have arrived meanwhile.
+ * <p>A check that finds a reason to end the connection does not end it: a second check does, after the event loop has
+ * polled its sockets. An event loop that was held up runs its timers before it reads what has arrived in the meantime.
  *
- * <p>All of a frame has to arrive within about the keep-alive time, or within about 1 s if that is longer. Otherwise a
+ * <p>A frame has to arrive completely within about the keep-alive time, or about 1 s if that is longer. Otherwise a
  * peer that sends a byte now and then would count as alive forever.
  */
 public final class KeepAlive implements Runnable {
     private static final int CHECKS = 3;
 
     /**
-     * Time that each frame is given to arrive in full, even if the keep-alive time is shorter. The largest frame, which
-     * has 16 KiB, takes this time at 16 KiB a second.
+     * Minimum time that a frame is given to arrive completely. At 16 KiB a second, the largest frame takes this time.
      */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -51,9 +48,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Returns the time in nanoseconds within which a TLS record has to arrive completely, counted from its first byte.
-     * It is a limit only for a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. A frame
-     * of any size has about the same time.
+     * Returns the time in nanoseconds within which a TLS record has to arrive completely. It applies once more than
+     * {@code UnchargedAllowance.SMALL_BYTES} of the record have arrived.
      */
     public static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
@@ -78,7 +74,7 @@ public final class KeepAlive implements Runnable {
         try {
             check();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
+            // a timer whose task throws never runs again, and the peer would no longer be checked
             connection.failInternally(t);
         }
     }
@@ -116,8 +112,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Runs {@code end} after the event loop has polled its sockets. A timer without a delay does this: the loop polls
-     * its sockets before it runs the timer, whereas it would run a task before it polls them.
+     * Runs {@code end} after the event loop has polled its sockets. A timer without delay does this; a task would run
+     * before the poll.
      */
     private void askBehindSockets(Runnable end) {
         connection

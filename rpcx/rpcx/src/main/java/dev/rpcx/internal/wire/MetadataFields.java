@@ -14,11 +14,11 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Writes and reads {@link Metadata} in a request. The encoded form is the length of all entries in bytes, followed by
- * the entries. Each entry is encoded as an entry of a Protobuf map with field number 1.
+ * Writes and reads {@link Metadata} in a request: the length of all entries in bytes, and then each entry as in a
+ * Protobuf map with field number 1.
  */
 public final class MetadataFields {
-    /** Memory in bytes that an entry takes in addition to its characters: its node in the map, and two strings. */
+    /** Memory in bytes of an entry without its characters: its node in the map, and two strings. */
     private static final int ENTRY_BYTES = 160;
 
     private static final int KEY_TAG = 1 << 3 | 2;
@@ -67,9 +67,8 @@ public final class MetadataFields {
         private int bytes;
 
         /**
-         * Number of characters of the names and values so far. Each character takes at least one byte. So once there
-         * are more characters than bytes are allowed, the bytes are no longer counted: their number might not fit an
-         * {@code int}.
+         * Number of characters so far. Each takes at least one byte, so once there are more than the allowed bytes, the
+         * bytes are not counted any more: their number might not fit an {@code int}.
          */
         private long characters;
 
@@ -86,10 +85,7 @@ public final class MetadataFields {
         }
     }
 
-    /**
-     * Refuses a text with a surrogate that lacks its other half. Such a text has no UTF-8 form: another character would
-     * be sent in place of the surrogate.
-     */
+    /** Refuses a text with half a surrogate pair. It has no UTF-8 form: another character would be sent. */
     private static void refuseHalfPair(String text, String name) {
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
@@ -117,8 +113,7 @@ public final class MetadataFields {
     }
 
     /**
-     * Reads metadata that {@link #write} has written. Before anything else, the length is checked against the number of
-     * bytes that can be read, and against the limit.
+     * Reads metadata that {@link #write} has written. Checks the length before it allocates anything.
      *
      * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */
@@ -153,8 +148,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Returns how many bytes of memory the metadata takes if it was read from {@code encodedBytes} bytes. Each of the
-     * encoded bytes may be a character, and a character may take two bytes of memory.
+     * Returns how many bytes of memory the metadata takes at most, if it was read from {@code encodedBytes} bytes: two
+     * for each of these, and a fixed number for each entry.
      */
     public static int cost(Metadata metadata, int encodedBytes) {
         return 2 * encodedBytes + ENTRY_BYTES * metadata.entries().size();

@@ -7,8 +7,8 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes and reads the entries of a DICTIONARY frame. Each entry has a method's number, its published names, a hash of
- * its schema, and its {@code MethodShape}.
+ * Writes and reads the entries of a DICTIONARY frame: for each method its number, its published names, a hash of its
+ * schema, and its {@code MethodShape}.
  */
 public final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
@@ -18,7 +18,7 @@ public final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
-    /** Value that stands for the {@code MethodShape} of a method if the other side has not given one. */
+    /** {@code MethodShape} of a method if the other side has not given it. */
     public static final int UNKNOWN_SHAPE = 0;
 
     /** Receives the entries of a dictionary that is read. */

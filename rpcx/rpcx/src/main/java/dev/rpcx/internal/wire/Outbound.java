@@ -10,20 +10,16 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Message that is to be sent. The message itself is the link of the queue {@link Outbox}, so queueing it allocates
- * nothing. The body is on the heap, so nothing leaks if a message is dropped, wherever that happens. Whoever writes the
- * message copies the body into a buffer that goes to the socket.
+ * Message that is to be sent. It is itself the link of the queue {@link Outbox}, so queueing allocates nothing. The
+ * body is on the heap, so a dropped message leaks nothing. Its bytes are copied when it is written.
  */
 public abstract class Outbound implements WriteTurn.Message {
-    /**
-     * Largest size in bytes of a small message. For a small message nothing is charged while the place of its call is
-     * charged.
-     */
+    /** Maximum size in bytes of a small message. It is not charged while the place of its call is charged. */
     public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
-     * Largest capacity in bytes of a body that is kept for the next call. A larger one is given up, so that a burst of
-     * large messages does not stay in memory. A text of 100 000 ASCII characters fits.
+     * Maximum capacity in bytes of a body that is kept for the next call, so that a burst of large messages does not
+     * stay in memory. A text of 100 000 ASCII characters fits.
      */
     public static final int KEPT_BYTES = 128 * 1024;
 
@@ -56,10 +52,7 @@ public abstract class Outbound implements WriteTurn.Message {
     /** True once the first fragment has been written. Each further fragment is a {@link Wire#PART}. */
     public boolean isFirstFragmentWritten;
 
-    /**
-     * Size class, by which {@link FrameScheduler} decides which messages wait for each other. It is set when the
-     * message is added to the scheduler.
-     */
+    /** Size class of the message in {@link FrameScheduler}, which sets it. */
     byte sizeClass;
 
     /** Number of bytes that have not been sent. {@link FrameScheduler} sets it while the message waits there. */
@@ -74,21 +67,18 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped. In that
-     * case no further method of this message is called.
+     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped; no other
+     * method is called then.
      */
     public abstract boolean beforeSend();
 
     /** Called on the event loop before the first byte is sent, if the message has waited in {@code FrameScheduler}. */
     public void begins() {}
 
-    /** Called on the event loop when the last byte has been copied to a buffer that goes to the socket. */
+    /** Called on the event loop when the last byte has been copied for the socket. */
     public abstract void onSent();
 
-    /**
-     * Copies the header and the body as one frame. The length field takes at most two bytes, since a thread that writes
-     * to the socket itself writes only small frames.
-     */
+    /** Copies the message as one frame. Only for small frames: the length field takes at most two bytes. */
     @Override
     public final void copyTo(ByteBuffer frame) {
         int bytes = body.readableBytes();
@@ -109,9 +99,8 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called in place of {@code beforeSend} if the connection has been closed. Called on the event loop, or on any
-     * thread if the event loop has ended. A message that still waits in {@code FrameScheduler} when the connection ends
-     * is dropped without this call.
+     * Called instead of {@code beforeSend} if the connection is closed, on the event loop, or on any thread if the
+     * event loop has ended. Not called for a message that waits in {@code FrameScheduler} when the connection ends.
      */
     public abstract void onDropped();
 

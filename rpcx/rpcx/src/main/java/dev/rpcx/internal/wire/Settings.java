@@ -40,9 +40,8 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     }
 
     /**
-     * Returns the value of a setting for which the peer has sent {@code said}. If that is larger than {@code max},
-     * returns {@code max}. If it is 0, returns {@code initial}: 0 counts as not given, as everywhere in Protobuf. A
-     * negative {@code said} is an unsigned number that does not fit a {@code long}, and so is larger than any limit.
+     * Returns a setting for which the peer has sent {@code said}: at most {@code max}, and {@code initial} if
+     * {@code said} is 0, which means not given. A negative {@code said} is a large unsigned number.
      */
     private static long bounded(long said, long initial, long max) {
         return said == 0 ? initial : said < 0 ? max : Math.min(said, max);

@@ -3,17 +3,16 @@ package dev.rpcx.internal.wire;
 /** Numbers that the native wire fixes. Source: rpcx/spec/wire.md. */
 public final class Wire {
     /**
-     * The bytes "RPCX", with which a native connection begins. A classic connection begins with the length of a frame,
-     * and as a length this number would be far above any limit: so the first bytes distinguish the two wires.
+     * "RPCX", with which a native connection begins. As a length of a classic frame it would be far above any limit, so
+     * the first bytes tell the two wires apart.
      */
     public static final int MAGIC = 0x5250_4358;
 
     public static final int VERSION = 1;
 
     /**
-     * Highest version that there will ever be. From 9 on, the version, which is the byte behind "RPCX", could be a
-     * character of a text: an HTTP request whose method begins with "RPCX" would then be taken for a connection of this
-     * wire.
+     * Highest version that there will ever be. The version is the byte behind "RPCX". From 9 on it could be a character
+     * of a text, such as an HTTP request whose method begins with "RPCX".
      */
     static final int MAX_VERSION = 8;
 
@@ -34,8 +33,7 @@ public final class Wire {
     public static final int MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - HEAD_BYTES;
 
     /**
-     * Largest number of bytes in front of a payload: three of the length field for the longest frame, and five of the
-     * head and the call id.
+     * Maximum number of bytes in front of a payload: three of the length field, and five of the head and the call id.
      */
     public static final int MAX_HEADER_BYTES = 3 + HEAD_BYTES;
 
@@ -65,9 +63,7 @@ public final class Wire {
     /** Flag: metadata stands before the body. */
     public static final int METADATA = 0x40;
 
-    /**
-     * Flag: the remaining time of the call is given. Without this flag the call has the default time of the connection.
-     */
+    /** Flag: the remaining time of the call is given. Without it the call has the connection's default time. */
     public static final int TIME = 0x80;
 
     /** Mask of the slot in a call id: its low 16 bits. The high 16 bits are the slot's generation. */

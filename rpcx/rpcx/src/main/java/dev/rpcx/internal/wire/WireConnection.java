@@ -32,40 +32,35 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads: it
- * collects their bytes, so that one flush sends them.
+ * One connection of the native wire. It cuts the incoming bytes into frames, and sends the messages of many threads.
  *
- * <p>Output: any thread may call {@link #send}, which queues a message and wakes the event loop, unless another thread
- * has already woken it. The event loop takes all messages from the queue, gathers them, and writes them together. A
- * message larger than one frame waits in {@link #scheduler}, and is sent one fragment at a time, behind the small
- * messages. While the peer does not read, a request, reply or stream item of any size also waits there.
+ * <p>Output: any thread may call {@link #send}, which queues a message and wakes the event loop. The event loop gathers
+ * the bytes of all queued messages, and writes them together. A message larger than one frame waits in
+ * {@link #scheduler}, which sends one fragment at a time, behind the small messages. While the peer does not read,
+ * requests, replies and stream items of any size also wait there.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Size of a full batch in bytes. A busy connection sends so many bytes in one write. The value was found by
-     * measurements of rpcx-bench with messages of 100 kB. For a client that does not read, one batch is held in memory.
+     * Number of bytes that a busy connection sends in one write. Measured with rpcx-bench and messages of 100 kB. For a
+     * client that does not read, one batch is held in memory.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames after which the clock is read again, and the output so far is sent. By estimate, reading
-     * so many frames takes about 0.1 ms. No call's time has to be known more precisely than that, and the peer does not
-     * wait longer than that for the results of these frames.
+     * Number of small frames after which the clock is read again, and the output so far is sent: by estimate every 0.1
+     * ms.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * A frame counts once against {@code FRAMES_AT_ONE_TIME}, and once more for each {@code FRAME_BYTES} bytes of its
-     * length.
+     * A frame counts once against {@code FRAMES_AT_ONE_TIME}, and once more for each {@code FRAME_BYTES} of its bytes.
      */
     private static final int FRAME_BYTES = 512;
 
-    /**
-     * Initial capacity of {@code INBOX} in bytes. The bytes that one read of the event loop yields usually fit into it.
-     */
+    /** Initial capacity of {@code INBOX} in bytes: usually enough for one read of the event loop. */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
@@ -74,22 +69,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Maximum number of bytes that one connection writes before the other connections of its event loop are served. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /**
-     * Maximum number of bytes of newly queued messages that are sent between two frames of the messages in
-     * {@code scheduler}.
-     */
+    /** Maximum number of bytes of newly queued messages that are sent between two frames of {@code scheduler}. */
     private static final int SHARE_BYTES = 32 * 1024;
 
     /**
-     * Fixed cost of a message in bytes. It is counted in addition to the message's own bytes against a limit such as
-     * {@code AT_ONCE_BYTES}.
+     * Number of bytes that each message counts, in addition to its own, against limits such as {@code AT_ONCE_BYTES}.
      */
     private static final int MESSAGE_BYTES = 256;
 
-    /**
-     * If the gathered bytes and those sent during the current read are together more than this, {@link #isBacklogged}
-     * returns true.
-     */
+    /** Number of bytes, gathered and sent during the current read, above which {@link #isBacklogged} returns true. */
     private static final int SHORT_BYTES = 16 * 1024;
 
     /**
@@ -106,8 +94,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
     /**
-     * Heap buffer into which all connections of an event loop copy what they read. Parsing the heap is several times
-     * faster than parsing a direct buffer.
+     * Heap buffer into which all connections of an event loop copy their input: parsing a direct buffer is several
+     * times slower.
      */
     private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
         @Override
@@ -128,7 +116,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     public final Channel channel;
 
-    /** Account of the resources that this connection holds. The code that opened the account also closes it. */
+    /** Account of this connection's resources. Closed by the code that opened it. */
     public final Account account;
 
     private final EventLoop loop;
@@ -141,16 +129,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Messages of more than one frame, and other messages that wait for the socket. */
     private final FrameScheduler scheduler = new FrameScheduler();
 
-    /**
-     * Small frames that are gathered for the next write. They are on the heap, where writing a byte costs no more than
-     * a store.
-     */
+    /** Small frames that are gathered for the next write. They are on the heap, where writing a byte is one store. */
     private final Gathered gathered = new Gathered();
 
-    /**
-     * Direct buffer of bytes that are ready for the socket; null if there are none. They are sent before the bytes in
-     * {@link #gathered}.
-     */
+    /** Direct buffer of bytes that are sent before those in {@link #gathered}; null if there are none. */
     private @Nullable ByteBuf batch;
 
     /** Beginning of a frame, or of the preface, whose end has not arrived. */
@@ -162,8 +144,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final Charge kept;
 
     /**
-     * Claim for the capacity that {@link #partialFrame} may grow to. It is held from the moment at which more than
-     * {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived until the rest of the frame has arrived.
+     * Claim for the memory of {@link #partialFrame}. Held from the time at which more than {@code Outbound.SMALL_BYTES}
+     * of an incomplete frame have arrived until the frame is complete.
      */
     private final Claim frame;
 
@@ -182,19 +164,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean greeted;
     private boolean reading;
 
-    /**
-     * True while further messages are about to be gathered, for example while the queue is being emptied. One flush
-     * then sends all of them.
-     */
+    /** True while more messages are about to be gathered. One flush then sends all of them. */
     private boolean gathering;
 
     private volatile boolean closed;
 
     /**
-     * If the connection ends because this side lacks memory, the reason in words; otherwise null. Such an end says
-     * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}. After
-     * such an error the reason is not a string literal: the JVM makes the string of a literal when the literal is first
-     * used, and would need memory for that.
+     * The reason in words if the connection ends because this side lacks memory; otherwise null. The reason names what
+     * had no room, or is the text of an {@link OutOfMemoryError}. After such an error, the reason must not be a new
+     * string literal: the JVM creates a literal when it is first used, which needs memory.
      */
     private volatile @Nullable String memoryWanted;
 
@@ -203,36 +181,30 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private boolean isReadTimed;
 
-    /**
-     * Number of frames of the current read that have been read since output was last sent. A large frame counts as
-     * several.
-     */
+    /** Number of frames that have been read since output was last sent. A large frame counts as several. */
     private int frames;
 
-    /**
-     * Number of bytes that have been sent since the current read began. A read lasts until {@code channelReadComplete}.
-     */
+    /** Number of bytes that have been sent during the current read, which lasts until {@code channelReadComplete}. */
     private int sentMeanwhile;
 
     /** Number of bytes of queued messages that may still be sent before the current read ends. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * True if a full batch has been written and {@link SocketQueue#updateClaims} has not run since. The channel may not
-     * have been flushed since then either.
+     * True if a full batch has been written since the last {@link SocketQueue#updateClaims}. The channel may not have
+     * been flushed since then.
      */
     private boolean flushPending;
 
-    /** Counter that goes up each time that bytes have arrived, and with each {@code recordActivity}. */
+    /** Increases each time that bytes have arrived, and with each {@code recordActivity}. */
     private int reads;
 
     /** Value of {@code reads} at the last check by {@link KeepAlive}. */
     private int readsLookedAt;
 
     /**
-     * Buffer for small frames. It is a separate object because its fields change with each frame, while the threads of
-     * callers and handlers read the fields of the connection. If the changing fields stood next to those, each change
-     * would invalidate the cache lines that these threads read.
+     * Buffer for small frames. A separate object, since its fields change with each frame: otherwise each change would
+     * invalidate cache lines of the connection, which many threads read.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
@@ -261,44 +233,34 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public abstract void onPreface(int version);
 
     /**
-     * Called with each frame that has arrived. Its payload is the readable part of {@code payload}. The implementation
-     * ignores a frame of an unknown type.
+     * Called with each frame. Its payload is the readable part of {@code payload}. The implementation ignores frames of
+     * unknown types.
      */
     public abstract void onFrame(int head, int id, ByteBuf payload);
 
-    /**
-     * Returns the size in bytes of the largest body that the peer takes, as its settings say. Thread-safe: any thread
-     * may call this.
-     */
+    /** Returns the size in bytes of the largest body that the peer takes, by its settings. Any thread may call this. */
     public abstract int maxBytesTaken();
 
     /**
-     * Called when bytes have arrived, before they are read. The bytes may answer messages that other threads have
-     * written. The implementation makes sure that the event loop from here on sees what these threads did before they
-     * wrote.
+     * Called when bytes have arrived, before they are read. They may answer messages that other threads have written:
+     * the implementation makes visible to the event loop what these threads did before they wrote.
      */
     public abstract void beforeRead();
 
-    /** Called when the connection is about to end. From here on the event loop alone decides how calls end. */
+    /** Called when the connection is about to end. From then on only the event loop decides how calls end. */
     public void beforeClose() {}
 
-    /**
-     * Called exactly once, on the event loop, when the connection has ended. {@code why} is the reason in words for
-     * callers.
-     */
+    /** Called exactly once, on the event loop, when the connection has ended. {@code why} is the reason for callers. */
     public abstract void onClosed(String why);
 
-    /**
-     * Whether a message that is sent now would overtake another message that the peer has to receive first. Event loop
-     * only.
-     */
+    /** Whether this message would overtake one that the peer has to receive first. Event loop only. */
     public boolean isAhead(Outbound message) {
         return false;
     }
 
     // ---- outgoing
 
-    /** Queues a message that is to be sent, and wakes the event loop. Thread-safe: any thread may call this. */
+    /** Queues a message, and wakes the event loop. Any thread may call this. */
     public final void send(Outbound message) {
         outbox.add(message);
         try {
@@ -311,8 +273,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called if the event loop could not be woken for a message that is in the queue. Returns whether the message will
-     * be sent in time all the same. Thread-safe: any thread may call this.
+     * Called if the event loop could not be woken for a queued message. Returns whether the message will still be sent
+     * in time. Any thread may call this.
      */
     public boolean isSentLater() {
         return false;
@@ -325,8 +287,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 dropAfterEnd();
             } catch (Throwable e) {
-                // the loop could not be woken, for example because the stack is exhausted and no method can be called.
-                // So "scheduled" is cleared, and the next thread that sends a message wakes the loop
+                // the loop could not be woken, for example because the stack is exhausted: the next thread that sends
+                // wakes it
                 scheduled = false;
                 throw e;
             }
@@ -334,11 +296,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the messages that have been queued until now, including messages of a thread that could not wake the loop.
-     * Event loop only.
+     * Sends the messages that are queued now, even if the loop could not be woken for them. Event loop only.
      *
-     * @return false if some of these messages have to wait for a later task of the loop, because there are too many, or
-     *     because they stand behind a message that another thread is just adding to the queue
+     * @return false if some have to wait for a later task, because there are too many, or because another thread is
+     *     just adding a message in front of them
      */
     public final boolean sendQueued() {
         beginFlush();
@@ -351,29 +312,26 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // the number of bytes is limited, since this loop might never end otherwise. A nested flush may have
-                // taken "last", the message at which the loop stops. And a stream is queued again and again as long as
-                // its peer reads
+                // without this limit the loop might never end: a nested flush may have taken "last", and a stream is
+                // queued again and again as long as its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // if the queue holds only messages that were queued after the call of this method, false is returned
-            // needlessly, which does no harm
+            // may also be false if only later messages are queued, which does no harm
             isAll = false;
         }
-        // this method need not wake the event loop for a message that was queued again meanwhile: whoever queued the
-        // message has woken the loop
+        // whoever has queued later messages has woken the loop
         flushGathered();
         return isAll;
     }
 
     /**
-     * Writes a small message on the calling thread, which must not be the event loop. This method writes only if nobody
-     * else is writing and nothing is queued, so the messages of one thread stay in order. The answer may have arrived,
-     * and the message may be in use again, before this method returns.
+     * Writes a small message on the calling thread, which must not be the event loop. Does so only if nobody else is
+     * writing and nothing is queued, so the messages of one thread stay in order. Before this method returns, the
+     * answer may have arrived and the message may be in use again.
      *
      * @return false if the message has to be queued
      */
@@ -398,10 +356,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /**
-     * Wakes the event loop after a write of the calling thread has failed. The thread has given up its turn already,
-     * and the sooner the loop sees that, the better.
-     */
+    /** Wakes the event loop after a write of the calling thread has failed, so that the loop soon takes the turn. */
     private void wakeIfPossible() {
         try {
             wake();
@@ -411,10 +366,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes over the rest of a frame of which another thread could write only a part. The rest goes into a new
-     * {@code batch}, in front of the bytes of the old one. So everything that has been gathered meanwhile stands behind
-     * the rest, and cannot be sent without it. If this method throws, nothing has changed. Nobody writes to the socket
-     * until this method has succeeded.
+     * Takes over the rest of a frame that another thread has written only in part, in front of everything that has been
+     * gathered. If this method throws, nothing has changed. Nobody writes to the socket until this method has
+     * succeeded.
      *
      * @return false if there is no rest
      */
@@ -447,16 +401,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write for the event loop, and returns whether the loop has it. Another thread may have written
-     * a part of a frame, and left the rest to the loop. Then this method takes over the rest, and the loop has the
-     * turn. It need not wait for the task by which that thread notifies the loop: this task may arrive later, or never.
+     * Takes the turn to write for the event loop, and returns whether the loop has it. If another thread has written a
+     * frame only in part, takes over the rest. Does not wait for that thread's task on the loop, which may come later,
+     * or never.
      */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
     }
 
     /**
-     * Makes the event loop run a task. If the loop has ended, the calling thread runs it, under the lock of this
+     * Runs a task on the event loop. If the loop has ended, runs it on the calling thread, under the lock of this
      * connection.
      */
     public final void inLoopOrHere(Runnable task) {
@@ -478,16 +432,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time in nanoseconds by the clock of the event loop, which this connection and its calls use. It is
-     * not comparable with {@code System.nanoTime()}. Thread-safe: any thread may call this.
+     * Returns the time in nanoseconds by the clock of the event loop, which is not comparable with
+     * {@code System.nanoTime()}. Any thread may call this.
      */
     public final long nanoTime() {
         return ticker.nanoTime();
     }
 
     /**
-     * Gathers a message, and sends it together with the messages that have been gathered before. If that fails, the
-     * connection ends, since nobody else would notice the failure. Event loop only.
+     * Sends a message, together with those that have been gathered before. A failure ends the connection. Event loop
+     * only.
      */
     public final void sendNow(Outbound message) {
         if (closed) {
@@ -495,14 +449,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // if "gathering" is true, one flush follows after all messages. For example, a message that is being taken from
-        // the queue may send another one here, such as its own refusal
+        // if "gathering" is true, one flush follows after all messages
         if (!gathering) {
             flushGathered();
         }
     }
 
-    /** Runs {@code sends}, and then flushes once for all messages that {@code sends} has sent. Event loop only. */
+    /** Runs {@code sends}, and then flushes once for all its messages. Event loop only. */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -517,8 +470,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Answers a PING. While the peer does not read, only the last of its PINGs is remembered and answered later: PINGs
-     * cost the peer nothing, and answers to all of them could pile up. Event loop only.
+     * Answers a PING. While the peer does not read, only its last PING is kept, and answered later: otherwise answers
+     * could pile up. Event loop only.
      */
     public final void answerPing(int id) {
         if (channel.isWritable()) {
@@ -533,18 +486,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         sendNow(Outbound.Control.empty(head, id));
     }
 
-    /**
-     * Sends a PING, behind the small frames that were sent before it. Returns the id of the PING, which is its number.
-     * Event loop only.
-     */
+    /** Sends a PING, behind the small frames that were sent before it, and returns its id. Event loop only. */
     public final int ping() {
         sendNow(Wire.PING, ++pings);
         return pings;
     }
 
     /**
-     * Whether the PONG with the id {@code pong} shows that the peer has read the PING with the id {@code ping}: the
-     * PONG of a later PING shows this too. Event loop only.
+     * Whether the PONG with the id {@code pong} shows that the peer has read the PING {@code ping}: it answers this
+     * PING or a later one. Event loop only.
      */
     public final boolean answers(int pong, int ping) {
         return pong - ping >= 0 && pings - pong >= 0;
@@ -564,11 +514,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Begins a flush: gathers the queued messages. If {@code room} is used up before the queue is empty, the event loop
-     * is woken for the remaining messages.
+     * Begins a flush: gathers the queued messages. If {@code room} is used up first, wakes the event loop for the rest.
      *
      * @param room number of bytes that may be sent
-     * @return how many of these bytes may still be sent; 0 or less if {@code room} is used up
+     * @return how many of these bytes are left; 0 or less if {@code room} is used up
      */
     private int gatherAll(int room) {
         beginFlush();
@@ -580,10 +529,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the output to which the frames read so far have led, while more frames wait to be read. So the peer can
-     * work on this output meanwhile. If all output were sent together at the end of the read, each side would be idle
-     * while the other reads. Messages of more than one frame wait until the end of the read, and so does output beyond
-     * {@code AT_ONCE_BYTES}.
+     * Sends the output of the frames read so far, while more frames wait to be read: otherwise each side would be idle
+     * while the other reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of
+     * the read.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -596,8 +544,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 boolean isAll = batch == null ? writeGatheredHere() : writeBatchHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
-                    // the peer does not read, or these bytes cannot be written directly to the socket: no more is sent
-                    // before the end of this read, so that onFrame first gets everything that has arrived
+                    // the peer does not read, or the socket cannot be written directly: the rest waits until all input
+                    // has been read
                     roomMeanwhile = 0;
                 }
             }
@@ -607,23 +555,19 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void beginFlush() {
-        // The turn is taken before "scheduled" is cleared. So a thread that finds "scheduled" cleared and the turn free
-        // may rely on this: the messages that it queued before have been sent.
+        // The turn is taken before "scheduled" is cleared: a thread that finds "scheduled" cleared and the turn free
+        // relies on its earlier messages having been sent.
         try {
             takeTurn();
         } catch (Throwable t) {
             failInternally(t);
         } finally {
-            // the flag is cleared before the first poll: a thread that adds a message from here on schedules
-            // flushQueued() again, and a message that was added before is found
+            // cleared before the first poll: a thread that adds a message later schedules flushQueued() again
             scheduled = false;
         }
     }
 
-    /**
-     * Schedules {@code flushQueued()} for the remaining messages, so that the other connections of the loop are served
-     * first.
-     */
+    /** Schedules {@code flushQueued()} for the remaining messages. Other connections of the loop are served first. */
     private void wakeAgain() {
         try {
             wake();
@@ -643,13 +587,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes messages from the queue and gathers them, until the queue is empty or {@code room} is used up. Without that
-     * limit this method might never end: a stream is queued again as long as it has more items, and its peer may read
-     * as fast as the queue is filled.
+     * Gathers queued messages until the queue is empty or {@code room} is used up. Without a limit this might never
+     * end: a stream is queued again as long as it has items and its peer reads.
      *
      * @param room number of bytes that may be sent
-     * @return how many of these bytes may still be sent; if it is 0 or less, more messages may be queued, unless the
-     *     connection is closed
+     * @return how many of these bytes are left; if 0 or less, more messages may be queued, unless the connection is
+     *     closed
      */
     private int gatherQueued(int room) {
         int left = room;
@@ -670,9 +613,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers a message: appends its bytes to those that the next write will send, or puts the message into
-     * {@code scheduler}. If the connection is closed, drops the message. A failure ends the connection. Returns how
-     * many bytes of the message's body have been copied: 0 if the message waits in {@code scheduler}, or is not sent.
+     * Adds a message to the next write, or to {@code scheduler}; drops it if the connection is closed. A failure ends
+     * the connection. Returns how many bytes of the body have been copied: 0 if the message waits or is not sent.
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -681,15 +623,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             message.onDropped();
         } catch (Throwable t) {
-            // the messages that are queued behind this one still have to be handled, or their owners would wait forever
+            // the messages behind this one still have to be handled, or their owners would wait forever
             failInternally(t);
         }
         return 0;
     }
 
     /**
-     * Ends the connection immediately. Called after an unexpected throwable, or when the heap is full, since the state
-     * of the connection is unknown then. The event loop and its other connections go on.
+     * Ends the connection immediately after an unexpected failure, or when the heap is full. The event loop and its
+     * other connections go on.
      */
     public final void failInternally(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -704,8 +646,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the queued messages after the end of the event loop. It is called by a thread that has queued a message too
-     * late, so that this thread fails its own call.
+     * Drops the queued messages after the end of the event loop. Called by a thread that has queued a message too late.
      */
     private synchronized void dropAfterEnd() {
         scheduled = false;
@@ -729,8 +670,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             scheduler.add(message, isAhead);
             return 0;
         }
-        // the size is read between beforeSend() and onSent(): a stream fills the body only in beforeSend(), and once
-        // onSent() has run, the next item of the stream may be in the body
+        // read between beforeSend(), in which a stream fills the body, and onSent(), after which the next item may be
+        // in it
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
         message.onSent();
@@ -738,14 +679,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return bytes;
     }
 
-    /**
-     * Gathers all of a frame. If this method throws because there is no room for all of it, nothing of the frame has
-     * been gathered.
-     */
+    /** Gathers one frame. If this method throws, nothing of the frame has been gathered. */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
-        // as long as the loop has the turn, no other thread can write a frame before the gathered frames are sent:
-        // otherwise a reply could overtake the preface
+        // while the loop has the turn, no other thread can write before the gathered frames: a reply must not overtake
+        // the preface
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered.bytes;
@@ -761,21 +699,19 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // a new buffer gets room for the fragments behind this one and for the other messages in the scheduler, since a
-        // buffer that has to grow is copied
+        // a new buffer has room for what waits in the scheduler, since a buffer that has to grow is copied
         long wanted = body.readableBytes() + scheduler.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 
     /**
-     * Writes the batch if it is full. The owners of its messages have already been notified that the messages have been
-     * sent. After the write it might be too late to notify them: a write can end the connection and all its calls, and
-     * the object of an ended call may already serve another call.
+     * Writes the batch if it is full. Must be called after the owners of its messages have been told that these are
+     * sent: a write can end the connection and its calls, and an ended call's object may already serve another call.
      *
-     * <p>During a read, the bytes are written directly to the socket if possible. If they were written through the
-     * channel and that failed, the connection would end before {@code onFrame} gets the input that has arrived. So
-     * output for a broken socket waits until the end of the read.
+     * <p>During a read, writes directly to the socket if possible, and keeps output for a broken socket until the end
+     * of the read. A failed write through the channel would end the connection before {@code onFrame} gets all the
+     * input.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -815,9 +751,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes {@code batch}, and then the gathered bytes, directly to the socket. If a write meets a reset by the peer,
-     * the socket takes a part of the bytes and reports no error. So the write is repeated until the socket takes all
-     * bytes, takes none, or fails.
+     * Writes {@code batch}, and then the gathered bytes, directly to the socket. Repeats the write until the socket
+     * takes all bytes, takes none, or fails: at a reset by the peer, the socket takes a part and reports no error.
      *
      * @return whether all of these bytes have been sent
      */
@@ -849,9 +784,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Moves the gathered bytes before the index {@code end} to the end of {@code batch}, and returns {@code batch}. If
      * this method throws, nothing has changed.
      *
-     * @param minRoom used if {@code batch} exists already: number of bytes for which it has to have free room after the
-     *     move
-     * @param room used if {@code batch} has to be created: number of bytes for which it has free room after the move
+     * @param minRoom bytes of free room that an existing {@code batch} must have afterwards
+     * @param room bytes of free room that a new {@code batch} has afterwards
      */
     private ByteBuf spill(int end, int minRoom, int room) {
         ByteBuf out = batch;
@@ -874,9 +808,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns a buffer that has the same bytes and not much free room. The free room of a batch may be large: it was
-     * meant for messages that waited, and such messages may have been recalled. The socket's queue is charged only for
-     * readable bytes, so free room there would not be charged.
+     * Returns a buffer with the same bytes and little free room. Free room is not charged in the socket's queue, and
+     * that of a batch may be large if the messages it was meant for have been recalled.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -889,14 +822,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered bytes. As long as the socket takes them, the messages in {@link #scheduler} add their frames,
-     * one frame of each message after the other. A write can end the connection or call this method again, so
-     * {@link #scheduler} may hold other messages after each write.
+     * Writes the gathered bytes. As long as the socket takes them, adds frames of the messages in {@link #scheduler} in
+     * turn. A write can end the connection or call this method again, and so change the {@link #scheduler}.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
             if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
-                // the buffer for the beginning of an incomplete frame is charged even if there is nothing to send
+                // the buffer of an incomplete frame is charged even if there is nothing to send
                 keepBuffers();
             }
             turn.loopDone();
@@ -950,9 +882,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends a message whose last fragment has been written. Its owner is notified even if there is no memory to begin
-     * the next message of the same size class. Otherwise the owner would report the call as not executed, and the
-     * caller might make it a second time.
+     * Ends a message whose last fragment has been written. Its owner is notified even if this fails, for lack of
+     * memory: otherwise the call would be reported as not executed, and might be made a second time.
      */
     private void endTurn(Outbound message) {
         try {
@@ -966,16 +897,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void unsentChanged() {}
 
     /**
-     * Whether a message of one frame that is sent now would have to wait in the socket's queue, or would overtake a
-     * message that waits for the socket. Event loop only.
+     * Whether a message of one frame would have to wait for the socket now, or would overtake one that does. Event loop
+     * only.
      */
     public final boolean isSocketBusy() {
         return !channel.isWritable() || scheduler.hasWhole();
     }
 
-    /**
-     * Whether so much output is being sent to the peer that further messages to it have to be short. Event loop only.
-     */
+    /** Whether so much output is being sent that further messages have to be short. Event loop only. */
     public final boolean isBacklogged() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
@@ -989,14 +918,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return 0;
     }
 
-    /** Returns what {@link SocketQueue#isStalled} returns for the queue of this connection's socket. */
+    /** Returns {@link SocketQueue#isStalled} of this connection's socket. */
     public final boolean isStalled() {
         return unsent.isStalled();
     }
 
     private void keepBuffers() {
         if (closed) {
-            // the end of the connection has released all charges, and what is read after the end must not be charged
+            // the connection has ended and released all charges, and must not charge anything again
             return;
         }
         long bytes = gathered.bytes.length + partialFrame.capacity();
@@ -1009,7 +938,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        // 0 makes the next flush try again to charge the buffers that are in use and could not be charged
+        // 0 makes the next flush try again to charge the buffers
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
@@ -1024,19 +953,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         scheduler.shrink();
     }
 
-    /**
-     * Gives up buffers that have grown and are empty. Called on the event loop when the peer has been silent for a
-     * while.
-     */
+    /** Gives up empty buffers that have grown. Called on the event loop when the peer has been silent for a while. */
     public void trimIdle() {
         shrinkBuffers();
         keepBuffers();
     }
 
-    /**
-     * Gives up some of the buffers that are kept and not used. Called on the event loop from time to time while the
-     * peer is active.
-     */
+    /** Gives up some unused buffers. Called on the event loop from time to time while the peer is active. */
     public void trimActive() {
         scheduler.shrink();
     }
@@ -1090,9 +1013,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time at which the input that is being read counts as arrived; outside of a read, the present time.
-     * During a read, the clock is read only once for several frames: reading it for each frame would take a noticeable
-     * part of the time of a small call. Code that has kept the loop busy for longer calls {@link #readAnew}.
+     * Returns the time at which the current input counts as arrived; outside of a read, the present time. The clock is
+     * read once for several frames, since reading it is slow compared with a small call. Code that keeps the loop busy
+     * calls {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1106,8 +1029,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Makes the next {@code readNanos()} read the clock again. Called when something, such as a handler, has kept the
-     * loop busy.
+     * Makes {@code readNanos()} read the clock again. Called when something, such as a handler, has kept the loop busy.
      */
     public final void readAnew() {
         isReadTimed = false;
@@ -1118,9 +1040,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
     }
 
-    /**
-     * Reads the frames of {@code arrived}. All of its bytes are copied to {@code INBOX} first, where parsing is fast.
-     */
+    /** Reads the frames of {@code arrived}, which are first copied to {@code INBOX}: parsing is fast there. */
     private void readFrames(ByteBuf arrived) {
         ByteBuf in = INBOX.get();
         in.clear();
@@ -1142,9 +1062,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Keeps bytes of a frame whose end has not arrived. If these bytes bring the part that has arrived above
-     * {@code Outbound.SMALL_BYTES}, the frame is charged before they are kept. If there is no room for this charge, the
-     * connection ends, since nothing smaller than the entire connection can be refused at this point.
+     * Keeps bytes of an incomplete frame. If more than {@code Outbound.SMALL_BYTES} have arrived now, charges the frame
+     * first. If there is no room, the connection ends.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
@@ -1166,12 +1085,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         fail(RPCXException.Code.OVERLOADED, wanted);
     }
 
-    /** Called on the event loop when a frame has been charged because much of it has arrived and its end is missing. */
+    /** Called on the event loop when an incomplete frame has been charged, since much of it has arrived. */
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Returns whether more than {@code checks} consecutive checks have found the same frame incomplete. Each call of
-     * this method counts as one check. Event loop only.
+     * Counts a check, and returns whether more than {@code checks} consecutive checks have found the same frame
+     * incomplete. Event loop only.
      */
     final boolean isFrameOverdue(int checks) {
         cutChecks = greeted && partialFrame.isReadable() ? cutChecks + 1 : 0;
@@ -1219,8 +1138,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers the preface, the eight bytes with which each side of a connection begins. A preface can also announce
-     * features, but none is defined yet.
+     * Gathers the preface: the eight bytes with which each side begins. They could announce features; none is defined
+     * yet.
      */
     public final void sendPreface() {
         turn.takeForLoop();
@@ -1229,10 +1148,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         gathered.length += Wire.PREFACE_BYTES;
     }
 
-    /**
-     * Takes as many bytes of {@code in} as the incomplete frame still needs, and no more. Reads the frame if it is
-     * complete then.
-     */
+    /** Takes from {@code in} what the incomplete frame still needs, and reads the frame if it is complete. */
     private void completeCut(ByteBuf in) {
         int length = frameLength(partialFrame);
         if (length < 0) {
@@ -1271,8 +1187,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns whether {@code in} begins with a complete frame that has this head and id. If so, {@code in} has been
-     * changed: its readable bytes are the payload of the frame.
+     * Returns whether {@code in} begins with a complete frame of this head and id. If so, the readable bytes of
+     * {@code in} are now the payload of the frame.
      */
     public static boolean enterFrame(ByteBuf in, int head, int id) {
         int length = frameLength(in);
@@ -1294,8 +1210,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the value of the length field at the beginning of {@code in}, or -1 if bytes of the field are missing.
-     * The value is checked here, before anything is allocated for the frame.
+     * Returns the length field at the beginning of {@code in}; -1 if bytes of the field are missing. Throws
+     * {@code WireFault} if the length is out of range or takes more bytes than it needs, before anything is allocated
+     * for the frame.
      */
     static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
@@ -1390,7 +1307,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             scheduler.clear();
-            // from here on no other thread writes. If a thread is writing now, end() waits until it has finished
+            // waits until another thread has finished its write; from here on no other thread writes
             turn.end();
         }
         takeRest();
@@ -1398,8 +1315,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the gathered bytes. A handler may hold the connection for a long time after the end of the connection, and
-     * must not thereby keep memory that is no longer charged.
+     * Drops the gathered bytes, which are no longer charged: a handler may hold the closed connection for a long time.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;
@@ -1417,8 +1333,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the incomplete frame and its buffer. Otherwise they would be kept for the seconds in which the peer may
-     * still read why its connection has ended.
+     * Drops the incomplete frame and its buffer. The connection may still exist for seconds, until the peer has read
+     * why the connection has ended.
      */
     private void dropCut() {
         partialFrame.clear().capacity(0);
@@ -1429,8 +1345,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe:
-     * any thread may call this.
+     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Any thread may
+     * call this.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
@@ -1461,10 +1377,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         reads++;
     }
 
-    /**
-     * Returns a number that changes each time that bytes have arrived, and with each {@code recordActivity}. Event loop
-     * only.
-     */
+    /** Returns a number that changes when bytes arrive, and with each {@code recordActivity}. Event loop only. */
     public final int reads() {
         return reads;
     }

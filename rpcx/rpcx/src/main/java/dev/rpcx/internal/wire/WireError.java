@@ -8,8 +8,8 @@ import io.netty.buffer.ByteBuf;
 /** Writes and reads the error message of both wires: a code, a text, and whether the call was executed. */
 public final class WireError {
     /**
-     * Maximum number of characters of a text. A longer text is cut, since an error always has to fit into one frame,
-     * and each call that the error ends may hold a text that is made from it.
+     * Maximum number of characters of a text. Longer ones are cut: an error has to fit into one frame, and may be held
+     * by many calls.
      */
     private static final int MAX_TEXT = 2000;
 
@@ -63,9 +63,9 @@ public final class WireError {
     }
 
     /**
-     * Returns the code with the given number. An unknown number, such as that of a code that a later version has added,
-     * counts as {@code HANDLER_FAILED}. The codes are not kept in a static array: the first error may be read or
-     * written when memory or stack is exhausted, and a class whose initialization fails then can never be used.
+     * Returns the code with the given number; {@code HANDLER_FAILED} if it is unknown, for example added by a later
+     * version. There is no static array of codes: if its initialization failed, for lack of memory or stack, the class
+     * could never be used.
      */
     private static RPCXException.Code codeOf(int number) {
         return switch (number) {
@@ -98,10 +98,7 @@ public final class WireError {
         return text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text;
     }
 
-    /**
-     * Replaces line breaks and control characters. The text goes to logs: no peer may write a second line there, or
-     * control the terminal that shows the log.
-     */
+    /** Replaces line breaks and control characters, so that a peer cannot forge lines in logs or control a terminal. */
     private static String onOneLine(String text) {
         StringBuilder changed = null;
         for (int i = 0; i < text.length(); i++) {
@@ -117,8 +114,7 @@ public final class WireError {
     }
 
     /**
-     * Returns the number as an {@code int}. A number that does not fit is unknown and becomes 0: with its high bits cut
-     * off it could be taken for a known one.
+     * Returns the number as an {@code int}; 0, which is unknown, if it does not fit: a cast could give a known number.
      */
     private static int known(long number) {
         return number == (int) number ? (int) number : 0;
