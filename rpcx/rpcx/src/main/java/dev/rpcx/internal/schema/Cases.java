@@ -1,8 +1,8 @@
 package dev.rpcx.internal.schema;
 
 /**
- * Names the cases of a sealed type in its message, and makes the texts of errors about cases. {@link Schema} uses this
- * class for loaded classes, and the annotation processor uses it for the compiler's types.
+ * Names the cases of a sealed type in its message, and makes the texts of errors about cases. Used by {@link Schema}
+ * and by the annotation processor.
  */
 public final class Cases {
     private Cases() {}
@@ -13,8 +13,8 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for two cases of a sealed type whose fields have the same name. A lock and a
-     * {@code .proto} distinguish cases only by these names.
+     * Returns the text of the error for two cases of a sealed type whose fields have the same name. Locks and
+     * {@code .proto} files know a case only by that name.
      */
     public static String namesakes(String sealed, String one, String other, String field) {
         return sealed + ": the cases " + one + " and " + other + " would both be named " + field
@@ -22,9 +22,8 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown. If that
-     * is a case of a sealed type, it has no number, and is never sent under one. If it is a constant of an enum, it
-     * always has the number 0, and can get no other number.
+     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown. Such a
+     * constant always has the number 0; such a case has no number on the wire.
      */
     public static String numbered(String type, String unknown) {
         return type + ": " + unknown + " stands for the unknown, which has no number of its own (expected: no @Field)";

@@ -15,8 +15,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds what a change of a schema breaks, and which version, the old or the new one, can no longer read what the other
- * sends. The two versions of the schema are compared by their locks.
+ * Finds the breaking changes between two versions of a schema, and which version can no longer read what the other
+ * sends. The versions are compared by their locks.
  */
 public final class Compatibility {
     /** Direction of a break: which version can no longer read what the other version sends. */
@@ -30,18 +30,16 @@ public final class Compatibility {
     }
 
     /**
-     * A member that is gone from a type, together with a new member of the type that may be the same member under
-     * another name. The new member takes the same values, or its type is itself new, or it is a new case of a sealed
-     * type.
+     * A possible renaming: a member that is gone from a type, and a new member that may be the same one under another
+     * name.
      *
      * @param removed name of the member that is gone
      * @param added name of the new member
-     * @param isInPlace whether the new member has the number of the member that is gone. This is possible for a
-     *     parameter, whose number is its position, and for a member that {@link Field} numbers
+     * @param isInPlace whether the new member has the number of the member that is gone
      */
     public record Renaming(String type, String removed, String added, boolean isInPlace) {}
 
-    /** One break: its direction, the member or type at which it is, and a text that says what breaks. */
+    /** A breaking change. {@code where} names the type or member, and {@code what} describes the change to the user. */
     public record Break(Direction direction, String where, String what) {
         @Override
         public String toString() {
@@ -49,10 +47,7 @@ public final class Compatibility {
         }
     }
 
-    /**
-     * Names that a lock has for containers which stand within other containers or can be null. They are the names of
-     * the Java types.
-     */
+    /** Java names of containers. A lock uses them for a container that can be null or is inside another container. */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
 
@@ -65,16 +60,12 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Types whose values a side with the older lock compares with each other. These are the types of the keys of maps
-     * and of the elements of sets, and all types of which these consist. If two keys or elements are equal on that
-     * side, it keeps only one of them.
+     * Types that a peer with the older lock compares for equality: the types of map keys and set elements, and all
+     * types within them. The peer keeps only one of several equal keys or elements.
      */
     private final Set<String> comparedBefore;
 
-    /**
-     * Types whose values a side with the newer lock compares with each other. These are the types of the keys of maps
-     * and of the elements of sets, and all types of which these consist.
-     */
+    /** Types that a peer with the newer lock compares for equality, as in {@code comparedBefore}. */
     private final Set<String> comparedNow;
 
     private Compatibility(Lock older, Lock newer) {
@@ -85,10 +76,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the types of the map keys and set elements in a lock, and all types that these types consist of.
+     * Returns the types of the map keys and set elements in a lock, and all types within them.
      *
-     * @param other lock that says whether a field is a set, if {@code lock} is from a version that wrote
-     *     {@code repeated} for a list and a set alike
+     * @param other lock that says whether a field is a list or a set, if {@code lock} is from a version that wrote
+     *     {@code repeated} for both
      */
     private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
@@ -124,8 +115,8 @@ public final class Compatibility {
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
-                // the type is gone. That is no break if no line of the newer lock names the type any more. If a line
-                // that named it now names another type, the break is reported for that line
+                // a type that is gone is no break by itself. If a member now has another type, the break is reported at
+                // the member
                 if (isCall(before)) {
                     compatibility.breaks.add(removedCall(before.type()));
                 }
@@ -164,8 +155,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds members that may have been renamed in place: the member with a number has another name than the member that
-     * had this number before. The number of such a member comes from its position or from {@link Field}.
+     * Adds possible renamings in which the new member has the number of the old one. The number comes from the position
+     * of the member or from {@link Field}.
      */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
@@ -182,17 +173,14 @@ public final class Compatibility {
         }
     }
 
-    /**
-     * Says whether a parameter has this name, such as {@code arg0}, only because its class was compiled without the
-     * names of parameters.
-     */
+    /** Says whether this is a name such as {@code arg0}, from a class that was compiled without parameter names. */
     private static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");
     }
 
     /**
-     * Says whether a side that has one of the lines reads the values of a side that has the other line. Absent values
-     * are not considered: one side may read them as null, and the other as 0.
+     * Says whether values have the same type and the same bytes under both lines. An absent value may be null for one
+     * and 0 for the other.
      */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
         LineType old = LineType.parse(asList(one.type()));
@@ -203,11 +191,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds members that may have been renamed and have got a new number. A member that is gone may have become a new
-     * member of the same type. It may also have become a new member of another type, since the user may have renamed
-     * the class that is the type. Therefore any new case of a sealed type may be a case that is gone. For the same
-     * reason, if the type of a component that is gone has an entry in the older lock, any new component whose type has
-     * an entry only in the newer lock may be that component.
+     * Adds possible renamings in which the number has changed. A member that is gone is paired with the first new
+     * member that has the same type, or is also a case of the sealed type, or whose type may be the renamed class: the
+     * old type is in {@code older}, and the new type only in {@code newer}.
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
@@ -235,10 +221,7 @@ public final class Compatibility {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
-    /**
-     * Says whether the entry is a request or reply, whose name contains that of a published method. All other entries
-     * are types, and have the names of classes.
-     */
+    /** Says whether the entry is a request or reply. All other entries are types. */
     private static boolean isCall(Lock.Entry entry) {
         return entry.type().contains("/");
     }
@@ -277,9 +260,8 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // some versions ago, the request was a single message, and later it was removed. This removal was no break,
-            // although some clients may still send the message. Now the request has fields. That is a break, since a
-            // server would take the message of such a client for these fields
+            // the request was a single message in an earlier version. Clients of that version may still send this
+            // message, and a server would now read its bytes as the fields of the request
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
@@ -296,8 +278,8 @@ public final class Compatibility {
             }
         }
         if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
-            // one direction is no break: a side that expects no result ignores the body. The other direction is a
-            // break: a side that expects a result gets an empty body, and reads it as an absent value
+            // a side that expects no result ignores the body. A side that expects a result reads an empty body as an
+            // absent value
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
@@ -309,11 +291,7 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    /**
-     * Says whether the request or reply has fields now, or had fields in an earlier version. Such a field has a number.
-     * If the other side takes the entire body for one message, it takes that number for the number of a field of its
-     * message.
-     */
+    /** Says whether the request or reply has fields, or had fields in an earlier version. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
@@ -332,19 +310,15 @@ public final class Compatibility {
         return call.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
-    /**
-     * Says whether a member has another number than before. For example, if two members exchange their numbers, a peer
-     * reads the value of each as that of the other.
-     */
+    /** Says whether the number of a member has changed. */
     private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
-     * Adds the breaks between the two entries of one type, or of one request or reply.
+     * Adds the breaks between the two entries of one type, request or reply.
      *
-     * @param oldKinds kinds of the fields of a request or reply in the older lock, as {@link Framing} defines them; 0
-     *     for a type, since a client does not refuse a call because the fields of a type have other kinds
+     * @param oldKinds kinds of the fields of a request or reply in the older lock: see {@link Framing}; 0 for a type
      * @param nowKinds kinds of the fields of a request or reply in the newer lock; 0 for a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
@@ -396,8 +370,8 @@ public final class Compatibility {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
-                // in the first case, the line was removed in the older lock, and still is. In the second case, a member
-                // that had another number before has this number now; that break is reported for that member
+                // either the line was removed before, or the number now belongs to a member that had another number,
+                // and the break is reported for that member
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(
@@ -432,8 +406,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds the breaks at the constant with number 0 of an enum. One lock may say that this constant stands for the
-     * unknown, while the other lock does not. The constant has the same bytes in both cases.
+     * Adds the breaks at the enum constant with number 0, if the constant stands for the unknown in only one of the
+     * locks.
      */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
@@ -451,9 +425,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break for each case that stands for the unknown in one lock, but has a number in the other lock. To find
-     * these cases, the names are converted: a lock has a case with a number under the name of its field, and the case
-     * that stands for the unknown under the name of its class.
+     * Adds a break for each case that stands for the unknown in one lock, but has a number in the other lock. A lock
+     * names a case with a number by its field, and the case that stands for the unknown by its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -483,8 +456,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the end of the text of a break at a member that one side does not know. The text says what this side does
-     * with keys of a map, or elements of a set, that differ only in that member: it takes them for one.
+     * Returns the end of the text of a break at a member that one side does not know: this side reads map keys or set
+     * elements that differ only in the member as equal.
      *
      * @param choice whether the member is a constant of an enum or a case of a sealed type
      */
@@ -496,19 +469,13 @@ public final class Compatibility {
                         + " for such a map or set)";
     }
 
-    /**
-     * Says whether an enum or a sealed type has a constant or case that stands for the unknown. A constant of number 0
-     * that stands only for itself does not count.
-     */
+    /** Says whether an enum or a sealed type has a constant or case that stands for the unknown. */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
         return line != null && !line.removed() && line.isUnknown();
     }
 
-    /**
-     * Says whether the entry is an enum. No bytes are sent for an enum's constant of number 0. If the enum has no such
-     * constant, a value without bytes is read as null.
-     */
+    /** Says whether the entry is an enum. */
     private static boolean isEnum(Lock.Entry entry) {
         return entry.kind().equals("enum");
     }
@@ -526,8 +493,7 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
-        // a value that is sent has the same bytes whether or not its field is optional. But if the field is optional on
-        // one side only, the other side may read an absent value as 0, and so cannot distinguish the two
+        // if the field is optional on one side only, an absent value may be null on this side and 0 on the other
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
@@ -556,10 +522,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the type with {@code List} instead of {@code Collection}, since a collection is read as a list. A lock
-     * names a collection by its Java type if the collection can be null, or if it stands within a container. A
-     * {@code Collection} among the type arguments of a generic message is not replaced. With {@code List} as its type
-     * argument, that message would be another message, which has its own numbers.
+     * Returns the type with {@code List} instead of {@code Collection}, since a collection is read as a list. Type
+     * arguments of a generic message stay as they are, since they belong to its name.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -593,10 +557,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns a text that says what a side reads for an absent value of this type, if the value is not optional on that
-     * side. Returns null if that side reads null.
+     * Returns a text that says what a side reads for an absent value of this type that is not optional; null if the
+     * side reads null.
      *
-     * @param lock lock of that side; it contains the enums of that side
+     * @param lock lock of that side
      */
     private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
@@ -620,8 +584,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the types whose numbers depend on the order of declaration. The names are sorted. No check
-     * compares the numbers of these types with those of the next version.
+     * Returns the names of the types that are numbered by the order of declaration, sorted. No check protects these
+     * numbers.
      */
     public static List<String> unlocked(Schema schema) {
         List<String> names = new ArrayList<>();
@@ -635,10 +599,7 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
-    /**
-     * A class whose numbers come from a lock, or will come from it once the lock is written. It is given together with
-     * the lines that this lock has, or will have, for the class.
-     */
+    /** A class whose numbers come from a lock, or will once the lock is written, and its lines in that lock. */
     public record Numbered(Class<?> type, Lock.Entry entry) {
         /** Says whether this lock gives the class the same numbers. */
         public boolean isIn(Lock lock) {
@@ -651,10 +612,7 @@ public final class Compatibility {
         }
     }
 
-    /**
-     * Returns the classes whose numbers come from a lock, or will come from it once the lock is written. They are
-     * sorted by name.
-     */
+    /** Returns the classes whose numbers come from a lock, or will once the lock is written, sorted by name. */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
@@ -679,8 +637,7 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the enums and sealed types in which no constant or case stands for a value that only a newer
-     * peer has. The names are sorted.
+     * Returns the names of the enums and sealed types without a constant or case that stands for the unknown, sorted.
      */
     public static List<String> withoutUnknown(Schema schema) {
         List<String> names = new ArrayList<>();

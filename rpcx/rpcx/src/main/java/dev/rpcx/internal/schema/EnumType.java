@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param javaClass class of the enum
  * @param numbers numbers of the constants; the index is the ordinal of the constant
- * @param unknown constant that is read for a number that no constant has; it has the number 0. If {@code unknown} is
- *     null, a number that no constant has is refused, except the number 0, which is read as null
+ * @param unknown constant that is read for a number that no constant has; its own number is 0. If null, such a number
+ *     is refused, except 0, which is read as null
  * @param source source of the numbers
  * @param reserved numbers of removed constants
  */

@@ -19,7 +19,7 @@ public record FieldType(
         Shape shape,
         @Nullable Shape key,
         Class<?> javaClass) {
-    /** Way in which the Java value of a field holds the single value, or the several values, that are on the wire. */
+    /** How the Java value of a field holds the values that are on the wire, for example as a list. */
     public enum Holder {
         /** The value itself. A value that is Protobuf's default, such as 0, is not sent. */
         PLAIN,
@@ -49,17 +49,12 @@ public record FieldType(
         }
     }
 
-    /**
-     * Says whether the values of a list or set are packed: they stand one after the other behind one tag and one
-     * length.
-     */
+    /** Says whether the values of a list or set are written one after the other behind a single tag and length. */
     public boolean isPacked() {
         return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
     }
 
-    /**
-     * Returns the tag that stands before the value on the wire. It consists of the field's number and the wire type.
-     */
+    /** Returns the tag before the value on the wire: the number of the field and the wire type. */
     public int tag() {
         return number << 3 | (isPacked() || holder == Holder.MAP ? 2 : shape.wireType());
     }

@@ -6,10 +6,9 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Describes how the bytes of a request, a reply or a stream's item are framed. Each of the fields 1 to 6 of such a
- * message has a kind, which is a number of 4 bits. A client refuses a call if one of the fields has another kind at the
- * server. {@link Compatibility} reports a break when one side changes a kind. Both of these checks use this class.
- * Source: rpcx/spec/wire.md, "Methods".
+ * Describes how requests, replies and stream items are framed. Each of the fields 1 to 6 has a kind, a number of 4
+ * bits. A client refuses a call if the server has another kind for a field, and {@link Compatibility} reports a changed
+ * kind as a break. Source: rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
     /** Number of fields that have a kind: the fields 1 to 6. */
@@ -18,10 +17,7 @@ public final class Framing {
     /** Number of bits of one kind. */
     public static final int KIND_BITS = 4;
 
-    /**
-     * Kind of a message that is itself the whole body, and not a field of the body. It is stored in the four bits that
-     * would otherwise hold the kind of field 1.
-     */
+    /** Kind of a body that is itself a message. It is stored in place of the kind of field 1. */
     public static final int WHOLE = 15;
 
     /** Kind that is given for a field number if the message has no field with this number. */
@@ -34,8 +30,8 @@ public final class Framing {
     private static final int REPEATED = 7;
 
     /**
-     * Bit in the kind of a field whose value is read as null if it is absent. On a side where the field does not have
-     * this bit, an absent value would be read as 0 or as the empty text.
+     * Bit in the kind of a field that is read as null if it is absent, and would be read as 0 or as the empty text if
+     * its declaration did not allow null.
      */
     private static final int CAN_BE_NULL = 8;
 
@@ -56,10 +52,7 @@ public final class Framing {
         return kinds;
     }
 
-    /**
-     * Says whether all fields of both messages are framed in the same way. This includes fields above number 6. With a
-     * peer, only the kinds of the fields 1 to 6 can be compared.
-     */
+    /** Says whether all fields of both messages are framed in the same way, including those above number 6. */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));
     }
@@ -94,8 +87,8 @@ public final class Framing {
     }
 
     /**
-     * Says whether two sides cannot call each other because they have different kinds for one field. If only one side
-     * has the field, it was added or removed, and calls stay possible.
+     * Says whether two sides cannot call each other because a field has different kinds. A field that only one side has
+     * does not count.
      */
     public static boolean differ(int one, int other) {
         return one != other && one != NO_FIELD && other != NO_FIELD;
@@ -139,8 +132,8 @@ public final class Framing {
     }
 
     /**
-     * Returns a shape from which the kind of a field of this type can be found. The result need not be the shape of the
-     * type itself: all enums have the same kind, and all messages have the same kind.
+     * Returns a shape with the same kind as this type. It may be the shape of another type: all enums have one kind,
+     * and so have all messages.
      *
      * @param name name that the type has in the lock
      */

@@ -7,8 +7,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Type of a member. In a line of a lock it stands after the number and the name, for example
- * {@code stream list string}.
+ * Type of a member in a line of a lock, for example {@code stream list string}.
  *
  * @param isStream whether one call may send many messages with this field
  * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
@@ -17,8 +16,8 @@ record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
 
     /**
-     * Beginnings of the names of sets and maps that stand within other containers. In both cases, equal values of the
-     * first type argument count as one: the elements of a set, and the keys of a map.
+     * Beginnings of the names of nested sets and maps. Equal elements of a set count as one, and so do equal keys of a
+     * map.
      */
     private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
@@ -81,10 +80,7 @@ record LineType(boolean isStream, Label label, String element) {
         return names(element);
     }
 
-    /**
-     * Returns the names of the types whose values a receiver compares with each other, since equal ones count as one.
-     * These are the types of the keys of a map, and of the elements of a set.
-     */
+    /** Returns the names of the types that a receiver compares for equality: those of map keys and set elements. */
     List<String> compared() {
         List<String> compared = new ArrayList<>();
         if (label == Label.SET) {
@@ -101,8 +97,8 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     /**
-     * Returns the names of the types whose values are compared. If the label of this type is {@code REPEATED}, it may
-     * be a list or a set; it counts as a set if {@code other} is a set.
+     * Returns the same as {@code compared}. But {@code REPEATED}, which may be a list or a set, counts as a set if
+     * {@code other} is a set.
      *
      * @param other type that another lock has at the same number
      */

@@ -38,7 +38,7 @@ public final class Lock {
     /** Path of the lock file within a jar. */
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
-    /** Lines that a lock has for one type, or for one request or reply, by the names of the members. */
+    /** Lines of one type, request or reply, by the names of the members. */
     public record Entry(String kind, String type, Map<String, Line> lines) {
         public Entry {
             lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
@@ -51,8 +51,7 @@ public final class Lock {
      */
     public record Line(int number, String name, String type, boolean removed) {
         /**
-         * Says whether the line is that of the constant or case that stands for the unknown. Such a line always has the
-         * number 0, and gets it neither from {@link Field} nor from a lock or the order of declaration.
+         * Says whether this is the line of the constant or case that stands for the unknown. Its number is always 0.
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
@@ -60,8 +59,7 @@ public final class Lock {
     }
 
     /**
-     * Message that a call sends in one direction. It is the call's request or reply, or, if that is a stream, one item
-     * of the stream.
+     * Message that a call sends in one direction: its request or reply, or one item of a stream.
      *
      * @param isStream whether the call may send many of these messages
      */
@@ -86,9 +84,9 @@ public final class Lock {
     private final Map<String, Entry> entries;
 
     /**
-     * Comments by the place at which they stand. The key of a comment above a type is the name of the type. The key of
-     * a comment above a line below the type is the name of the type, a space and the number. All other comments have
-     * the key {@code HEAD} or {@code END}.
+     * Comments by the line below them. The key for the line of a type is the name of the type. The key for the line of
+     * a member is the name of the type, a space and the number. All other comments have the key {@code HEAD} or
+     * {@code END}.
      */
     private final Map<String, List<String>> comments;
 
@@ -103,9 +101,9 @@ public final class Lock {
     }
 
     /**
-     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. Several of them may have the
-     * same type, since the lock of an application also has the types of its libraries. One of these files may have
-     * lines that another does not have. The union has no requests and replies, since no lock gives them their numbers.
+     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. Several files may have the
+     * same type with different lines, for example those of an application and its library. Requests and replies are
+     * left out.
      *
      * @param loader null for the system class loader
      * @throws SchemaException if two of the files give one component two numbers, one number to two components, or one
@@ -116,8 +114,8 @@ public final class Lock {
     }
 
     /**
-     * Returns the union of {@code own} and all lock files that this loader finds under {@link #RESOURCE}. The loader
-     * need not find {@code own} among them, or may find the copy that the last build has made of it.
+     * Returns the union of {@code own} and all lock files that this loader finds under {@link #RESOURCE}. These may
+     * include a copy of {@code own}.
      *
      * @param source file or URL of {@code own}, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
@@ -129,10 +127,7 @@ public final class Lock {
     /** Makes the union of several lock files. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
-        /**
-         * For each type, the names of all sources that have had it so far, to be named in errors. All names are kept,
-         * since the next source may contradict any of these sources.
-         */
+        /** For each type, the names of all sources that have had it so far, to be named in errors. */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {
@@ -141,8 +136,7 @@ public final class Lock {
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
                     URLConnection connection = url.openConnection();
-                    // if caches were used, the JDK would keep the jar open, and would go on reading its old content
-                    // after the jar file has been replaced
+                    // with caches, the JDK would go on reading the old content of a jar file that has been replaced
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -158,8 +152,8 @@ public final class Lock {
         Union add(Lock lock, String source) {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
-                    // locks do not give the numbers of parameters and results. So the lines that one lock has for a
-                    // call need not agree with those of another lock, and are left out of the union
+                    // the lines of a call may differ between locks, since locks do not give parameters and results
+                    // their numbers
                     continue;
                 }
                 String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
@@ -191,8 +185,7 @@ public final class Lock {
             String taken = names.putIfAbsent(line.number, line.name);
             Line there = taken == null ? null : lines.get(taken);
             if (known == null && there != null && there.isUnknown() && line.isUnknown()) {
-                // the constant or case that stands for the unknown may have another name in each entry, since no peer
-                // depends on its name
+                // the name of the constant or case that stands for the unknown may differ, since no peer depends on it
                 continue;
             }
             if (known != null && known.number != line.number) {
@@ -204,9 +197,8 @@ public final class Lock {
                         + line.name + " (expected: one component for ever; if it has been renamed, write its new name"
                         + " into all locks by hand)");
             }
-            // the line counts as removed only if no entry has the component any more. A project that still has the
-            // component may read its own lock, together with the newer lock of another project in which the component
-            // is removed
+            // the line counts as removed only if no entry still has the component: a project that has the component may
+            // read the newer lock of another project
             boolean isRemoved = line.removed && (known == null || known.removed);
             lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
         }
@@ -276,10 +268,8 @@ public final class Lock {
     }
 
     /**
-     * Adds the entry of a type, or of a request or reply. A file may have several entries of one type, since a build
-     * that makes one jar of many appends the locks of these jars to each other. The entry is then the union of all of
-     * them. If there are several entries of one request or reply, the first one stays: locks do not give the numbers of
-     * parameters and results, so these entries need not agree.
+     * Adds the entry of a type, request or reply. A file may have several entries of one type, if a build has merged
+     * the locks of several jars; their union is kept. Of several entries of a request or reply, the first is kept.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -323,12 +313,11 @@ public final class Lock {
     }
 
     /**
-     * Returns this lock, brought up to date with the types that a schema has mapped. Members that are not in this lock
-     * get lines with their numbers. Lines of members that are gone are marked as removed.
+     * Returns this lock, updated with the types that a schema has mapped. New members get lines with their numbers, and
+     * lines of members that are gone are marked as removed.
      *
-     * <p>Another lock may have lines that this lock does not have, such as the lock of a project that uses a newer
-     * version of a library. These lines are not added, unless they are marked as removed there. Types that the schema
-     * has not mapped stay in this lock as they are, and are not added from other locks.
+     * <p>Lines that only other locks have are not added, unless they are marked as removed there. Types that the schema
+     * has not mapped stay as they are.
      *
      * @param schema made by {@link Schema#extending} from this lock, or from the union of this lock and others
      *     ({@link #of(ClassLoader, Lock, String)})
@@ -349,7 +338,7 @@ public final class Lock {
                 all.put(name, extended(kind, name, LockLines.of(type), entries.get(name), numbered.get(name)));
             }
         }
-        // no lock gives numbers to parameters and results, so only the entry in this lock counts for them
+        // only the entry in this lock counts, since no lock gives numbers to parameters and results
         calls.forEach((name, sent) -> {
             Entry own = entries.get(name);
             all.put(name, extended("message", name, LockLines.of(sent), own, own));
@@ -358,8 +347,8 @@ public final class Lock {
     }
 
     /**
-     * Returns the new entry of one type, or of one request or reply. It consists of the present lines, and of lines of
-     * {@code before} that are marked as removed.
+     * Returns the new entry of one type, request or reply: its present lines, and lines of {@code before} marked as
+     * removed.
      *
      * @param own entry of the type in this lock; null if it has none
      * @param before entry of the type in the union of all locks; for a request or reply the same as {@code own}; null
@@ -383,8 +372,7 @@ public final class Lock {
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // the new lines may already contain this number: if a component gets another name, its @Field can
-                    // still give it the old number
+                    // the number may be in use again: @Field can give a renamed component its old number
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }

@@ -35,9 +35,8 @@ final class LockLines {
     }
 
     /**
-     * Returns the lines of a request or reply. If a message of the user's is itself the request or reply, there is only
-     * one line, which has the number 0 and names that message. The lines of a stream's items are marked as those of a
-     * stream.
+     * Returns the lines of a request or reply. If a message of the user's is itself the request or reply, the only line
+     * has the number 0 and names that message. The lines of a stream's items are marked.
      */
     static Map<Integer, Lock.Line> of(Lock.Sent sent) {
         MessageType type = sent.type();

@@ -12,8 +12,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Protobuf message, and the Java type whose values it carries. Two uses of a generic type with different type arguments
- * are two messages.
+ * A Protobuf message, and the Java type whose values it carries. A generic type has one message for each combination of
+ * type arguments.
  */
 public final class MessageType implements Shape {
     /** Form that a message has on the Java side. */
@@ -25,8 +25,8 @@ public final class MessageType implements Shape {
         /** A sealed type. The message has one field for each case, and at most one of these fields is set. */
         ONEOF,
         /**
-         * Message of a single value, which is its field 1. The value is not itself a message, or it is a message that
-         * can be null. For {@code void} the message has no field.
+         * Message with a single value as field 1: a value that is not a message, or a message that can be null. For
+         * {@code void} it has no field.
          */
         WRAPPER,
         /** The parameters of a method. */
@@ -106,17 +106,14 @@ public final class MessageType implements Shape {
         return javaClass;
     }
 
-    /**
-     * Returns the name of the Java type with its type arguments, such as {@code com.acme.Page<com.acme.Item>}. The type
-     * arguments distinguish the uses of a generic type.
-     */
+    /** Returns the name of the Java type with its type arguments, such as {@code com.acme.Page<com.acme.Item>}. */
     public String javaName() {
         return javaName;
     }
 
     /**
-     * Returns the number of parameters of the method. This includes parameters that are streams, which are not fields
-     * of the message. The number is 0 for all forms but {@code PARAMETERS}.
+     * Returns the number of parameters of the method, including streams, which are not fields of the message. The
+     * number is 0 for all forms but {@code PARAMETERS}.
      */
     public int arity() {
         return arity;
@@ -140,7 +137,7 @@ public final class MessageType implements Shape {
         return fields;
     }
 
-    /** Returns the indexes of {@link #fields} in the order of the fields' numbers. Fields are written in this order. */
+    /** Returns the indexes of {@link #fields} by ascending field number, the order in which fields are written. */
     public int[] inOrderOfNumbers() {
         return IntStream.range(0, fields.size())
                 .boxed()
@@ -171,10 +168,7 @@ public final class MessageType implements Shape {
         return constructor;
     }
 
-    /**
-     * Returns the value that is read when a newer peer has sent a case that this side does not know. Returns null for a
-     * sealed type without such a value. Returns null for every message that is not of a sealed type.
-     */
+    /** Returns the value that is read for a case that only a newer peer has; null if there is none. */
     public @Nullable Object unknownCase() {
         return unknownCase;
     }
@@ -185,26 +179,25 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Says whether a value of this shape has a set or a map anywhere in it. The order of a set or a map differs from
-     * process to process, and comparing two sets or maps takes longer than reading them. All messages in the shape must
-     * have their fields already.
+     * Says whether a value of this shape may contain a set or a map, at any depth. All messages in the shape must have
+     * their fields already.
      */
     public static boolean holdsSetOrMap(Shape shape) {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
     /**
-     * Says whether a message has a decimal anywhere in it. Decimals that are elements of a set or values of a map
-     * count; keys of a map do not. All messages in the shape must have their fields already.
+     * Says whether a message contains a decimal, at any depth. Keys of maps do not count. All messages in the shape
+     * must have their fields already.
      */
     public static boolean holdsDecimal(Shape shape) {
         return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
     }
 
     /**
-     * Says whether equal values of this shape may be written as different bytes. This is so if the shape has a set, a
-     * map or a {@link Collection} anywhere in it: a {@code Collection} is read as a list, but may be written from a
-     * set. All messages in the shape must have their fields already.
+     * Says whether equal values of this shape may be written as different bytes: the shape contains, at any depth, a
+     * set, a map or a {@link Collection}, which may be written from a set. All messages in the shape must have their
+     * fields already.
      */
     public static boolean mayHaveNoOrder(Shape shape) {
         return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());

@@ -9,13 +9,10 @@ public enum NumberSource {
     /** The lock file gives the numbers. */
     LOCK,
     /**
-     * The order of declaration gives the numbers. This is for a quick start only: a component that is inserted changes
-     * the numbers of all components after it.
+     * The order of declaration gives the numbers. For a quick start only: inserting a component changes all later
+     * numbers.
      */
     ORDER,
-    /**
-     * The form of the message gives the numbers. For example, the parameters of a method are numbered by their
-     * positions, and a list within another list is field 1 of a message.
-     */
+    /** The form of the message gives the numbers. For example, parameters are numbered by their positions. */
     FIXED
 }

@@ -22,13 +22,12 @@ final class Numbers {
     private int next;
 
     /**
-     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation; otherwise it is the lock
-     * if the lock has the type, and {@code otherwise} if it does not.
+     * Chooses the source of the numbers: {@link Field} if a member has this annotation, or else the lock if it has the
+     * type, or else {@code otherwise}.
      *
      * @param locked entry of the type in the lock; null if there is none
      * @param otherwise source of the numbers if there is neither an annotation nor a lock
-     * @param extending true if a member that is not in the lock gets the next free number; false if such a member is
-     *     refused
+     * @param extending true to give a member that is not in the lock the next free number; false to refuse it
      */
     Numbers(
             String where,
@@ -85,12 +84,9 @@ final class Numbers {
     }
 
     /**
-     * Says whether {@code @Field} gives this member a number that stands in the lock as removed, under the name of this
-     * member. If so, this method also notes that the number is now the member's.
-     *
-     * <p>The lock may have been written for a newer version of the library from which the type comes, and the member
-     * may have been removed in that version. Then the member here is the old one, and rightly has this number.
-     * Otherwise a removed number is used again, and the check of the lock reports that as a break.
+     * Says whether {@code @Field} gives this member its own number, which the lock has as removed. If so, the number is
+     * recorded as the member's. This is allowed since the lock may be from a newer version of the library, without the
+     * member.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null

@@ -14,8 +14,8 @@ public final class ParameterNumbers {
     private ParameterNumbers() {}
 
     /**
-     * Returns the numbers of the parameters, in the order of the parameters. The number of a parameter is that of its
-     * {@link Field}; without one, it is the parameter's position, counted from 1.
+     * Returns the numbers of the parameters, in the order of the parameters: the number in the parameter's
+     * {@link Field} or, without one, the position, counted from 1.
      */
     public static <T> List<Integer> of(List<T> parameters, Function<T, @Nullable Field> annotation) {
         List<Integer> numbers = new ArrayList<>();

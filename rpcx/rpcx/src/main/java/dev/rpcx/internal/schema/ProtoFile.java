@@ -24,12 +24,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@code .proto} file with services and their messages, for callers in other languages. The file is made as a
- * descriptor, and as a text that is made from the descriptor. If it contains a decimal, a local date or a local
- * date-time, it imports {@code rpcx/types.proto}, which is in RPCX's jar. Not thread-safe.
+ * A {@code .proto} file with services and their messages, for callers in other languages, as a descriptor or as text.
+ * If it contains a decimal, a local date or a local date-time, it imports {@code rpcx/types.proto}, which is in RPCX's
+ * jar. Not thread-safe.
  */
 public final class ProtoFile {
-    /** Path under which other files import the messages for types that Java has, but Protobuf does not have. */
+    /** Import path of the messages for Java types that Protobuf does not have. */
     public static final String TYPES = "rpcx/types.proto";
 
     private static final String EMPTY = "google.protobuf.Empty";
@@ -138,9 +138,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Takes a name that nothing else in the package has, and returns it. This is the wanted name; if that is taken, the
-     * suffix, and if necessary a number, is added. The messages, enums, enum values and services of a package must all
-     * have different names.
+     * Reserves a name in the package and returns it. If the wanted name is taken, the suffix, and if necessary a
+     * number, is added. Messages, enums, enum values and services share one name space.
      */
     private String unique(String wanted, String suffix) {
         String name = ascii(wanted);
@@ -151,10 +150,7 @@ public final class ProtoFile {
         return free;
     }
 
-    /**
-     * Returns the name in a form that Protobuf allows: it consists of ASCII letters, digits and underscores, and begins
-     * with a letter.
-     */
+    /** Converts a name to what Protobuf allows: ASCII letters, digits and underscores, with a letter first. */
     private static String ascii(String name) {
         String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
@@ -230,8 +226,7 @@ public final class ProtoFile {
             }
             message.addField(descriptor);
         }
-        // in a descriptor, each `optional` field has a separate oneof with nothing else in it, and these come after all
-        // other oneofs
+        // in a descriptor, each `optional` field has its own oneof, after all other oneofs
         for (FieldDescriptorProto.Builder field : message.getFieldBuilderList()) {
             if (field.getProto3Optional()) {
                 field.setOneofIndex(message.getOneofDeclCount());
@@ -241,8 +236,7 @@ public final class ProtoFile {
         Set<String> live = new HashSet<>();
         message.getFieldList().forEach(field -> live.add(field.getName()));
         for (MessageType.Reserved reserved : type.reserved()) {
-            // a lock has the number 0 for the unknown case of a sealed type. It is left out here, since Protobuf has no
-            // field 0
+            // a lock has the number 0 for the unknown case of a sealed type, but Protobuf has no field 0
             if (reserved.number() > 0) {
                 message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
                         .setStart(reserved.number())
@@ -257,8 +251,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Describes a map as a repeated message with a key and a value. If Protobuf's {@code map<>} does not allow the type
-     * of the key, the text of the file has this message instead of a {@code map<>}.
+     * Describes a map as a repeated message with a key and a value. The text of the file uses this message if
+     * Protobuf's {@code map<>} does not allow the type of the key.
      */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
@@ -312,8 +306,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns the qualified name of a message or enum; null for a scalar. If the message or enum is not in the file
-     * yet, it is added, or the file that has it is imported.
+     * Returns the qualified name of a message or enum; null for a scalar. If necessary, the message or enum is added to
+     * the file, or the file that has it is imported.
      */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {

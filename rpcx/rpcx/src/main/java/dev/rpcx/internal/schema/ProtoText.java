@@ -38,16 +38,16 @@ final class ProtoText {
         if (typeName.startsWith(prefix)) {
             return typeName.substring(prefix.length());
         }
-        // protoc looks up the first part of a name in the package of this file first. For example, if the package is
-        // `com.acme.rpcx` and the name is `rpcx.Decimal`, protoc would look for `Decimal` in `com.acme.rpcx`. In such a
-        // case the full name with its leading dot is used
+        // protoc looks up the first part of a name in the package of this file first. For example, in the package
+        // `com.acme.rpcx` it would take `rpcx.Decimal` for `com.acme.rpcx.Decimal`. In such a case the full name with
+        // its leading dot is used
         boolean ambiguous = prefix.contains(typeName.substring(0, typeName.indexOf('.', 1) + 1));
         return ambiguous ? typeName : typeName.substring(1);
     }
 
     /**
      * Returns the name of a type for use in this service. If a method of the service has the same name, protoc would
-     * take the name for that of the method. In this case the full name of the type is returned.
+     * find the method first, so the full name of the type is returned.
      */
     private String name(String typeName, ServiceDescriptorProto service) {
         String name = name(typeName);

@@ -13,10 +13,7 @@ public enum Scalar implements Shape {
     DOUBLE("double", 1),
     STRING("string", 2),
     BYTES("bytes", 2),
-    /**
-     * Two's complement with the most significant byte first. It has as few bytes as can hold the value, but at least
-     * one.
-     */
+    /** Two's complement, most significant byte first, in as few bytes as possible, but at least one. */
     BIG_INTEGER("bytes", 2),
     /** Sixteen bytes with the most significant byte first. */
     UUID("bytes", 2);

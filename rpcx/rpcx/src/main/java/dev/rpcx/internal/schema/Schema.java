@@ -40,26 +40,25 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Maps Java types to Protobuf messages, and looks at each type only once. A type that cannot be mapped is refused with
- * a {@link SchemaException} that names the component. Thread-safe.
+ * Maps Java types to Protobuf messages, each type once. A type that cannot be mapped is refused with a
+ * {@link SchemaException} that names the component. Thread-safe.
  *
  * <p>The rules are:
  *
  * <ul>
- *   <li>The parameters of a method are the fields 1 to n of one message. There is one exception: a single parameter
- *       that is itself a message (a record, a class, a sealed type) and cannot be null is that message.
+ *   <li>The parameters of a method are the fields 1 to n of one message. But a single parameter that is itself a
+ *       message (a record, a class, a sealed type) and cannot be null is that message.
  *   <li>A result that is itself a message and cannot be null is that message. Any other result is field 1 of a message.
  *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and not a field.
- *   <li>These values have a default in Protobuf: a number, a boolean, a string, bytes, and an enum with a constant of
- *       number 0, such as a constant that stands for the unknown. Such a value is not sent if it is the default, and
- *       must not be null. If it is boxed, {@code Optional} or annotated {@code Nullable}, however, it may be null, and
- *       the default is sent like any other value.
- *   <li>These values have no default in Protobuf: a message, a date, a decimal, a big integer, a UUID, and an enum
- *       without a constant of number 0. Such a value is null when it is absent.
+ *   <li>Numbers, booleans, strings, bytes and enums with a constant of number 0 have a default. The default is not
+ *       sent, and null is not allowed. If the value is boxed, {@code Optional} or annotated {@code Nullable}, it may be
+ *       null, and the default is sent.
+ *   <li>Messages, dates, decimals, big integers, UUIDs and enums without a constant of number 0 have no default. They
+ *       are null when absent.
  * </ul>
  *
- * <p>The numbers of a type come from {@link Field}. Without this annotation they come from the {@link Lock}, or, if the
- * lock does not have the type, from the order of declaration.
+ * <p>The numbers of a type come from {@link Field}, or else from the {@link Lock}, or else from the order of
+ * declaration.
  *
  * <p>This class is longer than 400 lines because it handles each kind of type. Each kind may contain any other kind, so
  * all kinds share one table of shapes.
@@ -96,10 +95,7 @@ public final class Schema {
 
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /**
-     * Names of the types of results that are completed later. They are names instead of classes, since this package
-     * must not refer to the room of {@code RPCXFuture}.
-     */
+    /** Types of results that are completed later, by name, since this package must not refer to {@code RPCXFuture}. */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
 
@@ -109,9 +105,8 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Keys that have been added to {@link #shapes} since the mapping of the outermost type began. Some of their
-     * messages have no fields yet. If the fields of a message cannot be mapped, that message and all later ones are
-     * removed again.
+     * Keys added to {@link #shapes} since the mapping of the outermost type began. If the fields of a message cannot be
+     * mapped, that message and all later ones are removed again.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
@@ -128,10 +123,7 @@ public final class Schema {
         this.extending = extending;
     }
 
-    /**
-     * Returns a schema that gives the next free number to a component which is missing in the lock. A schema of
-     * {@link #Schema(Lock)} would refuse this component. The schema is used to write the next lock.
-     */
+    /** Returns a schema for writing the next lock. It gives the next free number to a component that the lock lacks. */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
     }
@@ -193,8 +185,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether the parameter is a stream. A type variable whose bound is a stream does not count as one, since the
-     * type of the items is not known.
+     * Says whether the parameter is a stream. A type variable bounded by a stream does not count, since its items have
+     * no known type.
      */
     private static boolean isStream(Parameter parameter) {
         return parameter.getType() == Flow.Publisher.class
@@ -202,12 +194,11 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that a call of this method returns. For a {@link CompletionStage} it is the message of the
-     * value with which the stage completes; for a stream, it is the message of each item.
+     * Returns the message of a call's result: for a {@link CompletionStage}, the message of its value; for a stream,
+     * the message of each item.
      *
-     * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since nobody would
-     *     be notified of the future's end; or if it is a stage of any class but {@code CompletionStage},
-     *     {@code CompletableFuture} and {@code RPCXFuture}, since no client can create a stage of another class
+     * @throws SchemaException if the type cannot be mapped, or is a future or stage other than {@code CompletionStage},
+     *     {@code CompletableFuture} and {@code RPCXFuture}
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
@@ -240,27 +231,22 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that carries a single value for a method: the value of one parameter, or one item of the
-     * stream that the method takes.
+     * Returns the message for a single value: one parameter of a method, or one item of the stream that the method
+     * takes.
      *
-     * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
-     *     component that is wrong
+     * @throws SchemaException if the type cannot be mapped; the text names the method or the component
      */
     public synchronized MessageType value(Type type, Method of) {
         return value(type, where(of));
     }
 
     /**
-     * Returns the message that carries the value of a single parameter. The value can be null if the parameter's
-     * declaration says so.
+     * Returns the message for the value of a single parameter. The value can be null if the declaration says so.
      *
-     * <p>A parameter that is itself a message, and is not the only parameter of its method, is never wrapped, even if
-     * it can be null. If only a parameter that can be null were wrapped, its bytes would change as soon as its
-     * declaration allows null. No lock would report that change, since on the native wire the parameter has the same
-     * bytes in both cases.
+     * <p>A message beside other parameters is never wrapped, even if it can be null. Otherwise its bytes would change
+     * when its declaration starts to allow null, and no lock would report that.
      *
-     * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
-     *     component that is wrong
+     * @throws SchemaException if the type cannot be mapped; the text names the method or the component
      */
     public synchronized MessageType value(Parameter parameter) {
         String where = where((Method) parameter.getDeclaringExecutable());
@@ -277,10 +263,7 @@ public final class Schema {
         return message(use, false, use.simpleName() + "Value", where);
     }
 
-    /**
-     * Refuses {@code void} and {@code Void} if a value is needed. An item of a stream, for example, is never null, and
-     * these types have no value except null.
-     */
+    /** Refuses {@code void} and {@code Void} where a value is needed, such as for an item of a stream. */
     private static void refuseVoid(Use use, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
             throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: it has no value but null");
@@ -292,8 +275,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the primitive type of a boxed type, and any other type as it is. This is for places at which Java allows
-     * no primitive type: a {@code CompletableFuture<Integer>} on one side stands for an {@code int} on the other side.
+     * Returns the primitive type of a boxed type, and any other type as it is. For example, a
+     * {@code CompletableFuture<Integer>} on one side stands for an {@code int} on the other side.
      */
     private static Use unboxed(Use use) {
         Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
@@ -355,8 +338,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether an absent value of this shape is read as null, even if the declaration does not say that the value
-     * can be null. This is false for all enums, although null is also read for an enum without a constant of number 0.
+     * Says whether an absent value of this shape is read as null, whatever its declaration says. False for all enums,
+     * although an absent value of an enum without a constant of number 0 is also read as null.
      */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
@@ -376,10 +359,7 @@ public final class Schema {
         return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
     }
 
-    /**
-     * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself. Therefore a set could
-     * hold arrays with the same bytes several times, and a map would find none of its keys.
-     */
+    /** Refuses arrays as set elements and map keys, since an array is equal only to itself. */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
             throw new SchemaException(where + ": a byte[] equals no other, so it is no element of a Set and no key of a"
@@ -388,10 +368,7 @@ public final class Schema {
         return element;
     }
 
-    /**
-     * Returns a message that has the container as its field 1. It is needed at places at which Protobuf allows only a
-     * single value, such as an element of a list.
-     */
+    /** Returns a message with the container as field 1, for places where Protobuf allows only a single value. */
     private MessageType wrapper(Use use, String where) {
         Shape known = shapes.get(use);
         if (known instanceof MessageType message) {
@@ -404,9 +381,7 @@ public final class Schema {
 
     /**
      * Adds a message before its fields are mapped, so that a type may contain itself. If the fields cannot be mapped,
-     * the message is removed again. Every message that was added after it is removed too, since it may contain this
-     * message. A message that was added earlier stays. It can contain this message only if its own fields are being
-     * mapped at this time, and then it fails as well.
+     * the message is removed again, with all messages added after it, which may contain it.
      */
     private MessageType addWhole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -500,8 +475,7 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // an annotation such as Spring's may not stand on a record component. If it is written there, the
-                    // compiler puts it only on the accessor, so the accessor is looked at too
+                    // an annotation that may not stand on a record component, such as Spring's, is only on the accessor
                     nullable(
                             component,
                             component.getAnnotatedType(),
@@ -662,9 +636,8 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // in a lock, the case that stands for the unknown has the name of its class. If this case stood for the
-            // unknown before, the lock has it under that name, with the number 0. It now has another number, and so it
-            // is refused here
+            // if this case stood for the unknown before, the lock has it under the name of its class with the number 0.
+            // With another number now, it is refused
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
@@ -753,8 +726,7 @@ public final class Schema {
     }
 
     /**
-     * Says whether one of the elements has an annotation {@code Nullable}. Any annotation with this name counts if it
-     * is kept at run time, such as that of JSpecify, Jakarta or Spring, or the user's own.
+     * Says whether one of the elements has an annotation {@code Nullable}, from any package, that is kept at run time.
      */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {

@@ -14,8 +14,8 @@ import java.util.Map;
 /** One use of a class, together with the types for which its type parameters stand in this use. */
 record Use(Class<?> raw, List<Use> args) {
     /**
-     * Maximum depth of types within types. A type without type arguments has the depth 1. Without this limit, there
-     * would be no end to the mapping of a type that contains itself with ever longer type arguments.
+     * Maximum depth of types within types; a type without type arguments has the depth 1. Without a maximum, mapping a
+     * type that contains itself with ever longer type arguments would not end.
      */
     static final int MAX_DEPTH = 16;
 

@@ -1,8 +1,8 @@
 package dev.rpcx.internal.schema;
 
 /**
- * Java types whose values are each a message of a fixed form. If Protobuf has a message of its own for the type, that
- * message is used. An absent value is null.
+ * Java types that each have a message of a fixed form, which is Protobuf's own if there is one. An absent value is
+ * null.
  */
 public enum WellKnown implements Shape {
     INSTANT("google.protobuf.Timestamp"),

@@ -10,26 +10,19 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin. A call needs a place, and room for the bytes of its request. Unless
- * its handler runs on the event loop, the limit of its method must also have room for one more handler. {@link #enter}
- * counts the handler against that limit, and {@link #leave} has to stop counting it exactly once. A call may be
- * postponed if its client does not read its replies. While such a call waits, its handler is not counted. The handler
- * is counted again before the call is started.
+ * Decides which calls of one connection may begin. A call needs a place, room for its request and, unless its handler
+ * runs on the event loop, room in the limit of its method. {@link #enter} counts the handler against that limit, and
+ * {@link #leave} has to stop counting it. A handler is not counted while its call is postponed because the client does
+ * not read its replies.
  *
- * <p>A handler is counted twice: by the limit of its method, and by its connection. The limit learns from how long
- * handlers take, so the limit stops counting a handler when the handler ends, on whatever thread that is. The
- * connection counts the handler until the event loop has noticed that it has ended.
+ * <p>The limit of a method counts a handler until it ends, on whatever thread that is. The connection counts the
+ * handler until the event loop has noticed the end.
  *
- * <p>Event loop only, unless a method says otherwise. The threads of handlers stop counting handlers against the limit
- * by static methods, which read no field of this object. The reason is that the event loop writes to this object with
- * each call. A thread that read the object would have to fetch its cache line from the event loop's processor each
- * time.
+ * <p>Event loop only, unless a method says otherwise. The methods for the threads of handlers are static and read no
+ * field of this object: the event loop writes to it with each call, so each read would be a cache miss.
  */
 final class Admission {
-    /**
-     * Maximum number of free places that are kept for later calls. A burst of calls may need more places than this.
-     * When calls of the burst end, the places beyond this number are given back to the server.
-     */
+    /** Maximum number of free places that are kept for later calls. All others are given back to the server. */
     private static final int MAX_FREE = 512;
 
     private final ServerConnection connection;
@@ -42,18 +35,14 @@ final class Admission {
     private final RunningHandlers running;
 
     /**
-     * First of the free places for later calls: the place that was used last. The free places are linked by
-     * {@link Outbound#next}, so keeping a place needs no memory. Null if no place is free.
+     * First of the free places, the one that was used last; null if no place is free. They are linked by
+     * {@link Outbound#next}.
      */
     private @Nullable ServerCall free;
 
     private int freePlaces;
 
-    /**
-     * Number of places that {@code lendPlace} has stopped counting against the client's maximum number of calls.
-     * Nothing remains to be sent for the calls that hold these places, but threads of the server still run for the
-     * calls.
-     */
+    /** Number of places that {@code lendPlace} has stopped counting against the client's maximum number of calls. */
     private int lentPlaces;
 
     Admission(ServerConnection connection, ServerCore server, Account account) {
@@ -68,8 +57,7 @@ final class Admission {
 
     /**
      * Returns a free place for a call, or makes a place. A cancelled call keeps its place until its handler has ended,
-     * so a peer that sends and cancels calls again and again soon gets no more places. If a handler has returned a
-     * future, the handler counts as ended at the latest when the server stops waiting for that future.
+     * or until the server stops waiting for the handler's future. So a peer gets no more calls by cancelling.
      *
      * @return the place; null if this connection, or the server, has too many calls
      */
@@ -81,8 +69,7 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // clears the link to the next free place: while this place is in use, the places behind it may be given
-            // back, and this place must not keep the garbage collector from freeing them
+            // otherwise the places behind this one could not be collected while this one is in use
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -145,8 +132,8 @@ final class Admission {
     /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
     void takeBack(ServerCall call) {
         if (call.isPlaceKeptCharged) {
-            // the future of the call's handler may still hold objects of this call, and the place stays charged for
-            // them. So this call object is not used again, and the connection no longer owns the charge
+            // the place stays charged for objects that the handler's future may still hold. So this ServerCall is not
+            // used again, and the connection no longer owns the charge
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -157,8 +144,8 @@ final class Admission {
     }
 
     /**
-     * Gives back the place of a call that could not begin because there was no memory. If its handler has been
-     * admitted, also stops counting the handler, both for this connection and against the limit of its method.
+     * Gives back the place of a call that could not begin because there was no memory. Stops counting its handler if it
+     * has been admitted.
      *
      * @param hasEntered whether {@link #enter} has returned true for this call
      */
@@ -173,9 +160,8 @@ final class Admission {
 
     /**
      * Stops counting the place of a call against the client's maximum number of calls. Called when nothing remains to
-     * be sent for the call, and only threads of the server still run for it. So the client may have as many other calls
-     * under way as the server has announced. At most as many places as that maximum are left uncounted at a time, and
-     * the place of a cancelled call stays counted.
+     * be sent and only threads of the server still run for the call. Does nothing for a cancelled call, or if as many
+     * places as that maximum are uncounted already.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -187,8 +173,8 @@ final class Admission {
     }
 
     /**
-     * Counts the place of a call again, if {@code lendPlace} had stopped counting it; otherwise does nothing. Called
-     * when no thread runs for the call any more.
+     * Counts the place of a call again if {@code lendPlace} has stopped counting it. Called when no thread runs for the
+     * call any more.
      */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
@@ -202,9 +188,7 @@ final class Admission {
         giveUpPlaces(freePlaces);
     }
 
-    /**
-     * Gives half of the free places back to the server. If their number is odd, it gives back one more than it keeps.
-     */
+    /** Gives half of the free places, rounded up, back to the server. */
     void giveUpHalf() {
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
@@ -232,11 +216,10 @@ final class Admission {
     // ---- what a request takes
 
     /**
-     * Charges the call for its metadata, if the metadata take more memory than a call may use without a charge.
+     * Charges the call for its metadata, if they take more memory than a call may use without a charge.
      *
      * @param bytes memory that the metadata take
-     * @param more whether more parts of the request are to come. If so, the call does not count as running yet, and may
-     *     hold less memory without a charge
+     * @param more whether more parts of the request are to come; if so, less memory may be used without a charge
      * @return false if there is no room for the metadata
      */
     boolean holdMetadata(ServerCall call, ServerMethod method, int bytes, boolean more) {
@@ -264,7 +247,7 @@ final class Admission {
     }
 
     /**
-     * Appends bytes of a request to the call's buffer, and charges the call for what the buffer grows by.
+     * Appends bytes of a request to the call's buffer, and charges the call for the growth of the buffer.
      *
      * @return false if the server or the connection already holds too many bytes of requests
      */
@@ -301,10 +284,9 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler against the limit of its method, because the handler has ended, or has not started and
-     * will not start. Further calls of {@code leave} for the same handler do nothing. If other threads run for the
-     * handler's call, one of them may still run the handler. The handler then stays counted until the last of these
-     * threads stops counting it by {@link #leaveNow}. Thread-safe: any thread may call this.
+     * Stops counting a handler against the limit of its method, because the handler has ended or will not start.
+     * Further calls for the same handler do nothing. If other threads run for the call, the last of them stops counting
+     * the handler instead: see {@link #leaveNow}. Any thread may call this.
      *
      * @param isDone whether the call has brought a result
      */
@@ -332,9 +314,8 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler against the limit of its method, because nobody waits for its result any more. The limit
-     * learns nothing from how long this handler took. If other threads run for the call, the last of them stops
-     * counting the handler instead, as after {@link #leave}.
+     * Stops counting a handler whose result nobody waits for any more. The limit ignores how long the handler took. If
+     * other threads run for the call, the last of them stops counting the handler instead.
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
@@ -345,13 +326,12 @@ final class Admission {
     }
 
     /**
-     * Stops counting, against the limit of its method, a handler that has not started and will not start. The thread
-     * that cancels the handler's call and the thread that was to run the handler may both use this method; it does
-     * nothing the second time.
+     * Stops counting a handler that will not start. The thread that cancels the call and the thread that was to run the
+     * handler may both call this; the second time it does nothing.
      */
     private static void leaveUnbegun(ServerCall call) {
-        // the clock is read before this method takes from the call the group that counts the handler. If reading the
-        // clock fails, the call still has its group, and the code that ends the call stops counting the handler
+        // the clock is read first: if that fails, the call still has its group, and the code that ends the call can
+        // stop counting the handler
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {
@@ -359,8 +339,7 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // if a handler waits only because its own connection already holds all threads of its share, the wait shows
-            // nothing about the method's limit
+            // a wait for the connection's own share of threads shows nothing about the limit of the method
             counted.release();
         } else {
             counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
@@ -394,8 +373,8 @@ final class Admission {
     }
 
     /**
-     * Records that the connection is gone. From now on, those of its handlers that still run count in the shares of
-     * connections that come later from the same address. Called exactly once.
+     * Records that the connection is gone. Its handlers that still run count in the shares of later connections from
+     * the same address. Called exactly once.
      */
     void connectionGone() {
         running.connectionGone();

@@ -13,40 +13,35 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits how many handlers of one method run at the same time. The limit is the rate at which calls end, multiplied by
- * the target latency. By Little's law, the number of running calls divided by the number of calls that end per second
- * is the time that a call takes. The target latency is the time that the handler itself needs, plus half of the rest of
- * the time that its caller gives. So admitted calls end in time, however few calls the resources behind the handler can
- * serve. All other calls are refused immediately, which costs next to nothing. After the first late calls no other call
- * has to be late, because the limit is computed; a limit that is found by trial would make calls late with each trial.
+ * Limits how many handlers of one method run at the same time, so that admitted calls end in time. Calls above the
+ * limit are refused immediately.
  *
- * <p>The time that a handler itself needs is estimated as a share of the time that its callers give. The share is
- * measured on calls that did not have to wait. While calls are refused, a handler always has to wait. So while calls
- * are refused, the estimate is made only when the limit has sunk to half of its earlier value. If the limit does not
- * sink so far, it is halved for a moment now and then to make the estimate: see {@code PROBE_STEPS}. If calls then end
- * at the same rate as before, they had been waiting for each other. If calls end at a lower rate, the time that they
- * took is the time that the handlers themselves need, and the limit is restored.
+ * <p>The limit is the rate at which calls end, multiplied by the target latency. By Little's law, the number of running
+ * calls divided by that rate is the time that a call takes. The target latency is the time that the handler itself
+ * needs, plus half of the rest of the time that its caller gives.
  *
- * <p>If most calls wait in vain for a thread for nearly all of their time, or end too late, the limit is halved. Other
- * algorithms do so when a request is dropped. The effect of the halving is checked as well: if far fewer calls bring a
- * result while the limit is halved, the late calls had not waited for other calls, and the limit is restored. While
- * hardly any call ends, this check is made when a call is refused.
+ * <p>The time that a handler itself needs is estimated as a share of the time that its callers give, from calls that
+ * did not have to wait. While calls are refused, handlers always have to wait. Then the estimate is made only when the
+ * limit has sunk to half of its earlier value; if it does not sink so far, it is halved for a moment now and then: see
+ * {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each other. If they end
+ * at a lower rate, the time that they took is the time that handlers need, and the limit is restored.
  *
- * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
- * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
- * begun, and nothing from calls that were given less time than a call takes if it does not wait. A given time above the
- * usual time counts as the usual time, which is about the 5th percentile of the given times. A single group may give
- * its calls too little time. So if only calls of one group end, it does not matter how many of them end late: they do
- * not lower the limit as long as they take, on average, less than 1.25 times the smallest mean duration that was seen
- * lately.
+ * <p>If most calls end too late, or wait in vain for a thread for nearly all of their time, the limit is halved. If far
+ * fewer calls bring a result after that, the late calls had not waited for other calls, and the limit is restored.
+ * While hardly any call ends, refused calls cause this check.
  *
- * <p>The limit learns how long calls take, how much time they are given, and which of them are late, from what most
- * groups of peers report. Each group counts for at most twice as many calls as the median group has. While a group of
- * peers runs fewer handlers than its part of the limit, none of its calls is refused because of what other groups run.
- * So one address does not decide for the others. See {@link Group}.
+ * <p>Callers choose how much time they give, so one caller must not determine the limit for the others. Calls that
+ * failed or were cancelled early are ignored, and so are calls that were given less time than a call takes without
+ * waiting. A given time above the usual time, about the 5th percentile of the given times, counts as the usual time. If
+ * only calls of one group end, late calls lower the limit only if calls take, on average, at least 1.25 times the
+ * smallest mean duration that was seen lately.
  *
- * <p>Each method has its own limit, because methods wait for different things: an overloaded method takes nothing from
- * the others. Handlers on the event loop need no limit, since each event loop runs one handler at a time.
+ * <p>How long calls take, how much time they are given and which are late is computed from what most groups of peers
+ * report. A group counts for at most twice as many calls as the median group has. A group that runs fewer handlers than
+ * its part of the limit is not refused because of the handlers of other groups: see {@link Group}.
+ *
+ * <p>Each method has its own limit, because methods wait for different things. Handlers on the event loop need no
+ * limit, since each event loop runs one handler at a time.
  *
  * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016,
  * for computing a limit as rate times time, and for measuring what remains when the limit is lowered; Netflix,
@@ -59,9 +54,8 @@ public final class AdmissionLimit {
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * The limit is computed anew in steps. Of the calls of a group that end between two steps, the first ones, up to
-     * this number, are all evaluated: how late they were, and how much time they were given. Of the later ones, only
-     * one in {@link #SAMPLED} is evaluated, which is enough.
+     * Maximum number of a group's calls that are all evaluated in one step. Of further calls, only one in
+     * {@link #SAMPLED} is evaluated.
      */
     private static final int ALL_COUNT = 256;
 
@@ -74,8 +68,8 @@ public final class AdmissionLimit {
     private static final int MIN_COUNT = 8;
 
     /**
-     * Length of a memory period. The time that handlers need is the minimum that was seen in the current period and in
-     * the one before it.
+     * Length of a memory period. The time that handlers need is the minimum over the current period and the one before
+     * it.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -86,78 +80,64 @@ public final class AdmissionLimit {
     private static final int PROBE_STEPS = 64;
 
     /**
-     * Calls count as ending at the same rate as before if the new rate is at least this part of the earlier rate. The
-     * part is less than 1 because a rate that is measured over one step is noisy.
+     * If calls end at this part of the earlier rate or more, the rate counts as unchanged. The part is less than 1
+     * because a rate over one step is noisy.
      */
     private static final double SAME_RATE = 0.8;
 
-    /**
-     * If calls end at less than this part of the earlier rate, the lowered limit only keeps calls out and has no other
-     * effect.
-     */
+    /** If calls end at less than this part of the earlier rate, they count as having nearly stopped. */
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * When a call is refused, it is checked whether calls have stopped ending since the limit sank. For that, an
-     * expected number is computed: how many calls would have ended since the last step at the earlier rate, that is,
-     * the rate before the limit sank. The limit concludes that calls have stopped ending only if the expected number is
-     * at least this constant. As a rule, fewer than {@link #MIN_COUNT} calls have really ended, since otherwise there
-     * would have been another step. So it is certain that fewer calls end than expected.
+     * A refused call may find that calls have stopped ending only if at least this number of calls would have ended
+     * since the last step at the earlier rate, that is, the rate before the limit sank.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
-    /**
-     * If too few calls end for a step, the step becomes overdue. When it has been overdue for this long, each refused
-     * call checks the limit.
-     */
+    /** If a step is overdue for this long, because too few calls end, each refused call checks the limit. */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
     /**
-     * If less than one call in {@code SOME_LATE} is late, no limit is needed, even if calls take nearly all of their
-     * time.
+     * If less than one call in this number is late, no limit is needed, even if calls take nearly all of their time.
      */
     private static final int SOME_LATE = 64;
 
     /**
-     * A limit may keep calls out and help nobody. Such a limit is recognised by how few calls end: in a certain time,
-     * fewer calls end than half the number of running calls. Then the limit is raised. This constant is the minimum of
-     * that time. If {@code ROOMY} times the duration of a call is longer, that is used instead: see
-     * {@code MAX_PATIENCE_NANOS}.
+     * Minimum time after which a limit is raised because hardly any call ends: in that time, fewer calls end than half
+     * the number of running calls. See {@code MAX_PATIENCE_NANOS} for a longer time.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * A longer time may be used instead of {@code PATIENCE_NANOS}: {@code ROOMY} times the duration of a call or, if
-     * most calls were late and the usual time is longer, the usual time. This constant is the maximum of that longer
-     * time. A maximum is needed because callers choose how long calls take.
+     * Maximum of the longer time that may be used instead of {@code PATIENCE_NANOS}: {@code ROOMY} times the duration
+     * of a call or, if most calls were late and the usual time is longer, the usual time.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
      * Maximum share of the callers' time that handlers are assumed to need themselves while some calls are late. A
-     * larger share would leave too little time for waiting, and then a limit could change nothing.
+     * larger share would leave nothing that a limit could change.
      */
     private static final double MAX_OWN_SHARE = 0.95;
 
     /**
-     * When the limit has been halved because most calls were late, the effect is checked for a while. If calls then
-     * take at most this part of the time that they are given, and none is late, no call waits for other calls any more.
-     * In this case the check ends early, and the limit is not restored.
+     * If calls take at most this part of their time after a cut, and none is late, the check of the cut ends early and
+     * the limit stays halved.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
     /**
-     * Number of the lowest bit of {@link #ended} that counts calls. The bits from this one on count calls. The bits
-     * below it sum up the durations of these calls, in units of 2^16 ns and at most a minute each.
+     * Lowest bit of {@link #ended} that counts calls. The bits below it sum up the durations of these calls, in units
+     * of 2^16 ns and at most a minute each.
      */
     private static final int COUNT_SHIFT = 40;
 
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum in
-     * units of 1/1024. Each call adds the time that it took, divided by the time that it was given, or by the usual
-     * time if that is shorter. A call adds at most 2.
+     * Lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum in units of 1/1024.
+     * Each call adds its duration divided by the time that it was given, or by the usual time if that is shorter, but
+     * at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
@@ -165,32 +145,31 @@ public final class AdmissionLimit {
     private static final double MAX_SHARE = 2;
 
     /**
-     * From a call that is given less time than this, the limit learns neither whether calls are late nor which share of
-     * their time they take. The reason is that any pause of the process makes such a call late.
+     * Calls that are given less time than this are not checked for being late, and their share of time is not
+     * evaluated, since any pause of the process makes them late.
      */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * The usual time is the 5th percentile of the times that calls are given: out of this number of calls, one is given
-     * at most the usual time. A limit for callers who give little time serves those who give much as well.
+     * The usual time is the 5th percentile of the times that calls are given: one call in this number is given at most
+     * the usual time.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * The usual time has a lower bound, which is this multiple of a duration. That duration is the mean duration of
-     * calls that do not wait, or {@code ownMiddleNanos} if that is longer. But the lower bound is never greater than
-     * the middle given time. Half of all the time that is given goes to calls that are given at least the middle given
-     * time. The lower bound is needed because a limit for callers who give hardly more time than the handler needs
-     * would leave the handler idle while other callers have time. The factor is 4 because the durations of single calls
-     * of one method differ by about this much.
+     * Lower bound of the usual time, as a multiple of the duration of calls that do not wait, or of
+     * {@code ownMiddleNanos} if that is longer. The bound is at most the middle given time: see
+     * {@code middleGivenNanos}. Without it, a limit for callers who give hardly more time than the handler needs would
+     * leave the handler idle. The factor is 4 because the durations of single calls of one method differ by about this
+     * much.
      */
     private static final double ROOMY = 4;
 
     /**
-     * Maximum factor by which the usual time rises in one step. The rise is bounded because a few calls with much time
-     * may happen to come together. If many calls are counted, the usual time may fall to any value in one step.
+     * Maximum factor by which the usual time rises in one step, since a few calls with much time may come together by
+     * chance.
      */
     private static final double MAX_RISE = 1.25;
 
@@ -201,8 +180,8 @@ public final class AdmissionLimit {
     private static final double NEARLY_ALL = 0.9;
 
     /**
-     * If this many calls end in one step, their mean duration replaces the smoothed mean duration. If fewer calls end,
-     * they move the smoothed mean in proportion to their number.
+     * Number of calls over which durations are smoothed. Fewer calls in a step move the smoothed mean in proportion to
+     * their number.
      */
     private static final double SMOOTHED = 64;
 
@@ -215,16 +194,16 @@ public final class AdmissionLimit {
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is always given
-     * enough time for the limit to learn from it. A call that is given a smaller part has enough time only if it is
-     * given at least {@code UNHINDERED} times the duration of calls that do not wait.
+     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is always
+     * evaluated. A call that is given less is evaluated only if its time is at least {@code MIN_GIVEN_NANOS} and
+     * {@code UNHINDERED} times the duration of calls that do not wait.
      */
     private static final double NEARLY_USUAL = 0.75;
 
     /**
-     * When a connection finds the limit used up while other connections run handlers of the method, each connection has
-     * only its share of the limit for this number of steps. If a connection asks for a handler during these steps,
-     * while other connections run handlers of the method, the number of remaining steps is set to this number again.
+     * Number of steps for which each connection has only its share of the limit, after a connection has found the limit
+     * used up while others run handlers of the method. If a connection asks for a handler during these steps, while
+     * others run handlers, the steps are counted anew.
      */
     private static final int SHARED_STEPS = 10;
 
@@ -256,8 +235,8 @@ public final class AdmissionLimit {
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Calls, since the last step, that waited for a thread for nearly all of their time, and whose handlers never
-     * began. The layout of the bits is that of {@link #ended}.
+     * Calls, since the last step, whose handlers never began and that waited for a thread for nearly all of their time,
+     * in the layout of {@link #ended}.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -268,8 +247,8 @@ public final class AdmissionLimit {
 
     /**
      * Whether, since the last step, a call has found the limit used up, or has been refused because of its connection's
-     * share of a limit below the maximum. A call that found the limit used up may have been admitted all the same,
-     * because its group ran fewer handlers than its part of the limit.
+     * share of a limit below the maximum. The call that found the limit used up may have been admitted within its
+     * group's part.
      */
     private volatile boolean wasLimitReached;
 
@@ -285,8 +264,7 @@ public final class AdmissionLimit {
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time at which a step that is due is tried again. At the last try, the step was not taken, since too few
-     * of the groups that run handlers had calls that had ended.
+     * Earliest time at which a step that is due is tried again, after a try at which too few groups had reported calls.
      */
     private volatile long nextLookNanos;
 
@@ -294,21 +272,17 @@ public final class AdmissionLimit {
     private volatile long caughtUpNanos;
 
     /**
-     * Lock that a thread holds while it takes a step or changes the limit in another way. The thread that finds such a
-     * change due takes the lock, unless another thread holds it. The lock guards the fields that follow; the volatile
-     * ones among them are read without it.
+     * Lock for changes of the limit. A thread that finds the lock taken makes no change. The lock guards the fields
+     * that follow; the volatile ones among them are read without it.
      */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
     private long windowBeganNanos;
 
-    /**
-     * Part of the callers' time that handlers need themselves, from 0 to 1. It is the smallest part that was seen
-     * lately.
-     */
+    /** Smallest part of the callers' time, from 0 to 1, that handlers lately needed themselves. */
     private double ownShare = MAX_OWN_SHARE;
 
-    /** Upper bound of {@link #ownShare}. It is 1, all of the callers' time, while hardly any call is late. */
+    /** Upper bound of {@link #ownShare}: {@code MAX_OWN_SHARE}, or 1 while hardly any call is late. */
     private double maxOwnShare = MAX_OWN_SHARE;
 
     private double minShareNow = MAX_OWN_SHARE;
@@ -316,26 +290,26 @@ public final class AdmissionLimit {
     private long memoryEndNanos;
 
     /**
-     * End of the current memory period for durations. It differs from {@code memoryEndNanos}, since durations are also
-     * learnt in steps from which no shares are learnt.
+     * End of the current memory period for durations. It differs from {@code memoryEndNanos}, since some steps measure
+     * durations but no shares.
      */
     private long timeMemoryEndNanos;
 
-    /** The usual time: see {@link #USUAL_PART}. It is {@code MAX_GIVEN_NANOS} until the first step has learnt it. */
+    /** The usual time: see {@link #USUAL_PART}. It is {@code MAX_GIVEN_NANOS} until a step has computed it. */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
     /** Calls that are given less time than this are not evaluated, since they are late whatever the limit is. */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
     /**
-     * Duration of calls that do not wait, in nanoseconds: the smallest mean duration that was seen lately. It is 0
-     * while it is not known. {@link #ownShare} is the corresponding share of the callers' time.
+     * Duration of calls that do not wait, in nanoseconds: the smallest mean duration that was seen lately. 0 while
+     * unknown.
      */
     private double ownNanos;
 
     /**
-     * Mean duration over about the last {@code SMOOTHED} calls. While fewer calls have ended, it is the mean over all
-     * of them; their number is {@link #smoothed}.
+     * Mean duration over about the last {@code SMOOTHED} calls, or over all calls if there were fewer.
+     * {@link #smoothed} is their number.
      */
     private double smoothNanos;
 
@@ -348,9 +322,8 @@ public final class AdmissionLimit {
     private double ownMiddleNanos;
 
     /**
-     * Current middle duration, in nanoseconds; 0 while it is not known. Half of the time of all handlers goes to calls
-     * that take at least as long as the middle. Quick calls, however many there are, lower the middle only if together
-     * they take as much time as all other calls. A mean over calls would be lowered by their number alone.
+     * Current middle duration, in nanoseconds; 0 while unknown. Half of the time of all handlers goes to calls that
+     * take at least this long. Even many quick calls lower the middle less than they would lower a mean.
      */
     private double middleNanos;
 
@@ -364,37 +337,31 @@ public final class AdmissionLimit {
     private double sinkingFrom;
 
     /**
-     * Rate at which calls ended when the decline began, in calls per nanosecond. The decline may have begun with a cut:
-     * the limit was halved because most calls were late. In that case only calls that brought a result in time are
-     * counted.
+     * Rate at which calls ended when the limit began to sink, in calls per nanosecond. If the limit was cut because
+     * most calls were late, only calls that brought a result in time are counted.
      */
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended when the limit was last halved because most calls were late, in calls per nanosecond.
-     * Calls that brought no result in time are included.
+     * Rate at which calls ended when the limit was last cut because most calls were late, in calls per nanosecond.
+     * Includes calls that brought no result in time.
      */
     private double sinkingEnds;
 
     /**
      * Duration of calls that did not become quicker under a lower limit, in nanoseconds. Until
-     * {@code neededUntilNanos}, the greater of this duration and {@link #ownNanos} counts as the duration of calls that
-     * do not wait.
+     * {@code neededUntilNanos}, it replaces {@link #ownNanos} if it is greater.
      */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /**
-     * Time at which a refused call first found that hardly any call ends. All calls that were refused since then have
-     * found the same.
-     */
+    /** Time since which every refused call has found that hardly any call ends. */
     private long stalledSinceNanos;
 
     /**
-     * Number of calls that had ended since the last step, at the time {@code stalledSinceNanos}. The calls in
-     * {@code unbegun} are included. The number is valid only as long as {@code stalledWindowNanos} equals
-     * {@code windowBeganNanos}.
+     * Number of calls from the last step to {@code stalledSinceNanos} that had ended, or are counted in
+     * {@code unbegun}. Valid only while {@code stalledWindowNanos} equals {@code windowBeganNanos}.
      */
     private long stalledEnds;
 
@@ -405,16 +372,13 @@ public final class AdmissionLimit {
 
     private boolean isProbe;
 
-    /**
-     * Whether the limit has been halved because most calls were late, and it is not known yet whether calls still end
-     * at the same rate.
-     */
+    /** Whether the limit has been halved because most calls were late, and the effect is still being checked. */
     private boolean isCut;
 
     private long probeEndNanos;
 
     /**
-     * Creates a limit that learns, and whose groups all belong to different addresses.
+     * Creates a limit that adapts, and whose groups all belong to different addresses.
      *
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
      * @param all number of running handlers; all methods of a server share this counter
@@ -461,10 +425,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Group of peers. {@link Ledger} puts peers into groups so that most of the peers of a group have the same address.
-     * The group counts the handlers that its peers run, and records what their calls show. The limit learns from what
-     * most groups report. So no group decides for the others by how many calls it makes, how long they take or how
-     * little time it gives them.
+     * Group of peers, most of which have the same address: see {@link Ledger}. It counts the handlers that its peers
+     * run, and records how their calls end. The limit is computed from what most groups report, so no group decides for
+     * the others.
      */
     public final class Group {
         private final AtomicInteger running = new AtomicInteger();
@@ -472,30 +435,22 @@ public final class AdmissionLimit {
         /** What the calls of this group have shown; null if the limit does not learn. */
         private final @Nullable GroupStats stats = isLearning ? new GroupStats() : null;
 
-        /**
-         * Admits a call or refuses it, as {@link #admit(int, int)} does, for a connection that runs no other handler.
-         */
+        /** Admits or refuses a call of a connection that runs no other handler: see {@link #admit(int, int)}. */
         public boolean admit() {
             return admit(0, 0);
         }
 
         /**
          * Admits a call or refuses it. A connection may run another handler if it runs at most as many handlers as the
-         * maximum for all methods still leaves free. So a greedy connection gets half of the maximum, each further
-         * greedy connection gets a part of what remains, and something always remains for a connection that runs few
-         * handlers. The same rule holds for the handlers of this method and the limit of this method. So connections
-         * share a limit that has sunk, and a connection does not get a greater share by more requests. But while a
-         * connection is the only one to use the method, it may use all of the limit. That ends when another connection
-         * finds the limit used up. See {@link Ledger} for the source of the rule. If the limit is below the maximum, a
-         * call that is refused because of its connection's share counts as refused because of the limit. Otherwise the
-         * limit might never seem used up, since connections that share a limit always leave a part of it free.
+         * maximum for all methods still leaves free. So something always remains for a connection that runs few
+         * handlers. The same rule holds for the handlers of this method and the limit of this method. But while a
+         * connection is the only one to use the method, it may use all of the limit, until another connection finds the
+         * limit used up. See {@link Ledger} for the source of the rule.
          *
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
          * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
-         * all of the limit. So peers that run few handlers lose nothing if other peers run handlers for long, or if the
-         * limit sinks because of such handlers. For this reason, more handlers of this method may run than the limit
-         * says. If 16 groups begin one after the other, and each group keeps all handlers of its part running, up to
-         * 3.4 times the limit may run: 1/1 + 1/2 + ... + 1/16.
+         * all of it. So more handlers of this method may run than the limit says: with 16 groups, up to 3.4 times as
+         * many.
          *
          * @param own number of handlers that the caller's connection already runs
          * @param ownHere number of those handlers that are of this method
@@ -512,9 +467,8 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler. The limit learns nothing from the call. For each
-         * admitted call, one of three methods is called exactly once: this one, {@code release} with times, or
-         * {@code leaveUnbegun}.
+         * Stops counting an admitted call as a running handler, without evaluating it. Called once for each admitted
+         * call, unless {@code release} with times or {@code leaveUnbegun} is called instead.
          */
         public void release() {
             if (running.decrementAndGet() == 0) {
@@ -524,11 +478,11 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, and learns from how long the call took. Called at most
-         * once for each admitted call, and then instead of {@code release} without times and {@code leaveUnbegun}.
+         * Stops counting an admitted call as a running handler, and evaluates how long it took. Called at most once for
+         * each admitted call, and then instead of {@code release} without times and {@code leaveUnbegun}.
          *
-         * @param isDone whether the handler brought a result. The limit learns nothing from a call that failed or was
-         *     cancelled early, since callers decide whether that happens
+         * @param isDone whether the handler brought a result. A call that failed or was cancelled early is not
+         *     evaluated, since callers decide whether that happens
          */
         public void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
@@ -539,10 +493,8 @@ public final class AdmissionLimit {
 
         /**
          * Stops counting an admitted call whose handler never began. If the call has waited for a thread for nearly all
-         * of its time, the called method, or other methods whose handlers use the same threads, admit more calls than
-         * can be executed. Such a call, which other limit algorithms call a drop, counts as late. It does not count as
-         * ended, since the rate of ended calls says how much can be done. The limit learns nothing from a call whose
-         * caller gave up earlier.
+         * of its time, it counts as late, but not as ended, since the rate of ended calls says how much can be done. If
+         * its caller gave up earlier, the call is not evaluated.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -577,8 +529,8 @@ public final class AdmissionLimit {
         private final AtomicLong done = new AtomicLong();
 
         /**
-         * Calls that ended too late or without a result. The layout of the bits is that of
-         * {@link AdmissionLimit#ended}, but the lower bits sum up the times that the calls were given.
+         * Calls that ended too late or without a result, in the layout of {@link AdmissionLimit#ended}; but the lower
+         * bits sum up the times that the calls were given.
          */
         private final AtomicLong undone = new AtomicLong();
 
@@ -630,8 +582,8 @@ public final class AdmissionLimit {
 
         /** Returns the mean duration of all calls that ended, in nanoseconds. */
         private double tookNanos() {
-            // Most calls that did not end in time ended about when their time was over. So the time that such a call
-            // was given counts as its duration.
+            // Most calls that did not end in time ended about when their time was over, so their given time counts as
+            // their duration.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -650,8 +602,8 @@ public final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(limitNow, ofGroup, ownHere)) {
             if (!wasLimitReached && limitNow < this.maxRunning) {
-                // A refusal because of a share counts as a refusal because of the limit. Otherwise the limit might
-                // never seem used up, since connections that share a limit always leave a part of it free.
+                // A refusal because of a share counts too: connections that share a limit always leave a part of it
+                // free, so the limit might never seem used up.
                 wasLimitReached = true;
             }
             running.decrementAndGet();
@@ -667,10 +619,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether a call has to be admitted although the limit, or the connection's share of it, is used up. Three
-     * conditions must be met. Other groups run handlers too. The call's group runs fewer handlers than its part of the
-     * limit. The call's connection runs at most as many handlers of the method as the group may still begin within its
-     * part, or it runs all handlers of the group.
+     * Returns whether a call is admitted although the limit, or the connection's share of it, is used up. Its group
+     * must run fewer handlers than its part of the limit, while other groups run handlers too. Its connection must run
+     * at most as many handlers of the method as the group's part leaves free, or all handlers of the group.
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -691,9 +642,7 @@ public final class AdmissionLimit {
 
     /**
      * Checks the limit when a call has been refused. Normally the limit is checked when calls end. But if the running
-     * calls do not end, and the limit is at most their number, no other call is admitted. Then only a refused call can
-     * find that the limit prevents calls that could be executed. In this case the limit is raised again and again,
-     * until the calls that use it up have ended.
+     * calls use up the limit and do not end, only a refused call can find that the limit has to be raised.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -709,14 +658,12 @@ public final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // The new limit must be greater than the number of running calls, since these calls use up the present
-                // limit.
+                // The running calls use up the present limit, so the new limit must exceed their number.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // The running calls have used up the limit for a long time. That shows nothing about how many other
-                // calls could be executed. So the limit rises to twice its value, or to twice the number of running
-                // calls if that is greater.
+                // The running calls have used up the limit for a long time, which shows nothing about how many other
+                // calls could be executed. So the limit is at least doubled.
                 limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -733,7 +680,7 @@ public final class AdmissionLimit {
 
     /**
      * Returns whether calls have been refused for long, and in that time fewer calls have ended than half the number of
-     * running ones. {@code PATIENCE_NANOS} says how long "long" is.
+     * running ones. See {@code PATIENCE_NANOS}.
      */
     private boolean isStalled(long nowNanos, long ends) {
         if (stalledWindowNanos != windowBeganNanos || 2 * (ends - stalledEnds) >= running.get()) {
@@ -742,9 +689,8 @@ public final class AdmissionLimit {
             stalledSinceNanos = nowNanos;
             return false;
         }
-        // If the method is overloaded and the limit has not been cut far enough yet, calls end only when their time is
-        // over. In that case the limit is raised at the earliest after the usual time, or after MAX_PATIENCE_NANOS if
-        // that is shorter.
+        // While the method is overloaded, calls end only when their time is over. Then the limit is raised at the
+        // earliest after the usual time, or after MAX_PATIENCE_NANOS if that is shorter.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
@@ -769,8 +715,8 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // When this call ended, no other call was running, so the limit does not learn from this call's duration.
-            // The time from now until the next call is idle time.
+            // No other call runs now, so this call's duration is not recorded. The time until the next call is idle
+            // time.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -782,8 +728,7 @@ public final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // The limit learns nothing from a call that failed or was cancelled early. Nor does it learn from a call
-            // that was given no time, because the call began when its time was already over.
+            // Not evaluated: a call that failed or was cancelled early, or that began when its time was already over.
             return;
         }
         recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
@@ -848,10 +793,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Raises the limit when all admitted calls have ended, if the last one took less than {@code NEARLY_ALL} of the
-     * usual time. Such a short duration shows that the limit does not admit too many calls. Nothing else can be learnt
-     * from calls that come in bursts with idle time between the bursts. Without this method, the limit would stay as
-     * low as one bad moment has made it.
+     * Raises the limit when the last running call has ended, if that call took less than {@code NEARLY_ALL} of the
+     * usual time. Otherwise the limit would stay low for calls that come in bursts with idle time between the bursts.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -859,8 +802,8 @@ public final class AdmissionLimit {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    // If twice as many calls run, each may take twice as long. So the limit is doubled only if such a
-                    // call would still end within the usual time.
+                    // With twice as many calls, each may take twice as long. So the limit is doubled only if calls
+                    // would then still end within the usual time.
                     limit = Math.min(maxRunning, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
@@ -891,8 +834,7 @@ public final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // Most calls were late, and some of them got no thread. The limit is cut, whatever the rate at which the
-            // few other calls end, and it is not checked afterwards whether that rate has become lower.
+            // Most calls were late, and some of them got no thread. The limit is cut, and the effect is not checked.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -916,27 +858,25 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // This minimum is computed even if no call was counted: the earlier minimum may be greater than the time that
-        // any call is given, and then no call would ever be counted.
+        // Computed even if no call was counted: if this minimum is too great, no call would ever be counted.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // If most calls of several groups are late, the calls did have to wait. If all calls are of one group, this
-        // group may have given them too little time, so only their duration shows whether they had to wait.
+        // If most calls of several groups are late, the calls did have to wait. A single group may have given its calls
+        // too little time, so only their duration counts.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
         double current = count / elapsed;
-        // Little's law includes the calls that have not ended. The calls that end first are the quickest, so the mean
-        // duration of the ended calls alone would be too small.
+        // Includes the calls that have not ended, by Little's law: the calls that end first are the quickest.
         double needed = Math.max(tookByMost, running.get() / current);
-        // Bounds how long a trial lasts, and how long a cut limit is checked, since callers choose how long their calls
+        // Length of a trial, and of the check of a cut limit. It is bounded, since callers choose how long their calls
         // take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        // A lower limit refuses mainly calls of the group that makes the most calls. If fewer of its calls end, that
-        // shows nothing about the other groups, so the rates are weighted by group.
+        // A lower limit refuses mainly calls of the group with the most calls. That shows nothing about the other
+        // groups, so the rates are weighted by group.
         double ends = endedByMost / elapsed;
         double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
@@ -977,9 +917,8 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls, many quick calls end and hardly any long ones. So the rate is converted: it
-        // becomes the rate at which calls of the mean duration tookByMost would have to end, to take as much time in
-        // total.
+        // In a flood of quick calls, hardly any long ones end. So the rate is converted to that of calls of the mean
+        // duration tookByMost that take as much time in total.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == maxRunning) {
             refusingSteps = 0;
@@ -1014,21 +953,15 @@ public final class AdmissionLimit {
     private final double[] counts = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group, in calls: see {@code weigh}. The weight is computed from the number of the group's calls
-     * whose given times were counted. Element i belongs to group i.
+     * Weight of each group, in calls, by the number of its calls whose given times were counted: see {@code weigh}.
+     * Element i belongs to group i.
      */
     private final double[] weights = new double[AddressGroups.COUNT];
 
-    /**
-     * Weight of each group, in calls. It is computed from the number of the group's calls that have ended. Element i
-     * belongs to group i.
-     */
+    /** Weight of each group, in calls, by the number of its calls that have ended. Element i belongs to group i. */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
-    /**
-     * Part of each group's weight in {@link #endedWeights}, in calls. It is the part for those calls that have ended in
-     * time and with a result. Element i belongs to group i.
-     */
+    /** Part of {@link #endedWeights} for calls that ended in time and with a result. Element i belongs to group i. */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
     /** Sum of {@code weights}. */
@@ -1085,11 +1018,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether enough calls have ended for a step. To find out, the calls of each group are weighed. A group
-     * that runs handlers and has not reported anything yet is included when the medians are computed, as a group with 0
-     * calls. Otherwise one step after the other would learn only from a group that calls often. The step waits for
-     * groups that have not reported anything yet, but for no longer than {@code PATIENCE_NANOS}, since the calls of
-     * these groups may take long.
+     * Returns whether enough calls have ended for a step. A group that runs handlers and has not reported anything yet
+     * counts as a group with 0 calls in the medians. So no step is based only on a group that calls often. A step waits
+     * for such groups, but for no longer than {@code PATIENCE_NANOS}.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1148,9 +1079,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight for the entries in a range. It is {@code MAX_OF_MIDDLE} times their median. Entries
-     * that are 0 do not count, and {@link #NOT_REPORTED} counts as 0 in the median. If at most two entries are not 0,
-     * there is no maximum, since the smaller entry, which may belong to anybody, would determine the maximum.
+     * Returns the maximum weight for the entries in a range: {@code MAX_OF_MIDDLE} times the median of the entries that
+     * are not 0. {@link #NOT_REPORTED} counts as 0 in the median. If at most two entries are not 0, there is no
+     * maximum, since the smaller entry would determine it.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1185,10 +1116,9 @@ public final class AdmissionLimit {
 
     /**
      * Returns the weighted median of the groups' middle given times, in nanoseconds. As long as hardly any call is
-     * late, groups are weighted by the time that they give in total, just as calls are weighted within a group. Callers
-     * who each give little time, even if they are many, then have little weight, since together they give only a small
-     * part of all the time. In an overload, groups are weighted by their calls; otherwise the limit would serve only
-     * callers who give much time.
+     * late, groups are weighted by the time that they give in total. So callers who give little time have little
+     * weight, even if they are many. In an overload, groups are weighted by their calls; otherwise the limit would
+     * serve only callers who give much time.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1223,8 +1153,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the new usual time. Its rise from the earlier value is bounded. If few calls are counted, its fall is
-     * bounded too: when there are few calls, most of them may happen to come from a minority of the groups.
+     * Returns the new usual time. Its rise is bounded. If few calls are counted, its fall is bounded too, since most of
+     * them may come from a minority of the groups.
      */
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
@@ -1245,11 +1175,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Halves the limit, since most calls end too late although they were given enough time. After a cut, the limit is
-     * not cut again until the time that a call takes has passed, or the usual time if that is shorter.
+     * Halves the limit, since most calls end too late although they were given enough time. Two cuts are at least the
+     * duration of a call apart, or the usual time if that is shorter.
      *
      * @param took mean duration of a call, in nanoseconds
-     * @return false if the last cut, or the last restoration of the limit, is too recent: then the limit is not changed
+     * @return false, without changing the limit, if the last cut or restoration of the limit is too recent
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1265,13 +1195,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns the duration of calls that do not wait. {@link #learn} learns which share of the callers' time this
-     * duration is. The two are learnt separately, since callers choose their time, and so decide how large the share
-     * is.
+     * Estimates the duration of calls that do not wait. {@link #learn} estimates separately which share of the callers'
+     * time this duration is, since callers choose their time.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
-        // The means are smoothed, because the minimum of many means over few calls would be smaller than any mean over
-        // many calls.
+        // Smoothed, since the minimum of many means over few calls would be smaller than any mean over many calls.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         minNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(minNanosNow, smoothNanos);
@@ -1288,9 +1216,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, multiplied by
-     * the number of running handlers. The calls that have ended change the middle in proportion to their part of that
-     * time. So quick calls that end while long calls still run change hardly anything.
+     * Updates the middle duration. The calls that have ended count by their part of the time of all handlers in this
+     * step. So quick calls that end while long calls still run change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1301,18 +1228,17 @@ public final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         minMiddleNow = Math.min(minMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
-            // At the smallest limit, calls wait for each other as little as possible. So the middle duration that is
-            // measured now comes closest to the time that calls themselves need, and replaces the earlier minimum. For
-            // the same reason, learn() takes the share that is measured at the smallest limit.
+            // At the smallest limit, calls wait for each other as little as possible. So the duration that is measured
+            // now replaces the earlier minimum. learn() does the same with the share.
             minMiddleNow = middleNanos;
             minMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that the
-     * lower limit keeps out had only waited. Then the limit stays low; but if it was halved for a trial, it rises to
-     * its earlier value. If calls end at a lower rate, the limit is restored.
+     * Evaluates a limit that has sunk to half. If calls end at about the same rate as before, the calls that are kept
+     * out had only waited: the limit stays low or, after a trial, returns to its earlier value. If calls end at a lower
+     * rate, the limit is restored.
      *
      * @param current rate at which calls end now, in calls per nanosecond
      * @param used share of their callers' time that calls took
@@ -1332,10 +1258,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether the halved limit shows that calls took as long as they need by themselves, and had not waited for
-     * each other. That is so if, with fewer running calls, calls end at a lower rate and bring results at a lower rate.
-     * If calls end at the same rate as before, they share a resource that is fully used. If many calls still end, but
-     * hardly any of them brings a result in time, the limit is still too high.
+     * Returns whether the halved limit shows that calls need all the time that they took, and had not waited for each
+     * other: calls end at a lower rate, and bring results at a lower rate. If many calls still end, but hardly any of
+     * them brings a result in time, the limit is still too high, and the answer is false.
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
@@ -1351,9 +1276,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how long calls were found to take without waiting. The smallest mean duration that was seen cannot be
-     * used instead. It would be too short, since the quickest calls determine it. For at least {@code HOLD_NANOS} from
-     * now on, late calls do not halve the limit.
+     * Records how long calls were found to take without waiting. The smallest mean duration would be too short, since
+     * the quickest calls determine it. For at least {@code HOLD_NANOS}, late calls do not halve the limit.
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1369,9 +1293,8 @@ public final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < ownShare || refusing && limit == MIN) {
-            // At the smallest limit, calls wait for each other as little as possible. So the share of the callers' time
-            // that calls took comes closest to the share that they need themselves, and replaces the share that was
-            // learnt before.
+            // At the smallest limit, calls wait for each other as little as possible. So the share that is measured now
+            // replaces the earlier one.
             resetOwnShare(Math.min(maxOwnShare, used));
         } else if (!refusing) {
             minShareNow = Math.min(minShareNow, used);
@@ -1388,9 +1311,8 @@ public final class AdmissionLimit {
      * Computes the new limit, from the rate at which calls end and the target latency.
      *
      * @param refusing whether calls have been refused since the last step
-     * @param areSomeLate whether at least one in {@code SOME_LATE} calls ended after its time was over, or without a
-     *     result. If calls end in time, no limit is needed, even if they take nearly all of their time: a call that
-     *     waits for news waits until its caller's time is nearly over
+     * @param areSomeLate whether at least one in {@code SOME_LATE} calls ended too late or without a result. If not, no
+     *     limit is needed, even if calls take nearly all of their time, as a call that waits for news does
      * @param used part of the callers' time that calls took: the median of the groups' means
      * @param inTheirTime number of calls that end, at the current rate, in a span as long as the usual time
      */
@@ -1400,16 +1322,16 @@ public final class AdmissionLimit {
         // out to have waited longer.
         boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
-        // If no call was refused, it is not known whether calls wait for each other. A limit below the maximum is then
-        // lowered only if calls are in danger of being late. A limit at the maximum is lowered only if, in addition,
-        // some calls have been late.
+        // If no call was refused, it is not known whether calls wait for each other. Then a limit below the maximum is
+        // lowered only if calls are in danger of being late, and a limit at the maximum only if some have been late
+        // too.
         if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A limit that has been at the maximum until now has admitted more than enough calls. So the new limit is
-            // computed from the goal alone and not also from the maximum, unless isCalm is true.
+            // A limit at the maximum has admitted more than enough calls, so the new limit is computed from the goal
+            // alone, unless isCalm is true.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

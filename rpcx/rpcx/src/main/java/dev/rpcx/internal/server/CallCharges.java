@@ -5,38 +5,33 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 
 /**
- * Charges of one call at a server. Most calls are small, and are charged for nothing but their place. So a call makes
- * this object only when it first needs it. The object stays with the {@code ServerCall}, and is used again by later
- * calls that use the same {@code ServerCall}.
+ * Charges of one call at a server. Most calls are charged only for their place, so this object is made when it is first
+ * needed. Later calls of the same {@code ServerCall} use it again.
  *
  * <p>Not thread-safe: the object belongs to whoever owns the call at that time, as {@link Charge} says.
  */
 final class CallCharges {
     /**
-     * Charge for the bytes by which the call's buffer grows to hold the request, and for metadata that are not small.
-     * The charge is held from the arrival of the request until the handler has ended and its reply has been sent or
-     * waits to be sent. If threads of the call run on after its reply, the metadata stay charged until these threads
+     * Charge for the growth of the call's buffer by the request, and for metadata that are not small. Held until the
+     * handler has ended and its reply has been sent or queued. The metadata stay charged until the threads of the call
      * have ended.
      */
     final Charge request;
 
     /**
-     * Charge for the objects into which a large request has been read. It is held until the handler has ended, and the
-     * threads that the call's interceptors have started have ended too.
+     * Charge for the objects into which a large request has been read. Held until the handler, and the threads that the
+     * call's interceptors have started, have ended.
      */
     final Charge objects;
 
     /**
-     * Charge for a reply, together with the metadata of its call. A reply is charged if it cannot be sent immediately,
-     * or if it is large and a thread other than the event loop has made it. That thread charges the reply before it
-     * queues it, since otherwise all threads together could make more replies than the heap can hold.
+     * Charge for a reply, together with the metadata of its call. A reply is charged if it cannot be sent immediately.
+     * A thread other than the event loop charges a large reply before it queues it, since otherwise all threads
+     * together could make more replies than the heap can hold.
      */
     final Charge reply;
 
-    /**
-     * Charge for the call's buffer if it is kept for the next call. The charge is for the size that the buffer had when
-     * it was kept, and is held until the buffer is given up.
-     */
+    /** Charge for the call's buffer while it is kept for the next call, for the size that it had when it was kept. */
     final Charge kept;
 
     CallCharges(Account account) {

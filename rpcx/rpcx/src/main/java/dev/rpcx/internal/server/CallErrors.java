@@ -5,8 +5,7 @@ import dev.rpcx.codec.Words;
 import dev.rpcx.internal.ThrowableText;
 
 /**
- * Makes the errors that callers get, on both wires. This class decides which code and which words a caller sees, and
- * whether the error says that the handler has run. Thread-safe.
+ * Makes the errors that callers get, on both wires: the code, the text, and whether the handler has run. Thread-safe.
  */
 final class CallErrors {
     /** Text of the error NOT_FOUND, with which a connection refuses a call of a method that is not published. */
@@ -46,18 +45,17 @@ final class CallErrors {
     }
 
     /**
-     * Makes the error that the caller sees if a handler or an interceptor has thrown something. The error has the code
-     * and the message of what was thrown, but does not name its class. It says correctly whether the handler has run.
-     * It says that the handler has not run only if an interceptor ended the call before the handler started; the
-     * handler then does not start later either.
+     * Makes the error for a call whose handler or interceptor has thrown something. The error has the code and the
+     * message of what was thrown, but does not name its class. It says that the handler has not run only if an
+     * interceptor ended the call before the handler started; the handler then does not start later either.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));
     }
 
     /**
-     * Makes the error that the caller sees if a result cannot be sent. An interceptor may have made the result without
-     * running the handler, so the error says correctly whether the handler has run.
+     * Makes the error for a call whose result cannot be sent. An interceptor may have made the result, so the error
+     * says whether the handler has run.
      */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
         return ended(code, text, hasRun(method, context));
@@ -68,8 +66,8 @@ final class CallErrors {
     }
 
     /**
-     * Makes the error that the caller sees if a handler has thrown something. The error has the code and the message of
-     * what was thrown, but does not name its class: see {@link Words}. It says that the handler has run.
+     * Makes the error for a call whose handler has thrown something. The error has the code and the message of what was
+     * thrown, but does not name its class: see {@link Words}. It says that the handler has run.
      */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);

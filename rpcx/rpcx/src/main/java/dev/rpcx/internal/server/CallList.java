@@ -3,9 +3,8 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * List of calls of one connection, in the order in which they were added. The calls themselves hold the links, so
- * adding or removing a call takes the same time however long the list is. A call is in at most one list at a time.
- * Event loop only.
+ * List of calls of one connection, in the order in which they were added. Adding and removing a call take constant
+ * time. A call is in at most one list at a time. Event loop only.
  */
 final class CallList {
     private @Nullable ServerCall first;
@@ -33,9 +32,9 @@ final class CallList {
     }
 
     /**
-     * Returns whether the call is in this list, and has not been removed since a certain addition.
+     * Returns whether the call has been in this list since a certain addition.
      *
-     * @param addition number of that addition: the value that {@code LoopState.addition} of the call had after it
+     * @param addition value that {@code LoopState.addition} of the call had after that addition
      */
     boolean hasKept(ServerCall call, long addition) {
         return contains(call) && call.loopState.addition == addition;

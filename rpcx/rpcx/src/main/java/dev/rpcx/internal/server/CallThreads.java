@@ -17,13 +17,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs user code for the calls of one connection, on either wire, in addition to what their handlers run themselves.
- * There are three kinds of such code: callbacks for the end of a call, the publishers and subscribers of a call's
- * streams, and the rest of a call's chain of interceptors if an interceptor proceeds on an event loop. All this code
- * runs where the handlers of the method run, and may take as long as a handler. So the threads that run such code are
- * counted. A call that is over keeps its place, and its handler stays counted, until the last of these threads has
- * ended. If an interceptor has the handler run on one of the interceptor's own threads, that thread is counted too. The
- * number of these threads is kept in the call's context, since the object of the call may serve another call later.
+ * Runs user code for the calls of one connection, on either wire, in addition to their handlers: callbacks for the end
+ * of a call, the publishers and subscribers of a call's streams, and the rest of a chain of interceptors if an
+ * interceptor proceeds on an event loop. All this code runs where the handlers of the method run. The threads that run
+ * it are counted, and so is an interceptor's own thread on which the handler runs. They are counted in the call's
+ * context, since the object of the call may serve another call later. A call that is over keeps its place, and its
+ * handler stays counted, until the last of these threads has ended.
  */
 public final class CallThreads {
     /** Call for which threads may run in addition to the thread of its handler. */
@@ -33,8 +32,8 @@ public final class CallThreads {
         HandledContext context();
 
         /**
-         * Returns whether the calling thread is the one that was given to the call, and that currently runs the call's
-         * handler or the interceptors before the handler.
+         * Returns whether the calling thread was given to the call, and runs the call's handler or the interceptors
+         * before it.
          */
         boolean isRunner();
 
@@ -45,8 +44,8 @@ public final class CallThreads {
         void releaseAdmission(boolean isDone);
 
         /**
-         * Called when the last of the call's threads has ended. By then the call was over, or only its reply remained
-         * to be sent. Event loop only.
+         * Called when the last of the call's threads has ended, and the call is over or only its reply remains to be
+         * sent. Event loop only.
          *
          * @param of context of the call for which the threads ran; this {@code Call} object may serve another call by
          *     now
@@ -54,7 +53,7 @@ public final class CallThreads {
         void threadsEnded(HandledContext of);
     }
 
-    /** Steps that replace those of a call that is over. They are the same for all calls, and refer to none of them. */
+    /** Steps of every call that is over. */
     public static final Steps NO_STEPS = new Steps() {
         @Override
         public boolean isElsewhere() {
@@ -68,8 +67,7 @@ public final class CallThreads {
 
         @Override
         public boolean bringsStream() {
-            // it is not known any more whether the method of the call returns a stream: the answer is true, since this
-            // answer leaves the result of the call unchanged
+            // the method of the call is not known any more; with true, the result of the call stays unchanged
             return true;
         }
 
@@ -101,8 +99,8 @@ public final class CallThreads {
     private final EventLoop loop;
 
     /**
-     * Runs a task on the connection's event loop, or on the calling thread if the loop has ended. While the loop has
-     * not ended, a task never runs before the method that hands it over has returned.
+     * Runs a task on the connection's event loop, after the method that hands the task over has returned. If the loop
+     * has ended, the task runs immediately on the calling thread.
      */
     private final Executor inLoopOrHere;
 
@@ -117,9 +115,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call. They run after the code that ends the call has returned, unless there
-     * is no thread for them or the event loop has ended. While they run, there is no current call, since the time of
-     * the call that has ended may be over.
+     * Runs the callbacks for the end of a call, without a current call. They run after the code that ends the call has
+     * returned, unless there is no thread for them or the event loop has ended.
      */
     public void runCallbacks(Call call, List<? extends Runnable> callbacks) {
         run(
@@ -128,8 +125,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call, as {@link #runCallbacks(Call, List)} does. If there is no memory to run
-     * them, the failure is reported and not thrown, since the call is over even then.
+     * Runs the callbacks for the end of a call, as {@link #runCallbacks(Call, List)} does. A failure is reported and
+     * not thrown, since the call is over all the same.
      */
     void runCallbacksIfPossible(Call call, List<? extends Runnable> callbacks) {
         try {
@@ -199,17 +196,16 @@ public final class CallThreads {
         try {
             inLoopOrHere.execute(() -> call.threadsEnded(context));
         } catch (Throwable t) {
-            // the call could not be told that the last of its threads has ended: the next check for lost calls gives
-            // the place of the call back
+            // the call was not notified: the next check for lost calls gives its place back
             lost.isAny = true;
             throw t;
         }
     }
 
     /**
-     * Task that runs at most once, even if the executor to which it is given both takes it and throws. The task object
-     * is made before its thread is counted, and is handed over right after its thread has been counted. So whatever
-     * fails, a thread that has been counted is later counted as ended.
+     * Task that runs at most once, even if the executor to which it is given both takes it and throws. Create it before
+     * its thread is counted, and hand it over right after that. So whatever fails, a counted thread is later counted as
+     * ended.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -219,8 +215,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Step of a chain that this task runs. A step may run only where the handlers run. Null for a task that runs no
-         * step. Such a task runs on the event loop if there is no thread for it.
+         * Step of a chain that this task runs; a step may run only where the handlers run. Null for any other task,
+         * which runs on the event loop if there is no thread for it.
          */
         final transient @Nullable LaterStep step;
 
@@ -232,8 +228,8 @@ public final class CallThreads {
         }
 
         /**
-         * Counts the thread that will run the task. If this method throws, for example because the stack is nearly
-         * full, no thread has been counted.
+         * Records that one more thread will run for the call. If this method throws, for example because the stack is
+         * nearly full, nothing has been recorded.
          */
         Counted begin() {
             ThreadTools.reserveStack(RESERVED_FRAMES);
@@ -263,7 +259,7 @@ public final class CallThreads {
             }
         }
 
-        /** Called for a task that will not run: stops counting its thread. Does nothing if the task has begun. */
+        /** Stops counting the thread of a task that will not run. Does nothing if the task has begun. */
         void endUnrun() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
@@ -289,16 +285,16 @@ public final class CallThreads {
         boolean isElsewhere();
 
         /**
-         * Has the next step of the call's chain run later, on a thread on which the handlers of the method run. Returns
-         * a stage that ends with the result of that step.
+         * Runs the next step of the call's chain later, on a thread on which the handlers of the method run. Returns a
+         * stage that ends with the result of that step.
          *
          * @throws RPCXException the call has ended
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
         /**
-         * Returns whether the method returns a stream. If it does, a publisher that also is a {@link CompletionStage}
-         * must not be treated as a stage.
+         * Returns whether the method returns a stream. Then a publisher that also is a {@link CompletionStage} must not
+         * be treated as a stage.
          */
         boolean bringsStream();
 
@@ -306,8 +302,8 @@ public final class CallThreads {
         boolean isAnyBehind();
 
         /**
-         * Returns whether the call stays open as long as the calling thread runs for it. That is so if the thread is
-         * the call's own, or is counted because it runs a part of the call's chain.
+         * Returns whether the call stays open as long as the calling thread runs for it: the thread is the call's own,
+         * or runs a part of the call's chain and is counted.
          */
         boolean isCounted();
 
@@ -321,9 +317,8 @@ public final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Takes back the steps that still wait for a thread. Called when the call has ended, so that none of them may
-         * start any more. Thread-safe: any thread may call this. The method throws nothing, since the code that calls
-         * it is ending a call and has to go on.
+         * Takes back the steps that still wait for a thread. Called when the call has ended. Any thread may call this.
+         * The method throws nothing.
          */
         void callEnded();
     }
@@ -336,8 +331,8 @@ public final class CallThreads {
         private final boolean bringsStream;
 
         /**
-         * Steps that have not started. Null if no step of the call has ever been run later, on another thread; that is
-         * so for most calls. Guarded by {@code this}.
+         * Steps that have not started. Null if no step of the call has been handed to another thread. Guarded by
+         * {@code this}.
          */
         private @Nullable Set<LaterStep> unbegun;
 
@@ -364,8 +359,8 @@ public final class CallThreads {
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
-            // everything that may fail is done before the step's thread is counted, and the step is handed over right
-            // after the thread has been counted
+            // nothing may fail between counting the step's thread and handing the step over, so all that may fail is
+            // done before
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -415,8 +410,8 @@ public final class CallThreads {
         }
 
         /**
-         * Runs the next step of the chain on the calling thread. This thread has already been counted as one of the
-         * call's threads. A cancel of the call interrupts the thread during that step.
+         * Runs the next step of the chain on the calling thread, which has already been counted. A cancel of the call
+         * interrupts the thread during that step.
          */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {
@@ -448,8 +443,7 @@ public final class CallThreads {
                 }
                 all.forEach(LaterStep::takeBack);
             } catch (Throwable noMemory) {
-                // steps that have not been taken back do no harm: when a thread takes up such a step, the step finds
-                // that the call has ended
+                // steps that have not been taken back do no harm: when they run, they find that the call has ended
                 ThreadTools.report(noMemory);
             }
         }
@@ -463,8 +457,7 @@ public final class CallThreads {
 
     /**
      * Rest of a call's chain, which runs later, on a thread on which the handlers of the method run. A cancel of the
-     * call interrupts the thread that runs this step, just as it interrupts a thread that runs the handler. If the call
-     * ends while the step still waits for its thread, the step is taken back.
+     * call interrupts this thread. If the call ends before the step has started, the step is taken back.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
@@ -483,8 +476,8 @@ public final class CallThreads {
         }
 
         /**
-         * Called after the step has been handed over, so that it waits for its thread or has started. If the call ended
-         * before the step was in the queue, the step is taken back now.
+         * Takes the step back if the call ended before the step was in the queue. Called after the step has been handed
+         * over.
          */
         void onQueued() {
             if (context.isBarred()) {
@@ -493,9 +486,8 @@ public final class CallThreads {
         }
 
         /**
-         * Takes the step back, if it still waits for its thread. Called when the call has ended. The result of a step
-         * that is taken back fails, and code that waits for this result runs where the signals of the call's streams
-         * run.
+         * Takes the step back, if it still waits for its thread. Called when the call has ended. The result of the step
+         * then fails, and code that waits for it runs where the signals of the call's streams run.
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
@@ -525,8 +517,8 @@ public final class CallThreads {
             try {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
-                    // other calls may share the stage, and the stage may never end, so the result of this step comes
-                    // from a stage that belongs to this call alone
+                    // calls may share the stage, and it may never end, so the result comes from a stage of this call
+                    // alone
                     context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);
@@ -548,8 +540,7 @@ public final class CallThreads {
             try {
                 return of.proceedCounted(invocation, step);
             } finally {
-                // clears any interrupt, also one that the handler itself has caused: the thread's next task must not
-                // see it
+                // the thread's next task must not see an interrupt, even one that the handler itself has caused
                 Thread.interrupted();
             }
         }
@@ -576,10 +567,9 @@ public final class CallThreads {
         }
 
         /**
-         * Keeps a later cancel of the call from interrupting the thread. Called on that thread when it has run its part
-         * of the chain. If a cancel has interrupted the thread, the interrupt is cleared, since what the thread does
-         * next must not see it. If no cancel has interrupted the thread, an interrupt is kept: the owner of the thread
-         * may have caused it.
+         * Called on the thread when it has run its part of the chain. A later cancel of the call does not interrupt the
+         * thread, and the interrupt of an earlier cancel is cleared. Any other interrupt is kept, since the owner of
+         * the thread may have caused it.
          */
         public synchronized void end() {
             thread = null;

@@ -24,8 +24,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Call at a server on the classic wire. Whatever its arguments, its handler and its result do, the call ends exactly
- * once: with a reply, or when it is given up, or by {@link #endLost} if the thread that was to end it has failed.
+ * Call at a server on the classic wire. It ends exactly once: with a reply, or when it is given up, or by
+ * {@link #endLost} if the thread that was to end it has failed.
  */
 public final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
@@ -33,14 +33,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private final ServerMethod method;
 
     /**
-     * Id of the call, which is its key in the connection's table. It is kept as an object, so that removing the call
-     * from the table needs no memory for a new key.
+     * Id of the call. It is kept as an object, so that removing the call from the connection's table needs no memory.
      */
     private final Long id;
 
     /**
-     * Request; null once its arguments have been read, or when the call is over. It must not be kept for longer, since
-     * a small request is not charged.
+     * Request; null once its arguments have been read, or when the call is over. It is not kept longer, since a small
+     * request is not charged.
      */
     private ClassicWire.@Nullable Request request;
 
@@ -61,8 +60,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private boolean hasBegun;
 
     /**
-     * Group that counts the handler against the limit of its method. Null if the handler is not counted, or no longer
-     * counted. Guarded by {@code this} until the handler has begun.
+     * Group that counts the handler against the limit of its method; null if no group counts it now. Guarded by
+     * {@code this} until the handler has begun.
      */
     private AdmissionLimit.@Nullable Group admitted;
 
@@ -213,7 +212,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Ends the call in place of the thread that has failed to do so. Called by the connection. The limit of the method
-     * learns nothing from how long this call took.
+     * ignores how long this call took.
      */
     public void endLost() {
         executed = RPCXException.Executed.MAYBE;
@@ -308,9 +307,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // The call is marked as lost here too. This method may run as a callback of a stage that the call has
-                // waited for before. Then the exception goes to that stage, and the caller of this method does not mark
-                // the call as lost.
+                // The call is marked as lost here too: if this method runs as a callback of a stage, the exception goes
+                // to that stage, and the caller of this method does not mark the call.
                 isMarkedLost = true;
                 throw t;
             }
@@ -322,8 +320,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // An interceptor has waited for the end of a stage before it proceeded. So the value is another stage,
-            // whose result is the result of the call.
+            // An interceptor proceeded after another stage had ended, so the value is a stage itself. Its result is
+            // that of the call.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -333,17 +331,16 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the handler has returned a future, and therefore no longer has a thread, and the future's result
-     * has not come yet.
+     * Returns whether the handler has returned a future whose result has not come yet. The handler has no thread then.
      */
     synchronized boolean isAwaiting() {
         return pendingResult != null && pendingResult.isOpen();
     }
 
     /**
-     * Gives up a call whose result nobody waits for any more, if the result has not come. From then on, the handler
-     * does not count as running. What the handler was given stays charged for as long as its future may refer to it.
-     * Called by the connection, on its event loop or while holding its lock.
+     * Gives up a call whose result nobody waits for any more, if the result has not come. The handler no longer counts
+     * as running, but what it was given stays charged while its future may refer to it. Called by the connection, on
+     * its event loop or while holding its lock.
      *
      * @return false if the result has come
      */
@@ -360,12 +357,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             leaveSilently();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // The result has been given up and cannot be given up a second time, so the call ends in spite of this
-            // failure.
+            // The result cannot be given up a second time, so the call ends in spite of this failure.
             ThreadTools.report(noMemory);
         }
-        // The charge is handed over before the callbacks below run: the callbacks end the stages that interceptors have
-        // been given, and something stays charged only for a stage that has not ended.
+        // Done before the callbacks below run: they end the stages that interceptors have been given, and something
+        // stays charged only for a stage that has not ended.
         isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, own);
@@ -382,15 +378,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.position()] = parameter.codec().read(values.get(i), memory);
         }
-        // The request is dropped here, since the call may wait for a future much longer than it needs the frame. If the
-        // handlers run on the event loop, many calls may wait for a future at the same time.
+        // The call may wait for a future much longer than it needs the frame.
         request = null;
         return arguments;
     }
 
     /**
-     * Memory for the arguments, which are read one after the other. The bytes that a call may take without a charge are
-     * for all its arguments together, so each argument gets an equal part of them.
+     * Memory for the arguments. Each argument gets an equal part of the bytes that the call may take without a charge.
      */
     private final class ShareOfFreeBytes implements Memory {
         private final int arguments;
@@ -439,8 +433,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Cancels the call, since nobody waits for its result any more. Event loop only. If the handler has not begun, it
-     * will not begin, and the limit of the method stops counting it now, and not only when a thread takes the call up.
+     * Cancels the call, since nobody waits for its result any more. If the handler has not begun, it will not begin,
+     * and the limit of the method stops counting it immediately. Event loop only.
      *
      * @return false if the handler has not begun, and will not
      */
@@ -477,12 +471,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Makes the limit of the method stop counting a handler that has not begun and will not begin. The thread that
-     * cancels the RPC call and the thread that takes it up may both use this method; its second use does nothing.
+     * Stops counting, against the limit of its method, a handler that will not begin. The thread that cancels the call
+     * and the thread that takes it up may both call this; the second time it does nothing.
      */
     private void leaveUnbegun() {
-        // The clock is read before this method takes from the call the group that counts the handler. If reading the
-        // clock fails, the call still has its group, and the thread that ends the call takes it.
+        // The clock is read first: if that fails, the call still has its group, and the thread that ends the call can
+        // take the group.
         long now = connection.nanoTime();
         AdmissionLimit.Group admission = takeAdmitted();
         if (admission == null) {
@@ -557,8 +551,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Ends the call with a reply. Only the first call of this method does anything, so a stage that completes twice
-     * causes only one reply.
+     * Ends the call with a reply. Only the first call of this method does anything; a stage may complete twice.
      *
      * @param frame frame of the reply
      * @param said what the reply says about whether the call has been executed

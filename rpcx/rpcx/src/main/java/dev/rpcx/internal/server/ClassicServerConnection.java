@@ -35,16 +35,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connection of a server on the classic wire. That is the wire of the paper on which RPCX is based: each message is an
- * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. The classic wire has no handshake and no
- * cancel, and a request does not say how much time it has. So each call has the time that the server sets. What the
- * connection holds is charged to its account, as on the native wire. All state belongs to the event loop. After the
- * event loop's end, the state belongs to whatever thread ends a call, and that thread then holds this object's lock.
+ * Connection of a server on the classic wire, which is the wire of the paper on which RPCX is based: each message is an
+ * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. There is no handshake and no cancel, and the
+ * server sets the time of each call. All state belongs to the event loop. After the event loop's end, a thread that
+ * ends a call changes the state while it holds this object's lock.
  */
 public final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
     /**
-     * Maximum time of a call; the caller has no way to choose another time. A call that has no reply by then is
-     * answered with an error, and its handler is interrupted.
+     * Maximum time of a call, which the caller cannot change. A call without a reply by then is answered with an error,
+     * and its handler is interrupted.
      */
     public static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
@@ -55,25 +54,16 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     final ConnectionThreads threads;
     private final Account account;
 
-    /**
-     * Maximum number of bytes of a request or a reply that is not charged. There are at most as many such messages as
-     * calls under way, and charging for them would cost more than it saves.
-     */
+    /** Maximum number of bytes of a request or a reply that is not charged. */
     private final int unchargedBytes;
 
-    /**
-     * If the connection has had more places than this at one time, its tables of calls are replaced as soon as it has
-     * no call.
-     */
+    /** The tables of calls are replaced when no call is left, if more places than this were held at one time. */
     private static final int MAX_PLACES_KEPT = 64;
 
     /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
     private final Charge places;
 
-    /**
-     * Calls that the client waits for, by id. They are in the order of their deadlines, since all calls have the same
-     * maximum time.
-     */
+    /** Calls that the client waits for, by id, in the order of their deadlines: all have the same maximum time. */
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
     /** Charge for the frame that is currently arriving. When the frame is complete, the charge goes to its call. */
@@ -88,8 +78,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final long callNanos;
 
     /**
-     * Calls that nobody waits for any more, and whose handlers' futures still have some time to end. They are in the
-     * order in which they will be given up.
+     * Calls that nobody waits for any more, and whose handlers' futures still have some time to end, in the order in
+     * which they will be given up.
      */
     private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
@@ -103,17 +93,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      */
     long peakPlaces;
 
-    /**
-     * Says whether there may be calls that their threads were about to end and could not end. Any thread may set this
-     * flag.
-     */
+    /** Set if threads that were about to end calls may have failed to do so. Any thread may set this flag. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
 
     /**
-     * Timer for the first call of {@link #lingering}. After the connection's end it may also be set for the next check
-     * for lost calls. Null if the timer is not set.
+     * Timer for the first call of {@link #lingering} or, after the connection's end, for the next check for lost calls.
+     * Null if the timer is not set.
      */
     private @Nullable ScheduledFuture<?> lingerTimer;
 
@@ -124,8 +111,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final Charge lingerTimers;
 
     /**
-     * Timer for the call whose time is over first; that call may have ended since the timer was set. Null if the timer
-     * is not set.
+     * Timer for the earliest deadline; the call with that deadline may have ended since. Null if the timer is not set.
      */
     private @Nullable ScheduledFuture<?> dueTimer;
 
@@ -245,8 +231,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Ends the connection if a call with this id is under way. An error for the second request would be taken for the
-     * reply to the first.
+     * Ends the connection if a call with this id is under way, since the client could not distinguish the two replies.
      *
      * @throws WireFault a call with this id is under way
      */
@@ -389,9 +374,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     // ---- replies
 
     /**
-     * Takes the reply with which a call has ended, and sends it. Any thread may call this, at most once for each call
-     * that was started. A large reply is charged before it waits for the event loop; otherwise all threads together
-     * could make more replies in the meantime than the heap can hold.
+     * Sends the reply with which a call has ended. Any thread may call this, at most once for each call that was
+     * started. A large reply is charged before it waits for the event loop; otherwise all threads together could make
+     * more replies than the heap can hold.
      */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
@@ -424,8 +409,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
-        // The call is removed from the table "calls" before its place is released: when the last place is released, the
-        // tables of calls are replaced if "calls" is empty.
+        // The call is removed before its place is released: when the last place is released, the tables are replaced
+        // only if "calls" is empty.
         boolean isAwaited = forget(call);
         settle(call);
         if (isAwaited && !isEnding()) {
@@ -437,8 +422,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what a call holds after its end. If threads still run for the call, they may be running the callbacks
-     * for the call's end. In that case everything is released only when the last of these threads has ended.
+     * Releases what a call holds after its end. If threads still run for the call, everything is released when the last
+     * of them has ended.
      */
     private void settle(ClassicServerCall call) {
         call.isOverButThreads = !call.context().endUnlessThreads();
@@ -455,7 +440,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             places.release(1);
         }
         if (places.held() == 0) {
-            // No place is held, so all calls in "lingering" have ended too, and their entries are removed.
+            // No place is held, so all calls in "lingering" have ended.
             lingering.clear();
             cancelLingerTimer();
             forgetTables();
@@ -503,13 +488,11 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             boolean hasBegun = call.cancel();
             isCancelled = true;
             if (!hasBegun) {
-                // The thread for which the call waits may still take the call up, but then it does not begin the
-                // handler.
+                // A thread may still take the call up, but then does not begin the handler.
                 uncount(call);
             }
         } finally {
-            // The call is added to another table even if the cancel has failed for want of memory. Otherwise the call
-            // would be in none.
+            // Even if the cancel has failed for want of memory, the call must be in one of the tables.
             trackAbandoned(call, isCancelled);
         }
         return call.mayHaveRun;
@@ -517,7 +500,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
-            // The call has waited for a thread that would have ended it. Now no thread will, so the call is ended here.
+            // The call was waiting for a thread that would have ended it. That thread will not come.
             call.isAnswered = true;
             settle(call);
         } else if (call.isAwaiting()) {
@@ -594,8 +577,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
-            // This method may have been called before: both the end of the connection and the handler's thread may
-            // cause that.
+            // Both the end of the connection and the handler's thread may have called this method.
             return;
         }
         if (draining || loop().isShuttingDown()) {
@@ -631,9 +613,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Handles the failure of a check of the connection's calls, or of setting the timer for such a check. There may be
-     * no timer now that would cause another check. The connection is closed, and its calls end with it. Some calls
-     * outlast the connection; for these a timer is set again.
+     * Closes the connection, because a check of its calls, or setting the timer for a check, has failed, and there may
+     * be no timer for another check. Sets the timer again for calls that outlast the connection.
      */
     private void checkFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -650,7 +631,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void checkLingeringNow() {
         cancelLingerTimer();
         if (isOver) {
-            // Some calls may not have been cancelled at the connection's end, because there was no memory.
+            // For want of memory, some calls may not have been cancelled at the connection's end.
             cancelAll();
         }
         endLost();
@@ -723,8 +704,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void writePaid(byte[] frame, Charge paid) {
         write(frame, released -> {
-            // Before the last byte has been sent, the account gets back only full steps of {@code Charge.STEP_BYTES}.
-            // Once that byte has been sent, the account gets back all that remains of the charge.
+            // The account gets back full steps of {@code Charge.STEP_BYTES}, and the rest when the last byte has been
+            // sent.
             paid.set(Math.max(0, paid.held() - released));
         });
     }
@@ -756,8 +737,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading after each single read from the socket if too much waits to be sent. The end of a pass of reading
-     * would be too late, because one pass may read as much as sixteen buffers of the largest size.
+     * Pauses reading after each read from the socket if too much waits to be sent. The end of a pass of reading would
+     * be too late: a pass may take in as much as sixteen buffers of the largest size.
      */
     @Override
     public void onRead() {
@@ -777,12 +758,11 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading while replies wait to be sent. So from a client that does not read its replies, no more requests
-     * are read until it reads the replies.
+     * Pauses reading while replies wait to be sent, so that a client has to read its replies before it can send more
+     * requests.
      *
-     * <p>A client that reads a large reply slowly takes some of it now and then, and replies may follow each other
-     * without a gap. So this side always reads something between two pauses. Otherwise a large request of that client
-     * would never arrive.
+     * <p>Between two pauses, something is always read. Otherwise a large request of a client that reads its replies
+     * slowly would never arrive.
      */
     private void readUnlessFull() {
         if (isEnding() || channel.isWritable()) {
@@ -841,8 +821,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         for (ClassicServerCall call : calls.values()) {
             long left = call.deadlineNanos() - now;
             if (left > 0) {
-                // The calls after this one have more time. If all calls were checked each time that one of them is due,
-                // the total time would grow with the square of their number.
+                // The calls after this one have more time. Checking all of them each time would take quadratic time in
+                // total.
                 watchDue(left);
                 break;
             }
@@ -890,8 +870,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Sends the client the reason for the connection's end, in a reply with id 0. Then closes the connection in such a
-     * way that this reply arrives.
+     * Sends the client the reason for the connection's end, in a reply with id 0. Then closes the connection so that
+     * this reply can still arrive.
      */
     @Override
     public void onEnd(RPCXException why) {
@@ -905,8 +885,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     @Override
     public void onOver() {
-        // Each of these steps is taken even if the previous one fails, for example for want of memory, since other code
-        // waits for what each of them does.
+        // Each of these steps is taken even if the previous one fails, since other code waits for each of them.
         try {
             cancelAll();
         } finally {
@@ -936,14 +915,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void cancelAll() {
         arriving.release();
         arrivingBytes = 0;
-        // "abandon" first removes the call from the table, which needs no memory. So this loop ends even if cancelling
-        // fails.
+        // "abandon" first removes the call, which needs no memory. So this loop ends even if cancelling fails.
         while (!calls.isEmpty()) {
             ClassicServerCall call = calls.values().iterator().next();
             try {
                 abandon(call);
             } catch (Throwable t) {
-                // The cause may be, for example, that a timer could not be set. The other calls are ended nevertheless.
+                // For example, a timer could not be set. The other calls are ended nevertheless.
                 ThreadTools.report(t);
             }
         }
