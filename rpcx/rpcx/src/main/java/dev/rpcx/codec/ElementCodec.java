@@ -17,26 +17,28 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one value of a {@code Shape}, for example an element of a list or the value of an optional field.
- * The value is boxed, and is written without a tag. The class is longer than 400 lines because it has up to five short
- * methods for every scalar.
+ * Writes and reads one value of a {@link Shape}, for example an element of a list or the value of an optional field.
+ * The value is an object, and it is written without a tag. This class is longer than 400 lines because every scalar has
+ * up to five short methods here.
  */
 abstract class ElementCodec {
-    /** Memory in bytes of an object with one field of up to four bytes, such as an {@code Integer}. */
+    /** Memory in bytes of an object that has one field of at most four bytes, such as an {@code Integer}. */
     private static final int BOX_BYTES = 16;
 
-    /** Memory in bytes of an object with one field of eight bytes, such as a {@code Long}. */
+    /** Memory in bytes of an object that has one field of eight bytes, such as a {@code Long}. */
     private static final int WIDE_BOX_BYTES = 24;
 
-    // each constant here is the memory in bytes of one object, with the objects that belong to it, on a heap of up to
-    // 32 GB; MemoryTest compares the constants with what the virtual machine allocates
+    // these sizes are right for a heap of up to 32 GB, and include all objects of which a value consists; MemoryTest
+    // compares them with what the virtual machine allocates
 
-    /** Memory of a string or an array without its content, which already counts as bytes of the message. */
+    /**
+     * Memory in bytes of a string or an array without its content. The content already counts as bytes of the message.
+     */
     private static final int STRING_BYTES = 40;
 
     private static final int UUID_BYTES = 32;
 
-    /** Memory of a big integer without its digits, which already count as bytes of the message. */
+    /** Memory in bytes of a {@code BigInteger} without its digits. The digits already count as bytes of the message. */
     static final int BIG_INTEGER_BYTES = 64;
 
     private static final int DECIMAL_BYTES = 40;
@@ -44,12 +46,13 @@ abstract class ElementCodec {
     private static final int DURATION_BYTES = 24;
     private static final int LOCAL_DATE_BYTES = 24;
 
-    /** Memory of a date-time, including the objects for its date and its time. */
+    /** Memory in bytes of a {@code LocalDateTime}, with the objects for its date and its time. */
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory in bytes of a value's object, in addition to the value's bytes in the message. It is 0 if all values are
-     * shared objects, or if {@link In} counts the object. Callers of {@code read} have to count this memory.
+     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. Whoever calls
+     * {@link #read} has to count it. It is 0 if no value needs an object of its own, or if {@link In} counts the
+     * object.
      */
     final int objectBytes;
 
@@ -57,13 +60,13 @@ abstract class ElementCodec {
         this.objectBytes = objectBytes;
     }
 
-    /** Writes the value. If its wire type requires a length, the length is written first. */
+    /** Writes the value, after its length if the wire type needs one. */
     abstract void write(Out out, Object value);
 
-    /** Reads a value that {@link #write} has written. Returns null only for a value that was never set. */
+    /** Reads a value, as {@link #write} has written it. The result is null only if the sender never set a value. */
     abstract @Nullable Object read(In in);
 
-    /** Returns the value of a field that the message does not contain, or null for shapes that have no default. */
+    /** Returns the value of a field that is not in the message; null if the shape has no default. */
     @Nullable
     Object absent() {
         return null;
@@ -75,8 +78,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Returns how an error names a plain value of this shape, such as "a string". Returns null if a plain value may be
-     * null.
+     * Returns the words by which an error names the values of this shape, such as "a string", if a plain field of it
+     * must not be null. Returns null if it may be null.
      */
     @Nullable
     String refusesNull() {
@@ -90,11 +93,12 @@ abstract class ElementCodec {
 
     /**
      * Says whether a hash table of these values stays fast even if a sender chooses many values with the same hash. If
-     * not, {@code KeyHashes} counts what it costs to compare them.
+     * it does not, {@link KeyHashes} counts the cost of comparing the values.
      *
-     * <p>The JDK's tables order values with the same hash only if the value's own class declares {@code Comparable} of
-     * itself. The classes of dates and date-times do not. Decimals count as unordered too, because comparing two of
-     * them costs a multiplication of all digits. Enums count as ordered, because a sender cannot choose their hashes.
+     * <p>The JDK's hash tables order values of the same hash only if the class of the values declares
+     * {@code Comparable} of itself, which the classes of dates and date-times do not. Decimals have no order here
+     * although they declare it, since comparing two of them may cost a multiplication of all digits. Enums have an
+     * order here, since a sender cannot choose their hashes.
      */
     boolean hasOrder() {
         return true;
@@ -111,8 +115,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Link to the codec of a message type. The link is set as soon as that codec has been created. Codecs of types that
-     * contain each other, or themselves, get the link before it is set.
+     * Leads to the codec of a message type, which may not exist yet. Types may contain each other or themselves, so
+     * other codecs get the link first, and the codec is set once it has been created.
      */
     static final class MessageLink {
         @Nullable
@@ -127,7 +131,7 @@ abstract class ElementCodec {
         }
     }
 
-    /** Returns the link to the codec of the values if the values are messages; otherwise null. */
+    /** Returns the link to the codec of the values if they are messages; null otherwise. */
     @Nullable
     MessageLink message() {
         return null;

@@ -35,31 +35,32 @@ public final class In extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /**
-     * Memory in bytes that every message may take, however small the message is. A small message may consist of records
-     * most of whose components are not sent.
+     * Memory in bytes that the objects of a message may always take, however short the message is. A short message may
+     * consist of records most of whose components are not sent.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Fixed part of the max cost of comparing the keys of a message that have the same hash, in bytes compared. Each
-     * byte of the message adds {@code MAX_COMPARED_PER_BYTE}. The comparisons of the largest message may take some 100
-     * ms. Honest keys need far less.
+     * Limit of the cost of comparing set elements and map keys that have the same hash, for a message without bytes.
+     * Each byte of the message adds {@link #MAX_COMPARED_PER_BYTE} to it. The cost is counted in bytes that are
+     * compared. For the largest message, the limit stands for some 100 ms, far more than honest messages need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
     /**
-     * Cost of one step of the search for an element in a set, in bytes compared. The bytes of the element are added to
-     * it.
+     * Cost of one step of the search for an element in a set or map, counted in bytes that are compared. The bytes of
+     * the element itself come in addition.
      */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * Divisor for the cost of comparing a decimal in a hash table. The cost in bytes compared is the square of the
-     * decimal's bytes, divided by this number. One comparison of a decimal of 1,700 bytes takes as long as comparing
-     * 45,000 bytes, which would give a divisor of 64. The divisor is 8 because the decimal may be compared eight times:
-     * once when it is added, and seven times while the table grows from some thousands of keys to half a million.
+     * Divisor for the cost of comparing a decimal of more than eight bytes in a hash table. The cost, in bytes that are
+     * compared, is the square of the decimal's length divided by this number. Comparing a decimal of 1,700 bytes takes
+     * as long as comparing 45,000 bytes, which alone would give a divisor of 64. The divisor is 8 because a decimal may
+     * be compared eight times: when it is added to a hash table, and whenever the table grows, seven times between some
+     * thousands of keys and half a million.
      */
     private static final int SQUARE_DIVISOR = 8;
 
@@ -67,24 +68,24 @@ public final class In extends Pool.Scratch {
     static final int FREE_BYTES = 16 << 10;
 
     /**
-     * Extra bytes that the first request for memory asks for, so that the next objects need no request. The number
-     * doubles with each request, up to {@code MAX_ASKED_BYTES}.
+     * Number of bytes by which the first request to {@link Memory} exceeds what is needed at that time, so that the
+     * next objects need no request. Each further request doubles it, up to {@link #MAX_ASKED_BYTES}.
      */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
     private static final int MAX_ASKED_BYTES = 64 << 10;
 
     /**
-     * Result of reading an empty {@code rpcx.LocalDateTime}. It is shared, so that two bytes of a message do not become
-     * an object of seventy bytes.
+     * Value of an empty {@code rpcx.LocalDateTime}. All empty date-times share this object, since otherwise two bytes
+     * of a message would become an object of seventy bytes.
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
-     * Bytes that each element adds to the cost of comparing a key. An element may have only one byte in the message,
-     * but is compared as an object.
+     * Number of bytes that each element in a key adds to the size of the key. An element may have only one byte in the
+     * message, but it is compared as an object.
      */
     private static final int ELEMENT_BYTES = 8;
 
@@ -103,45 +104,52 @@ public final class In extends Pool.Scratch {
     private long comparisonsLeft;
 
     /**
-     * Cost, in bytes compared, of looking up each element of the sets and maps within keys once, and of ordering long
-     * decimals. It covers everything that has been read of the message so far.
+     * Cost of looking up once each element of the sets and maps in all keys read so far, and of comparing the long
+     * decimals read so far. It is counted in bytes that are compared.
      */
     private long lookupCost;
 
     /**
-     * Max number of values in the current key with which one value of another key may be compared. See
-     * {@link KeyHashes}.
+     * Max number of values in the key being read with which one value of another key may be compared. {@link KeyHashes}
+     * explains it.
      */
     private float compared;
-    /** Max number of times that a value of another key may be looked up in the current key. See {@link KeyHashes}. */
+    /**
+     * Max number of times that one value of another key may be looked up in the key being read. {@link KeyHashes}
+     * explains it.
+     */
     private float lookedUp;
 
-    /** Bytes taken from {@link #memoryLeft} by sets and maps. Messages took all other bytes that were taken. */
+    /**
+     * Memory in bytes of all sets and maps read so far, without their elements. It is part of what has been taken from
+     * {@link #memoryLeft}; the rest was taken by messages.
+     */
     private long collections;
 
     /**
-     * Number of keys of sets and maps that are being read; more than 1 if a key is within another key. Only keys that
-     * hold sets or maps, or that may be ordered by decimals, are counted.
+     * Number of keys that are being read at present; more than 1 for a key within a key. Keys count only if they hold
+     * sets or maps, or if the JDK may compare them by the order of decimals.
      */
     private int openKeys;
 
-    /** Bytes that may still be taken before {@link #owner} is asked. */
+    /** Memory in bytes that new objects may take before {@link #owner} is asked for more. */
     private long granted;
 
-    /** Bytes that the next request to {@link #owner} adds to what is needed. */
+    /** Number of bytes that the next request to {@link #owner} asks for in addition to what is needed. */
     private int askedBeyondBytes;
 
-    /** Grants the memory for the message; null if nobody counts the memory. */
+    /** Is asked for the memory that the objects of the message take; null if nobody counts it. */
     private @Nullable Memory owner;
 
     private Limits limits = Limits.STANDARD;
 
-    /** Codecs of the message that is being read; null while no message is read. */
+    /** All codecs that the message being read may need; null while no message is read. */
     private @Nullable Codecs codecs;
 
     /**
-     * The {@link MessageCodec#number} of the message that is being read. It is a number because G1 puts a memory fence
-     * after each store of a reference, and this field changes twice for each nested message.
+     * The {@link MessageCodec#number} of the innermost message that is being read. It is a number and not a reference,
+     * since it changes twice for each nested message, and the G1 collector makes a store of a reference slower by a
+     * memory fence.
      */
     private int currentNumber;
 
@@ -337,8 +345,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the number whose groups of seven bits are the low bits of these eight bytes. The first step joins pairs
-     * of groups, the second joins the pairs, and the third joins the halves.
+     * Joins the low seven bits of each of these eight bytes to one number, as a varint needs. The first step joins
+     * pairs of bytes, the second joins pairs of pairs, and the third joins the two halves.
      */
     private static long gathered(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
@@ -835,8 +843,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads both fields of a timestamp, duration or date-time. Returns the seconds, and stores the nanoseconds in
-     * {@link #nanos}.
+     * Reads a timestamp, duration or date-time, which consists of seconds and nanoseconds. Returns the seconds, and
+     * stores the nanoseconds in {@link #nanos}.
      */
     private long time(String what) {
         int length = length();

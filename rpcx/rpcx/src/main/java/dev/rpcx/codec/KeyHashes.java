@@ -6,26 +6,28 @@ import dev.rpcx.internal.schema.WellKnown;
 import java.util.Random;
 
 /**
- * Counts the cost of comparing keys of a set or map that have the same hash, so that {@link In} can limit it. The JDK's
- * hash tables compare such a key with all others of its hash, unless the keys have an order; most records have none. A
- * sender that chooses 40,000 such keys could keep a processor busy for ten seconds with one message.
+ * Counts the work of comparing keys of a set or map that have the same hash, so that {@link In} can limit it. The JDK's
+ * hash tables compare such a key with all others of its hash, unless the keys' class is {@code Comparable}; most
+ * records are not. A sender that chooses 40,000 keys of one hash could keep a processor busy for ten seconds with one
+ * message.
  *
- * <p>The cost of comparing a key is its number of bytes in the message, or the memory in bytes of its messages if that
- * is more: a component that is not sent is compared too. Keys that may be far larger than their bytes in the message
- * are counted from the first key on, and so are the elements of a set that is part of a key.
+ * <p>The cost of comparing a key is counted in bytes. It is the number of bytes that the key has in the message, or the
+ * memory of the messages in the key if that is more: components that are not sent are compared too. The first
+ * {@link #MIN_KEYS} keys of a set or map are not counted, unless a single comparison may be costly.
  *
- * <p>The JDK compares two keys that hold sets or maps by looking up the values of one key in the other, in either
- * direction. Each lookup computes the hash of the value again, and compares the value with all values that have this
- * hash. A key therefore has two numbers:
+ * <p>Keys may hold sets or maps. To compare two such keys, the JDK looks up the values of one key in the other, in
+ * either direction. A lookup computes the hash of the value again, and compares the value with all values that have
+ * this hash. So this class keeps two numbers for a key that holds sets or maps:
  *
  * <ul>
- *   <li>{@code compared}: with how many values of the key one value of another key may be compared. This is the largest
- *       number of values with one hash; for sets within sets, the numbers of all levels are multiplied.
- *   <li>{@code lookedUp}: how many times one value may be looked up in the key. This is the same product without the
- *       last level.
+ *   <li>{@code compared}: the largest number of values in the key with which one value of another key may be compared,
+ *       that is, the largest number of values with one hash. If the key holds sets within sets, it is the product of
+ *       these numbers at all levels.
+ *   <li>{@code lookedUp}: the number of times that one value of another key may be looked up in the key. It is the same
+ *       product without the innermost level.
  * </ul>
  *
- * <p>The cost of comparing keys A and B is at most the sum of:
+ * <p>To compare keys A and B then costs at most the sum of:
  *
  * <ul>
  *   <li>the cost of comparing each value of A once, multiplied by {@code compared} of B;
@@ -33,48 +35,57 @@ import java.util.Random;
  *   <li>the cost of looking up each value of B once, multiplied by {@code lookedUp} of A.
  * </ul>
  *
- * <p>Decimals that have the same hash are compared by their order. To compare two of about the same size, the JDK may
- * multiply one by a power of ten with as many digits as the longer one. This takes time in proportion to the square of
- * its bytes, wherever in a key the decimal is.
+ * <p>Decimals that have the same hash are compared by their order. For two decimals of about the same size, the JDK may
+ * multiply one of them by a power of ten that has as many digits as the longer one. The time for this grows with the
+ * square of the decimal's length, wherever in a key the decimal is.
  */
 final class KeyHashes {
-    /** Memory in bytes of an empty set or map, with its first table and its unmodifiable wrapper. */
+    /**
+     * Memory in bytes of a set or map without elements, with its first table and the wrapper that makes it
+     * unmodifiable.
+     */
     static final int COLLECTION_BYTES = 192;
 
-    /** Memory in bytes of a key's entry in a linked set or map, with its part of the table. */
+    /**
+     * Memory in bytes that one key adds to a linked set or map: its entry, and its share of the table. The key object
+     * itself is counted elsewhere.
+     */
     private static final int ENTRY_BYTES = 64;
 
-    /** Memory in bytes that a key takes in the tables of this class. */
+    /** Memory in bytes that one key adds to the arrays of this class. */
     private static final int HASH_BYTES = 32;
 
     /**
-     * The first keys of a set or map, up to this number, are not counted. Comparing 32 keys takes at most eight times
-     * as long as reading them; counting them would make small sets slower by a sixth to a half. Keys are counted from
-     * the first one on if they contain sets or maps, are part of a key, or may be far larger than their bytes in the
-     * message.
+     * Number of keys that a set or map may have before the cost of comparing them is counted. To compare 32 keys takes
+     * at most eight times as long as to read them, and counting them would make small sets slower by a sixth to a half.
+     * All keys are counted if they hold sets or maps, are part of other keys, or may be far larger than their bytes in
+     * the message.
      */
     private static final int MIN_KEYS = 32;
 
     /**
-     * Max number of components with which a key counts as small. A key with more components may be far larger than its
-     * bytes in the message.
+     * Max number of components of a small key. A key with more components may be far larger than its bytes in the
+     * message, since components that are not sent take memory too.
      */
     private static final int MAX_COMPONENTS = 8;
 
-    /** Memory in bytes of the first tables of a {@code KeyHashes} that counts from its first key on. */
+    /**
+     * Memory in bytes of the first arrays of this class. It is taken in advance if the first {@link #MIN_KEYS} keys are
+     * counted too.
+     */
     private static final int TABLE_BYTES = 128;
 
     private static final int MIN_BITS = 2;
 
     /**
-     * Cost of one comparison in addition to the bytes of the key, in bytes compared: about the memory of a key of two
-     * numbers.
+     * Cost of each comparison in bytes, in addition to the key's own bytes in the message. It is about the memory of a
+     * key that consists of two numbers.
      */
     private static final int COMPARISON_BYTES = 16;
 
     /**
-     * Random odd number by which a hash is multiplied to find its index in the tables of this class. Senders do not
-     * know the number, so they cannot choose hashes that collide in these tables.
+     * Random odd number by which hashes are multiplied to find their index in {@link #hashes}. Senders do not know it,
+     * so they cannot choose hashes that have the same index.
      */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
@@ -84,21 +95,21 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * For the hash at the same index of {@code hashes}: number of values, in all keys of this hash, with which one
-     * value of another key may be compared. Without sets in the keys, this is the number of keys. 0 if there is no key
-     * of the hash; infinite if the number is too large for a float.
+     * For the hash at the same index of {@link #hashes}: number of values, in all keys of this hash, with which one
+     * value of another key may be compared. If the keys hold no sets or maps, it is the number of keys. It is 0 where
+     * there is no key, and infinite if it is too large for a float.
      */
     private float[] compared = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@code hashes}: how many times a value of another key may be looked up in the
-     * keys of this hash. Empty if {@code keys.costsBoth} is false.
+     * For the hash at the same index of {@link #hashes}: how many times one value of another key may be looked up in
+     * all keys of this hash. Empty if {@code keys.costsBoth} is false.
      */
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@code hashes}: cost of looking up once all keys of this hash and what they
-     * hold. Empty if {@code keys.costsBoth} is false.
+     * For the hash at the same index of {@link #hashes}: cost, in bytes, of looking up once all keys of this hash and
+     * all values in them. Empty if {@code keys.costsBoth} is false.
      */
     private float[] costs = NO_COSTS;
 
@@ -108,39 +119,41 @@ final class KeyHashes {
     private int bits;
 
     /**
-     * Number of bytes that the key read last takes in the message. While a key is being read: position of its start.
+     * Number of bytes that the latest key has in the message. While a key is being read, this is the position in the
+     * message at which it begins.
      */
     private int bytes;
     /**
-     * Memory in bytes of the messages in the key read last. While a key is being read: {@code In.madeBytes} at its
-     * start.
+     * Memory in bytes of the messages in the latest key. While a key is being read, this is what {@code In.madeBytes}
+     * returned before it.
      */
     private long made;
     /**
-     * Cost of looking up once what the key read last holds. While a key is being read: result of {@code In.beginKey}.
+     * Cost, in bytes, of looking up once each value that the latest key holds. While a key is being read, this is what
+     * {@code In.beginKey} returned.
      */
     private long lookupCost;
     /**
-     * Number of values in the key read last with which one value of another key may be compared. While a key is being
-     * read: this number for the enclosing key.
+     * Number of values in the latest key with which one value of another key may be compared. While a key is being
+     * read, this is the number of the enclosing key, to be restored afterwards.
      */
     private float keyCompared = 1;
     /**
-     * How many times a value of another key may be looked up in the key read last. While a key is being read: this
-     * number for the enclosing key.
+     * How many times one value of another key may be looked up in the latest key. While a key is being read, this is
+     * the number of the enclosing key, to be restored afterwards.
      */
     private float keyLookedUp = 1;
 
-    /** Hash of the key that is about to be added. It is set only if keys are counted. */
+    /** Hash of the key that is about to be added to the set or map. It is not set for a key that is not counted. */
     private int hash;
 
     /**
-     * Properties of a type of keys.
+     * What this class has to know of a type of keys.
      *
-     * @param isDeep whether the keys contain sets or maps; the hash of such a key is computed from everything in them
+     * @param isDeep whether the keys hold sets or maps, so that the hash of a key is computed from everything in them
      * @param mayBeLarge whether a key may be far larger than its bytes in the message
-     * @param costsBoth whether the cost of comparing two keys depends on both; otherwise it is at most that of the
-     *     smaller key
+     * @param costsBoth whether the cost of comparing two keys depends on both of them; if not, it is at most the cost
+     *     of the smaller one
      */
     record Keys(boolean isDeep, boolean mayBeLarge, boolean costsBoth) {
         static Keys of(Shape key) {
@@ -163,9 +176,9 @@ final class KeyHashes {
     }
 
     /**
-     * Returns whether a key may be far larger than its bytes in the message: because of many components, which are
-     * compared even if they are not sent, because of a message in the key, which may have only two bytes, or because
-     * comparing its decimals is costly.
+     * Says whether it may cost far more to compare a key than its bytes in the message suggest. This is so for a key
+     * with many components or with a message in it, because components that are not sent are compared too. It is also
+     * so for a key whose decimals are compared by their order.
      */
     private static boolean mayBeLarge(Shape key) {
         if (isOrderedByDecimals(key)) {
@@ -182,7 +195,7 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
-    /** Says whether the JDK's tables may order two keys of the same hash by their decimals. */
+    /** Says whether the JDK's hash tables may compare two keys of the same hash by the order of decimals in them. */
     private static boolean isOrderedByDecimals(Shape key) {
         if (!(key instanceof MessageType message)) {
             return key == WellKnown.DECIMAL;
@@ -192,13 +205,13 @@ final class KeyHashes {
                 : Comparable.class.isAssignableFrom(message.javaClass()) && MessageType.holdsDecimal(message);
     }
 
-    /** Returns the memory in bytes that a key takes in its set or map, in addition to the key itself. */
+    /** Returns the memory in bytes that a key takes in a set or map, without the key object itself. */
     static int overheadBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
     /**
-     * Resets the fields that describe a key. Called before a map entry is read, since an entry may be sent without its
+     * Forgets the latest key. It is called before each entry of a map is read, since an entry may be sent without a
      * key.
      */
     void noKey() {
@@ -209,7 +222,9 @@ final class KeyHashes {
         keyLookedUp = 1;
     }
 
-    /** Begins the key that is read next. Stores what the counters of {@code In} say before the key. */
+    /**
+     * Begins to measure a key that is about to be read. Stores what {@link In} has counted so far, for {@link #endKey}.
+     */
     void beginKey(In in) {
         bytes = in.position();
         made = in.madeBytes();
@@ -221,7 +236,7 @@ final class KeyHashes {
         }
     }
 
-    /** Ends the key that has just been read. Computes the fields that describe the key. */
+    /** Ends measuring the key that has just been read. Computes its size and cost from what {@link In} has counted. */
     void endKey(In in) {
         bytes = in.position() - bytes;
         made = in.madeBytes() - made;
@@ -236,7 +251,8 @@ final class KeyHashes {
     }
 
     /**
-     * Counts the cost of adding the key read last to its set or map. Called before the key is added.
+     * Counts the cost of adding the latest key to its set or map, where it is compared with the keys of the same hash.
+     * It is called just before the key is added.
      *
      * @param before number of keys that the set or map has already
      */
@@ -261,15 +277,16 @@ final class KeyHashes {
         }
     }
 
-    /** Returns the cost of comparing each value of the key once, in bytes compared. */
+    /** Returns the cost, in bytes, of comparing each value of the latest key once. */
     private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
     /**
-     * Records a key that has been added. Called only if the set or map did not have the key before.
+     * Records the hash of a key that has just been added to its set or map. It is called only for a key that was not
+     * there before.
      *
-     * @param count number of keys in the set or map, including this one
+     * @param count number of keys that the set or map has now
      */
     void added(In in, int count) {
         if (count <= minKeys) {

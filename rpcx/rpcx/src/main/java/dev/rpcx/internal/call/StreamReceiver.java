@@ -20,120 +20,126 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Publishes the incoming items of one call to one subscriber. The signals come one after the other, on the connection's
- * event loop or on the threads of the method's handlers. The subscriber's requests are sent to the peer as credit, so
- * no more items wait than the subscriber has requested.
+ * Gives the incoming items of one call to one subscriber. Each item that the subscriber requests is a credit for the
+ * peer to send one, so no more items wait here than have been requested. The subscriber gets its signals one after the
+ * other, on the connection's event loop or on the threads that run the handlers of the method.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** Takes the credit that is sent to the peer. Thread-safe: any thread may call this. */
+    /** Sends credit to the peer. Any thread may call it. */
     public interface CreditSink {
         void credit(long items);
     }
 
-    /** Acts on the peer of this stream. Thread-safe, except where a method says otherwise. */
+    /**
+     * Lets a stream act on its call: it sends credit to the other side, and cancels the call. Any thread may call the
+     * methods, unless a method says otherwise.
+     */
     public interface Peer extends CreditSink {
         void cancel();
 
-        /** Called when too many bytes of items wait. Has to end the call. Event loop only. */
+        /** Ends the call, because too many bytes of items wait. Called only on the event loop. */
         default void overflow() {}
 
         /**
-         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. At a server, the
-         * task runs on that loop, immediately if the calling thread is the loop; if the loop has ended, on the calling
-         * thread. By default, the task runs immediately on the calling thread.
+         * Runs a task that gives a signal to a subscriber whose signals run on the event loop. A server runs it on that
+         * loop, at once if the calling thread is the loop; if the loop has ended, on the calling thread. By default, it
+         * runs at once on the calling thread.
          */
         default void onLoop(Runnable telling) {
             telling.run();
         }
     }
 
-    /** A queue in which more items than this have waited is replaced by a new one when it is empty. */
+    /**
+     * Number of items that may wait before the queue counts as large. A large queue is replaced by a new one when it is
+     * empty, since it would keep its memory.
+     */
     private static final int MANY_ITEMS = 256;
 
-    /** Number of bytes that a waiting item is charged for in addition to its own bytes. */
+    /** Number of bytes that the connection is charged for each waiting item in addition to the bytes of its buffer. */
     private static final int ITEM_BYTES = 128;
 
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the subscriber's signals; null if each signal is given immediately, on the event loop. */
+    /** Runs the signals of the subscriber in order. Null if each signal runs at once, on the event loop. */
     private final @Nullable SerialExecutor signals;
 
     /**
-     * Charge for {@link #parts} and {@link #items}. Null at a client, where the call is charged for what
-     * {@link #growth} returns. Guarded by {@code this}.
+     * Charge for the memory of {@link #items} and {@link #parts}. Null at a client, where the call is charged for the
+     * parts instead, as {@link #growth} computes it. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
-    /** Charge for a decoded item while the subscriber's {@code onNext} runs; null at a client. */
+    /**
+     * Charge for the memory of the objects of one item, while the subscriber's {@code onNext} runs. Null at a client.
+     */
     private final @Nullable Charge objects;
 
     private final @Nullable Charge stream;
 
     /**
-     * Context of the call, in which signals are given; null if there is none. Set to null with the last signal, or when
-     * a cancelled stream has ended, because code may keep the subscription. Guarded by {@code this}.
+     * Context of the call, in which the subscriber's signals run; null for none. It is dropped when the stream has
+     * ended, since the subscriber may keep the subscription. Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
-    /** Items that wait for the subscriber. Guarded by {@code this}. */
+    /** Complete items that wait until they are given to the subscriber. Guarded by {@code this}. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
 
-    /**
-     * Largest number of items that have waited at the same time since the queue was last empty. Guarded by
-     * {@code this}.
-     */
+    /** Largest number of items that waited at one time since {@link #items} was last empty. Guarded by {@code this}. */
     private int peakItems;
 
     /**
-     * True while items wait and the task that gives them waits or runs. The task gives one item, and queues itself
-     * again if more items wait. Guarded by {@code this}.
+     * Whether a task that gives the next waiting item to the subscriber is queued or running. The task gives one item,
+     * and then queues itself again if more items wait. Guarded by {@code this}.
      */
     private boolean isGiving;
 
     /**
-     * True while some parts of an item have arrived, whether they are kept or not, and others are missing. Event loop
-     * only.
+     * Whether the first part of an item has arrived, and the last one has not. This is independent of whether the parts
+     * are kept. Used only on the event loop.
      */
     private boolean receiving;
 
-    /** Whether the peer has said that no more items come. Event loop only. */
+    /** Whether the peer has said that it sends no more items. Used only on the event loop. */
     private boolean peerEnded;
 
     // the fields from here on are guarded by this object's lock
 
-    /** Parts of an incomplete item that have arrived; null for none. Each item has its own buffer. */
+    /** Bytes that have arrived of an item that is not complete; null for none. Each item has a buffer of its own. */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
     /**
-     * Sends credit to the peer. Null until {@code open}, from {@code takeBack} until the next {@code open}, from the
-     * last signal on, and once a cancelled stream has ended.
+     * Sends credit to the peer; null while no credit can be sent. That is so before {@link #open}, from
+     * {@link #takeBack} until the next {@code open}, and after the subscriber's last signal or the end of a cancelled
+     * stream.
      */
     private @Nullable CreditSink creditSink;
 
-    /** Number of items that the subscriber has requested and for which no peer has been given credit. */
+    /** Number of items that the subscriber has requested, and for which no peer has been given credit. */
     private long demand;
 
-    /** Number of items that the peer may still send. */
+    /** Number of items that the peer still has credit for. */
     private long granted;
 
-    /** True once {@code end} has been called: no more items come from the peer. */
+    /** Whether {@link #end} has been called, so that no more items come from the peer. */
     private boolean ended;
 
     private boolean terminated;
 
     /**
-     * First error of the stream, from the peer or from this side; null for none. Once it is set, the subscriber gets
-     * only its last signal. This side may fail after the peer has ended the stream, for example to read an item that
-     * waited.
+     * First error of the stream, from the peer or from this side; null for none. Once it is set, the subscriber gets no
+     * more items, and this error as its last signal. It may be set after the peer has ended the stream, for example if
+     * a waiting item cannot be read.
      */
     private @Nullable Throwable failure;
 
     /**
-     * Creates the receiver of a client. Signals are given immediately, on the event loop, in the context that is
-     * current on the calling thread.
+     * Creates the receiver of a client. The subscriber's signals run at once, on the event loop. They run in the
+     * context that the thread calling this constructor has now.
      */
     public StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
@@ -148,7 +154,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Creates the receiver of a server.
      *
-     * @param executor runs the subscriber's signals; null if each signal is given immediately, on the event loop
+     * @param executor runs the subscriber's signals; null to run each signal at once, on the event loop
      * @param context context of the call that takes the stream
      */
     public StreamReceiver(
@@ -167,7 +173,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Charges for the stream. Called before any other method.
+     * Counts this stream as one of the connection's streams. It has to be called before any other method.
      *
      * @return false if there are too many streams, so that this one must not begin
      */
@@ -181,7 +187,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open();
     }
 
-    /** Gives the subscriber its subscription. Other signals come only after {@code open}. */
+    /** Gives the subscriber its subscription. Items and other signals follow only after {@link #open}. */
     public void begin(Flow.Subscriber<? super Object> given) {
         synchronized (this) {
             if (subscriber != null) {
@@ -196,7 +202,11 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open(peer);
     }
 
-    /** Starts to send credit through {@code to} and to give signals to the subscriber. */
+    /**
+     * Begins to give the subscriber its signals, and to send credit for what it requests.
+     *
+     * @param to sends the credit to the peer
+     */
     public void open(CreditSink to) {
         long credit;
         synchronized (this) {
@@ -217,8 +227,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes all credit back. Called if no server has received the call, which is then sent again on another connection.
-     * The next {@code open} gives the credit there. Nothing of the stream has arrived yet.
+     * Takes back all credit that was sent. It is called if no server has received the call, so that nothing of the
+     * stream has arrived. The call is then sent again on another connection, where the next {@link #open} sends the
+     * credit.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -245,8 +256,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream of a subscriber that has broken a rule. Its last signal is an error that says so (Reactive
-     * Streams, rule 3.9).
+     * Ends the stream because the subscriber has broken a rule. The subscriber's last signal is an error that says so,
+     * as Reactive Streams demands in rule 3.9.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
@@ -267,8 +278,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Makes the stream fail: no more items are given to the subscriber, even if the peer has ended the stream without
-     * an error and items still wait.
+     * Makes the stream fail. The subscriber gets no more items, even if some still wait and the peer has ended the
+     * stream without an error.
      */
     public synchronized void breakOff(Throwable why) {
         if (!terminated && failure == null) {
@@ -277,7 +288,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Whether the subscriber takes no more items. The caller holds the lock. */
+    /** Says whether items that still arrive are dropped, and not given to the subscriber. The caller holds the lock. */
     private boolean takesNoMore() {
         return ended || terminated || failure != null;
     }
@@ -293,15 +304,18 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     // ---- on the event loop
 
-    /** Takes an item, or its first part, without a limit. At a client, no frame is larger than the largest item. */
+    /**
+     * Takes an item, or the first part of one, of any size. A client needs no limit here: no frame is larger than the
+     * largest item that it accepts.
+     */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
     }
 
     /**
-     * Takes an item, or its first part if {@code more} parts follow, and uses one credit. An item without credit ends
-     * the connection.
+     * Takes an item, which uses up one credit of the peer. If the peer has no credit, its connection is ended.
      *
+     * @param more whether this is only the first part of the item
      * @return false if the payload has more than {@code maxBytes} bytes
      */
     public boolean onItem(ByteBuf payload, boolean more, int maxBytes) {
@@ -324,12 +338,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return true;
     }
 
-    /** Says whether {@code way} is the {@link Peer} of this stream. */
+    /** Says whether this stream was created with the given {@link Peer}. */
     public boolean isOf(Peer way) {
         return peer == way;
     }
 
-    /** Called when the peer has said that it has no more items. */
+    /** Called when the peer has said that it sends no more items. */
     public void onEnd() {
         refuseAfterEnd("an end");
         peerEnded = true;
@@ -345,7 +359,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Returns the number of bytes that are kept of an incomplete item. */
+    /** Returns how many bytes have been kept of an item that is not complete. */
     public synchronized int partBytes() {
         return parts == null ? 0 : parts.readableBytes();
     }
@@ -355,8 +369,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes a further part of an item. If it is the last part, the item is given to the subscriber.
+     * Takes a further part of an item. If it is the last one, the subscriber gets the item.
      *
+     * @param more whether parts of the item are still missing
      * @return false if the item would have more than {@code maxBytes} bytes
      */
     public boolean onPart(ByteBuf payload, boolean more, int maxBytes) {
@@ -377,9 +392,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Keeps a part, unless the subscriber takes no more items.
+     * Keeps a part of an item, unless the subscriber gets no more items.
      *
-     * @return false if there was no room for the part, and the call has been ended
+     * @return false if there was no room for the part, so that the call has been ended
      */
     private boolean addPart(ByteBuf payload) {
         synchronized (this) {
@@ -402,8 +417,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Returns how many more bytes of memory a part of {@code bytes} bytes needs; 0 if the subscriber takes no more
-     * items.
+     * Returns how many more bytes of memory are needed to keep another part of an item. Returns 0 if the subscriber
+     * gets no more items, since the part is not kept then.
+     *
+     * @param bytes size of the part
      */
     public synchronized long growth(int bytes) {
         if (takesNoMore()) {
@@ -414,8 +431,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes the completed item out of {@link #parts}, and releases its charge. An item that waits for the subscriber is
-     * charged again. Returns null if no parts have been kept.
+     * Removes and returns the item whose parts are now complete; null if they were not kept. Its memory is no longer
+     * charged. If the item has to wait for the subscriber, it is charged again.
      */
     private synchronized @Nullable ByteBuf takeParts() {
         ByteBuf whole = parts;
@@ -423,7 +440,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return whole;
     }
 
-    /** Drops the parts and releases their charge. The caller holds the lock. */
+    /**
+     * Drops the parts of an item that is not complete, and releases the charge for their memory. The caller holds the
+     * lock.
+     */
     private void dropParts() {
         ByteBuf dropped = parts;
         if (dropped != null) {
@@ -438,7 +458,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return takesNoMore() || bytes == null || bytes.add(amount);
     }
 
-    /** Releases the charge of one item, or what is left of it. */
+    /**
+     * Releases the charge for an item that the subscriber has been given, or what is left of this charge. If no items
+     * and parts are kept any more, everything is released.
+     *
+     * @param amount number of bytes that were charged for the item
+     */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
@@ -451,7 +476,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Drops all items and parts that the subscriber has not been given, and releases their charge. */
+    /** Drops all items and parts that the subscriber has not been given, and releases the charge for their memory. */
     private synchronized void dropItems() {
         forgetItems();
         parts = null;
@@ -460,7 +485,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Empties the queue of items, and replaces it if many have waited. The caller holds the lock. */
+    /**
+     * Empties the queue of waiting items. If many items have waited at one time, the queue is replaced by a new one, to
+     * free its memory. The caller holds the lock.
+     */
     private void forgetItems() {
         if (peakItems > MANY_ITEMS) {
             items = new ArrayDeque<>();
@@ -513,7 +541,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Gives the next item to the subscriber, and then releases its charge. Runs where the subscriber's signals run. */
+    /**
+     * Gives the next waiting item to the subscriber, and queues itself again if more items wait. It runs where the
+     * subscriber's signals run.
+     */
     private void giveNext(SerialExecutor here) {
         while (!giveOne()) {
             try {
@@ -527,7 +558,11 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         tellEnd();
     }
 
-    /** Gives one waiting item to the subscriber. Returns whether it was the last item that waited. */
+    /**
+     * Gives one waiting item to the subscriber, and then releases its charge.
+     *
+     * @return whether no more items wait
+     */
     private boolean giveOne() {
         ByteBuf item;
         boolean isLast;
@@ -588,10 +623,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream. The subscriber gets its last signal after the items that wait, or without them if there is an
-     * error. Only the first call counts. Thread-safe.
+     * Ends the stream; only the first call has an effect. Without an error, the subscriber first gets the items that
+     * wait, and then its last signal. With an error, it gets only its last signal. Thread-safe.
      *
-     * @param error reason why the stream fails; null for none
+     * @param error why the stream fails; null if it does not fail
      */
     public void end(@Nullable Throwable error) {
         synchronized (this) {
@@ -621,8 +656,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits: the subscriber may keep its thread for a long
-     * time.
+     * Stops counting this stream as one of the connection's streams, once no signal runs or waits. Until then, the
+     * subscriber may keep a thread busy.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;

@@ -21,44 +21,48 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the items of the outgoing stream of one call. Asks the publisher for no more items than the peer has given
- * credit for, nor for more at one time than fill {@link #WINDOW_BYTES}. Items are charged until they have been sent.
+ * Sends the items that a publisher makes for the outgoing stream of one call. The publisher is asked for no more items
+ * than the peer has given credit for, and for no more at a time than fill {@link #WINDOW_BYTES}. The connection is
+ * charged for each item until the item has been sent.
  *
- * <p>This object is in the outbox for all messages of the call, which are sent one after the other: parts of different
- * messages must not mix. {@link #signals} requests items from the publisher and cancels it: at a server where the
- * method's handlers run, at a client on the thread that finds that this is due, or on the event loop.
+ * <p>This object sends all messages of the call, one after the other, since parts of different messages must not mix.
+ * {@link #signals} requests items from the publisher and cancels it. At a server, this happens where the method's
+ * handlers run; at a client, on the thread that finds that it is due, or on the event loop.
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Max bytes of items that wait for the socket. The publisher is asked for more only while at most half of them are
-     * charged: as much as one write takes, so that the socket stays busy.
+     * Max number of bytes of items that wait for the socket. The publisher is asked for more items only while at most
+     * half of these bytes wait. This half is as much as one write takes, so the socket stays busy meanwhile.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Takes the failure of a stream. Thread-safe: any thread may call this. */
+    /** Is told why a stream fails. Any thread may call it. */
     @FunctionalInterface
     public interface Failed {
         /**
-         * Called if the publisher has failed or broken a rule, if the codec has thrown, or if there was no room for an
-         * item.
+         * Called if no more items can be sent: the publisher has failed or has broken a rule of Reactive Streams, the
+         * codec has thrown an exception, or there was no room for an item.
          */
         void onFailure(Throwable thrown);
 
-        /** Called if an item is larger than a message may be, at this side or at the peer. */
+        /** Called if an item is larger than this side or the peer allows for a message. */
         default void tooLarge(RPCXException why) {
             onFailure(why);
         }
     }
 
-    /** Max capacity in bytes of a last message that is sent without a charge. An error without a text takes less. */
+    /**
+     * Max capacity, in bytes, of the buffer of a last message that may be sent without a charge for its memory. An
+     * error without a text takes less.
+     */
     private static final int SMALL_END_BYTES = 64;
 
-    /** Number of bytes that a message is charged for in addition to its own bytes. */
+    /** Number of bytes that the connection is charged for each message in addition to the bytes of its buffer. */
     private static final int ITEM_BYTES = 128;
 
     /**
-     * Message that is not in frames yet. {@code cost} is the number of bytes charged for it: 0 for a last message for
-     * which there was no room.
+     * A message that waits until it is written into frames. {@code cost} is the number of bytes charged for it. It is 0
+     * for a last message that has to be sent although it could not be charged.
      */
     private record Message(int head, ByteBuf body, long cost) {}
 
@@ -73,64 +77,68 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for all messages: always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to the sum or
-     * released entirely, so that nothing is released twice.
+     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. It is always set
+     * to this sum or released as a whole, so that nothing can be released twice.
      */
     private final Charge bytes;
 
-    /** Number of bytes of {@link #bytes} that are charged for {@link #messages}. */
+    /** Number of bytes that are charged for {@link #messages}, which wait to be sent. */
     private long waitingCost;
 
-    /** Number of bytes of {@link #bytes} that are charged for {@link #body} while it is being sent. */
+    /** Number of bytes that are charged for the message in {@link #body}, which is being sent. */
     private long leavingCost;
 
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
 
-    /** Number of items for which the peer has given credit and the publisher has not been asked. */
+    /** Number of items that the peer has given credit for, and that the publisher has not been asked for. */
     private long credit;
 
-    /** Number of items for which the publisher has been asked and which it has not made. */
+    /** Number of items that the publisher has been asked for, and has not made yet. */
     private long asked;
 
     /**
-     * Expected charge of the next item in bytes: that of the latest item, but at least half of the previous
-     * expectation.
+     * Number of bytes that the next item will probably be charged for. It is the charge of the latest item, or half of
+     * the previous value of this field if that is more.
      */
     private long itemCost = WINDOW_BYTES;
 
-    /** Whether this object is in the outbox, or is about to be added to it. */
+    /** Whether this object waits in the outbox of the connection, or is about to be put there. */
     private boolean queued;
 
     /**
-     * Whether the last message has been added or the stream has been cancelled. The publisher's signals no longer count
-     * then.
+     * Whether no more items are taken from the publisher, since the last message has been added or the stream has been
+     * cancelled.
      */
     private boolean complete;
 
     /**
-     * Whether the stream has failed on this side. Signals that the publisher gives after that, for example within its
-     * own cancel, are ignored.
+     * Whether the stream has failed on this side, so that the publisher is cancelled. Whatever the publisher signals
+     * after that is ignored, even during its own {@code cancel}.
      */
     private boolean failing;
 
-    /** Whether the stream is over: nothing of it is sent any more. */
+    /** Whether the stream has ended, so that nothing of it is sent any more. */
     private boolean over;
 
-    /** Whether the publisher has been subscribed to, or is about to be. */
+    /** Whether this object has subscribed to the publisher, or is about to. */
     private boolean hasPublisher;
 
-    /** Task that runs on the event loop when the first credit arrives; null if there is none, and once it has run. */
+    /**
+     * Task that runs on the event loop when the peer gives its first credit. Null if there is no such task, or if it
+     * has run.
+     */
     private @Nullable Runnable onFirstCredit;
 
     /**
      * Creates the sender of the outgoing stream of one call.
      *
-     * @param lastHead type of the frame that says that no more items come
-     * @param failed takes the reason why no more items come; it may add an error as the last message
+     * @param lastHead type of the frame that tells the peer that all items have been sent
+     * @param failed is told why no more items can be sent; it may add an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent
-     * @param executor runs the subscription to the publisher, its requests and its cancel; null to run each on the
-     *     thread that finds that it is due, or on the event loop after many in a row
+     * @param executor runs what is called on the publisher: subscribe (except in {@link #subscribeHere}), request and
+     *     cancel. If it is null, each of these runs on the thread that finds that it is due, or on the event loop after
+     *     many in a row
      */
     public StreamSender(
             WireConnection connection,
@@ -154,10 +162,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     // ---- any thread
 
     /**
-     * Subscribes to the publisher in a task of {@code signals}. Called at most once. The stream is counted immediately,
-     * since the task may have to wait long for a thread.
+     * Subscribes to the publisher in a task of {@link #signals}. Called at most once. The stream counts as one of the
+     * connection's streams immediately, since the task may wait long for a thread.
      *
-     * @param begins runs when the publisher is about to be subscribed to, or when it will certainly not be
+     * @param begins runs just before the subscription, or when it is certain that there will be none
      */
     public void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
         if (!hold(publisher)) {
@@ -170,7 +178,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         });
     }
 
-    /** Subscribes to the publisher on the calling thread, which is the thread that sends the call. */
+    /** Subscribes to the publisher immediately, on the calling thread, which is the one that sends the call. */
     public void subscribeHere(Flow.Publisher<Object> publisher) {
         if (hold(publisher)) {
             subscribe(publisher);
@@ -178,9 +186,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Charges for the stream.
+     * Counts this stream as one of the connection's streams.
      *
-     * @return false if the stream is over, or fails now because there are too many streams
+     * @return false if the stream is over, or if it fails now since there are too many streams
      */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
@@ -221,13 +229,16 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns whether the publisher has been or is about to be subscribed to. Final once the stream has been cancelled.
+     * Says whether this object has subscribed to the publisher, or is about to. The result no longer changes once the
+     * stream has been cancelled.
      */
     public synchronized boolean hasPublisher() {
         return hasPublisher;
     }
 
-    /** Sets the task that runs when the first credit arrives. Called before anything of the call is sent. */
+    /**
+     * Sets a task that runs when the peer gives its first credit. It has to be set before anything of the call is sent.
+     */
     public void onFirstCredit(Runnable task) {
         onFirstCredit = task;
     }
@@ -245,9 +256,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Asks the publisher for as many items as there is credit and room for, if all items that it was asked for before
-     * have come. The caller must not hold the lock, since the publisher may make items before its {@code request}
-     * returns.
+     * Asks the publisher for more items, once it has made all that it was asked for before. It is asked for as many as
+     * there is credit and room for. The caller must not hold this object's lock, since the publisher may make items
+     * within its {@code request}.
      */
     private void ask() {
         Flow.Subscription to;
@@ -305,8 +316,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits: the publisher may keep its thread for a long
-     * time.
+     * Stops counting this stream as one of the connection's streams, once no call on its publisher runs or waits. Until
+     * then, the publisher may keep a thread busy.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {
@@ -469,7 +480,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         ask();
     }
 
-    /** Cancels the publisher, and reports {@code why} as the reason why its stream fails. */
+    /** Cancels the publisher, and reports why the stream fails. */
     private void cutOff(Throwable why) {
         try {
             cancelPublisher(why);
@@ -478,7 +489,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
-    /** Cancels the publisher, and reports that its item is too large. */
+    /** Cancels the publisher, and reports that one of its items is larger than a message may be. */
     private void refuseLarge(RPCXException why) {
         try {
             cancelPublisher(why);
@@ -519,8 +530,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns the form of a last message that cannot be charged: an error without its text unless it is small already,
-     * any other message unchanged. The text may be as long as what the handler was given.
+     * Returns what is sent in place of a last message that cannot be charged. An error that is not small already loses
+     * its text, since the text may be as long as the request. Any other message is returned unchanged.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
@@ -532,7 +543,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         return small;
     }
 
-    /** Queues the last message behind the items. Ignored if there already is a last message. */
+    /**
+     * Adds the message that ends the stream, to be sent after all items. Does nothing if the stream has such a message
+     * already, or is over.
+     */
     public void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
         synchronized (this) {

@@ -3,31 +3,38 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures how long recent answers of one method took, to decide whether a call without an answer had enough time. A
- * handler passes its caller's remaining time on to its own calls, so that time may be too short. The failure of such a
- * call must not count against the called service: a few callers in a hurry would make the service unavailable to all.
- * Thread-safe; if two threads write at the same time, measurements may be lost.
+ * Measures how long one method's recent answers took. From this it decides whether a call that got no answer had enough
+ * time for one. A handler that makes calls passes its caller's remaining time on to them, which may be far too short.
+ * Such a call must not count as a failure of the called service; otherwise a few callers in a hurry would make the
+ * service unavailable to everybody.
+ *
+ * <p>Thread-safe. If two threads record an answer at the same time, one of the two may be lost.
  */
 public final class AnswerTimes {
-    /** One of this many answers is measured. */
+    /** Only one in this number of answers is measured. */
     private static final int SAMPLED = 16;
 
     /**
-     * Length of a period. The longest answer time of the current period and of the one before it counts. Only an answer
-     * begins a new period, so this longest time is kept while no answers come.
+     * Length of a period in which the longest answer time is recorded. The longest answer time of the current period
+     * and the previous one counts. A period ends only when an answer comes after its time, so the longest answer time
+     * is not forgotten while there are no answers.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A call had enough time if it had at least the longest answer time multiplied by this number. */
+    /** A call had enough time if its time was at least this multiple of the longest recent answer time. */
     private static final int ENOUGH = 2;
 
     /**
-     * A call also had enough time if it was sent with at least this fraction of the method's own time. The rest was
-     * spent waiting for a connection.
+     * A call had enough time if it was sent with at least this fraction of the method's timeout. It then does not
+     * matter how long recent answers took. The fraction is below 1 since some of the timeout is spent before sending,
+     * for example in waiting for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 
-    /** The method's own time for each call, which the context of the caller may limit or replace. */
+    /**
+     * The timeout that is configured for the method. A single call may have less or more time, if the context of its
+     * caller says so.
+     */
     private final long ownNanos;
 
     private volatile long longestNanos;
@@ -39,9 +46,11 @@ public final class AnswerTimes {
     }
 
     /**
-     * Returns whether to measure the answer of a call. Until one answer has been measured, all are.
+     * Returns whether the answer to a call has to be measured. Every answer has to be, until the first one has been
+     * measured.
      *
-     * @param serial number of the call in any count of calls, for example in the count of its slot's uses
+     * @param serial any number that increases by one from call to call, for example the number of uses of the call's
+     *     slot
      */
     boolean isSampled(long serial) {
         return serial % SAMPLED == 0 || longestNanos == 0;
@@ -59,7 +68,8 @@ public final class AnswerTimes {
     }
 
     /**
-     * Returns whether a call that was not answered counts against the called instance.
+     * Returns whether a call that got no answer had enough time for one. If so, the call counts as a failure of the
+     * instance.
      *
      * @param givenNanos remaining time of the call when it was sent
      */

@@ -10,9 +10,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of a connection: an array that is filled from index 0 upwards, and a stack of the free slots. So no more
- * slots are used than are needed, and these stay in the processor's caches. {@link #acquire} and {@link #release} take
- * no locks, and any thread may call them.
+ * All call slots of one connection. Each call in flight has one {@link ClientCall} of its own, called its slot, and the
+ * slot's index is part of the call id. Slots are created as they are needed, in an array from index 0 upwards. Free
+ * ones are on a stack: the slot that was released last is reused first, and is probably still in the processor's cache.
+ *
+ * <p>{@link #acquire} and {@link #release} are thread-safe, and take no lock.
  */
 public final class CallSlots {
     private final ClientConnection connection;
@@ -20,29 +22,30 @@ public final class CallSlots {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Top of the stack of free slots. The lower half is the number of the top slot plus one, 0 if no slot is free. The
-     * upper half counts the changes: a thread must notice if the same slot was taken and has come back to the top.
+     * Top of the stack of free slots. The lower 32 bits are the index of the top slot plus one, or 0 if no slot is
+     * free. The upper 32 bits are a version number, which every push and pop increments. Without it, a compare-and-set
+     * could not notice that a slot has been taken and put back in between.
      */
     private final AtomicLong free = new AtomicLong();
 
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * Number of slots at or above the server's limit that are no longer used. They were created before the server sent
-     * its limit.
+     * Number of slots that are out of use because their index is not below the server's limit. There are such slots if
+     * calls began before the server had sent its limit.
      */
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
-     * Whether the event loop has to look for slots that their callers could not release. Set after
-     * {@link ClientCall#orphan} or {@link ClientCall#unreleased}, by a plain store: a thread whose stack or memory is
-     * exhausted can call no method.
+     * Whether the event loop has to search all slots for ones that their callers could not release. A caller whose
+     * stack or memory is exhausted first marks its slot, by {@link ClientCall#orphan} or {@link ClientCall#unreleased},
+     * and then sets this field. It does so by plain stores, since such a thread can call no method.
      */
     public volatile boolean hasOrphans;
 
     /**
-     * Incremented when {@link #trim} begins and when it ends, so it is odd while {@code trim} runs. Written under the
-     * lock of {@code this}.
+     * Counter that shows whether {@link #trim} is running: odd while it is, even otherwise. It also shows whether
+     * {@code trim} has run between two reads. Written under the lock of {@code this}.
      */
     private volatile int trims;
 
@@ -50,7 +53,7 @@ public final class CallSlots {
         this.connection = connection;
     }
 
-    /** Sets how many calls the server takes at the same time. */
+    /** Sets the maximum number of calls that the server takes at the same time on this connection. */
     public void limit(int calls) {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
     }
@@ -60,17 +63,18 @@ public final class CallSlots {
     }
 
     /**
-     * Returns whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false
-     * while {@link #trim} runs. Thread-safe. Keep it cheap: every call runs it, and changes the fields that it reads.
+     * Returns whether every slot that the server allows is in use, so that {@link #acquire} would throw. While
+     * {@link #trim} runs, the answer is false, since {@code trim} holds the free slots for a moment. Thread-safe. Every
+     * call runs this method, so it has to be cheap.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
     }
 
     /**
-     * Takes a free slot and begins a call in it. Thread-safe.
+     * Takes a free slot, or creates one, and begins a call in it. Thread-safe.
      *
-     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if every slot that the server allows is in use
      */
     public ClientCall acquire(long deadlineNanos) {
         ClientCall call = pop();
@@ -113,9 +117,9 @@ public final class CallSlots {
     }
 
     /**
-     * Frees the buffers that free slots keep. Thread-safe.
+     * Frees the large buffers that free slots have kept for their next calls. Thread-safe.
      *
-     * @return whether no call has a slot
+     * @return whether all slots were free
      */
     public synchronized boolean trim() {
         int before = trims;
@@ -147,15 +151,20 @@ public final class CallSlots {
         }
     }
 
-    /** Returns a number that changes each time a slot is released or is taken off the stack of free slots. */
+    /**
+     * Returns a number that changes each time a slot is released, or one of the free slots is taken. The creation of a
+     * slot does not change it.
+     */
     long changes() {
         return free.get();
     }
 
     /**
-     * Releases the slots whose callers are gone. Event loop only, while it has the turn to read the socket.
+     * Releases the slots that their callers could not release, because their stacks or memory were exhausted. Called
+     * only on the event loop, and only while no caller's thread is reading the socket.
      *
-     * @return false if this has to be called again, after the event loop has handled the messages in the queue
+     * @return false if some slots cannot be judged yet, since their calls may still be in the queue of messages to
+     *     send. Call this again when the queue has been sent.
      */
     boolean freeOrphans() {
         hasOrphans = false;
@@ -173,9 +182,10 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes the callers whose calls should have ended before this time. Thread-safe.
+     * Wakes the threads that block for a call whose deadline was before the given time. Thread-safe.
      *
-     * @return whether any caller waits
+     * @param latestNanos only calls with deadlines before this time are overdue
+     * @return whether any caller, overdue or not, still has a call here
      */
     boolean wakeOverdue(long latestNanos) {
         boolean isAny = false;
@@ -190,8 +200,9 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes all callers. Before a caller parks again, it makes sure that a check of the waiting callers is scheduled.
-     * If none can be scheduled, the caller parks with a timeout. Thread-safe: any thread may call this.
+     * Wakes all threads that block for a call. Each one then arranges anew how it is woken if the event loop does not
+     * end its call in time. Before it parks again, it schedules a check by {@link OverdueCallers}, or else parks with a
+     * timeout. Thread-safe.
      */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {
@@ -203,9 +214,9 @@ public final class CallSlots {
     }
 
     /**
-     * Takes the top slot off the stack of free slots. Skips and retires slots at or above the server's limit, in which
-     * the server would refuse a call. After the compare-and-set that takes a usable slot, nothing may be called that
-     * can fail: the slot would be lost.
+     * Takes the top slot off the stack of free slots. The server would refuse a call in a slot whose index is not below
+     * its limit, so such slots are taken out of use here. After the compare-and-set that takes a usable slot, call
+     * nothing that can throw, since the slot would be lost.
      *
      * @return null if no slot is free
      */
@@ -228,7 +239,7 @@ public final class CallSlots {
     }
 
     /**
-     * Creates the next slot. If this method throws, no slot number has been used up.
+     * Creates the slot with the next index. If this throws, the index is still available to the next caller.
      *
      * @return null if the server allows no more slots
      */
@@ -246,7 +257,10 @@ public final class CallSlots {
         }
     }
 
-    /** Puts a slot on the stack of free slots. If this method throws, the slot has not been given back. */
+    /**
+     * Makes a slot available to other calls, by putting it on the stack of free slots. If this throws, the slot is not
+     * on the stack.
+     */
     public void release(ClientCall call) {
         while (true) {
             long top = free.get();
@@ -262,16 +276,16 @@ public final class CallSlots {
     }
 
     /**
-     * Returns the call in this slot; null if the slot was never used. Event loop only. May also be null for a slot that
-     * has just been created and whose call has not been queued.
+     * Returns the slot with this index, or null if there is none yet. It may also be null for a slot that another
+     * thread has just created, if that slot's call has not been queued. Called only on the event loop.
      */
     public @Nullable ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
     }
 
     /**
-     * Adds the futures of the one-way calls that have not ended to {@code found}. Thread-safe, though slots may be
-     * reused meanwhile.
+     * Adds the futures of all one-way calls that have not ended to the list. Thread-safe. A slot may get another call
+     * in the meantime, so the result may be slightly out of date.
      */
     public void addOneWay(List<CompletableFuture<?>> found) {
         for (int slot = 0; slot < createdCount(); slot++) {
@@ -283,7 +297,7 @@ public final class CallSlots {
         }
     }
 
-    /** Returns the number of slots that calls have. For tests: no other thread may use the slots at the same time. */
+    /** Returns the number of slots in use. Only for tests: no other thread may take or release slots meanwhile. */
     public int taken() {
         int unused = 0;
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
@@ -292,7 +306,9 @@ public final class CallSlots {
         return made.get() - retiredSlots.get() - unused;
     }
 
-    /** Returns the number of slots that have been created: slots from this number on were never used. */
+    /**
+     * Returns how many slots have been created. These are the slots with the indexes from 0 to this number minus one.
+     */
     public int createdCount() {
         return made.get();
     }

@@ -10,8 +10,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses an instance for each call, from a list that never changes. Every call to a service with several instances
- * uses a chooser, so choosing allocates nothing.
+ * Chooses the instance for each call to a service with several instances. There is one subclass for each
+ * {@link Choice}. The instances of a chooser never change; if the registry names others, the cluster creates a new
+ * chooser. Every call to such a service uses a chooser, so choosing allocates nothing.
  */
 public abstract class Chooser {
     public final ClientAddress[] all;
@@ -29,28 +30,29 @@ public abstract class Chooser {
     }
 
     /**
-     * Number of instances that are tried after the first one, before all are searched. If half of the instances are
-     * connected, one in 256 of the calls that the first instance could not take needs the search.
+     * Number of further instances that are tried if the first one cannot take the call. After that, all instances are
+     * searched. If half of the instances are connected, 1 in 256 calls that their first instance could not take needs
+     * that search.
      */
     private static final int DRAWS = 8;
 
-    /** Returns the index of the instance to look at first; -1 if there is no instance. */
+    /** Returns the index in {@link #all} of the instance that should take the call; -1 if there are no instances. */
     public abstract int first(int key);
 
     /**
-     * Returns the index of the instance to try next, after the earlier ones could not take the call. It must not simply
-     * be the next instance in the list: neighbours often fail together, and the one behind them would get all of their
-     * calls, from every client.
+     * Returns the index in {@link #all} of another instance, after the ones before could not take the call. Do not
+     * simply return the next one in the list. Neighbours often fail together, and the first one behind them would get
+     * all of their calls.
      *
-     * @param draw how often this method has been called for the same call before; 0 the first time
+     * @param draw how many times this was called for the call before; 0 the first time
      */
     abstract int redraw(int key, int draw);
 
     /**
-     * Returns a connection for a call; null if none is ready, or if all are full and one more is being established.
-     * Looks for an instance that is connected, not full, and healthy or free for a trial: first at the chosen instance,
-     * then at the others. If there is none, takes any connection that is ready. The caller has to send its call on the
-     * connection: the call may be the only trial of its instance.
+     * Returns a connection for a call, or null if the call has to wait for one. It prefers a connection that is not
+     * full, of an instance that {@link Health} lets take calls. Otherwise it takes any connection that is ready, unless
+     * all are full and one more is being established. The caller has to send its call on that connection, since the
+     * call may be the trial of an instance that was ejected.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -63,9 +65,11 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns a connection that is not full, of an instance that is not in {@code asked} and is healthy or free for a
-     * trial; null if there is none. Never returns one of an ejected instance: that instance might not answer at all,
-     * and the call already has an answer from another instance.
+     * Returns a connection to an instance that the call has not tried yet. The connection is not full, and
+     * {@link Health} lets the instance take calls. Returns null if there is none, even if an ejected instance is
+     * connected: it might not answer, and the call already has an answer from another instance.
+     *
+     * @param asked instances that the call has tried
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
@@ -73,8 +77,9 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether there is an instance that is not among {@code asked}. {@code asked} may contain instances of an earlier
-     * list.
+     * Whether there is an instance that the call has not tried yet.
+     *
+     * @param asked instances that the call has tried; some may no longer be in {@link #all}
      */
     boolean hasBeside(List<ClientAddress> asked) {
         for (ClientAddress address : all) {
@@ -86,8 +91,10 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether an instance other than {@code asked} is connected, and is healthy or free for a trial. Does not take the
-     * trial.
+     * Whether a call could go to another connected instance that {@link Health} lets take calls. Only looks: it does
+     * not make the call the trial of an instance.
+     *
+     * @param asked the instance that the call has tried
      */
     boolean hasFreeBeside(ClientAddress asked) {
         for (ClientAddress address : all) {
@@ -110,8 +117,9 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns the connection of the instance if it is not full and the instance is healthy or free for a trial;
-     * otherwise null. Takes the trial of an instance that is free for one.
+     * Returns the instance's connection if it can take a call now, or null if it cannot. It can if the connection is
+     * not full and {@link Health} lets the instance take calls. If the instance is on trial after an ejection, the call
+     * becomes its trial.
      */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();
@@ -119,10 +127,13 @@ public abstract class Chooser {
     }
 
     /**
-     * Looks at each instance once, in an order that depends on the call or its key. Returns the first connection that
-     * is not full, of an instance that is healthy or free for a trial. If there is none and {@code asked} is empty,
-     * returns any connection that is ready, preferably one that is not full. Returns null instead if all are full and
-     * another connected instance, healthy or free for a trial, is about to have one more connection.
+     * Searches all instances for a connection, beginning at a different one for different calls. Prefers a connection
+     * that is not full, of an instance that {@link Health} lets take calls. If there is none, and {@code asked} is
+     * empty, returns another connection that is ready, if possible one that is not full. But if it would be a full one,
+     * and an instance that {@code Health} lets take calls is about to have one more, returns null, so that the call
+     * waits.
+     *
+     * @param asked instances that are left out, since the call has tried them
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -156,12 +167,15 @@ public abstract class Chooser {
         return last;
     }
 
-    /** Returns any number. The order in which all instances are looked at is computed from it. */
+    /**
+     * Returns the number from which the order of a search through all instances is computed. It is random, or depends
+     * on the key of the call.
+     */
     abstract int order(int key);
 
     /**
-     * Returns the first number from {@code from} upwards that has no divisor in common with {@code count}. Steps of
-     * this size visit each instance exactly once.
+     * Returns a step that visits each of {@code count} indexes exactly once. This is the first number from {@code from}
+     * upwards that has no common divisor with {@code count}.
      */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
@@ -182,7 +196,7 @@ public abstract class Chooser {
         return a;
     }
 
-    /** Mixes the bits of a hash. Source: the finaliser of MurmurHash3. */
+    /** Returns a hash in which all bits depend on all bits of the given hash. Source: the finaliser of MurmurHash3. */
     private static int mixed(int hash) {
         int h = hash ^ hash >>> 16;
         h *= 0x85EBCA6B;
@@ -230,10 +244,10 @@ public abstract class Chooser {
     }
 
     private static final class RoundRobin extends Chooser {
-        /** Maximum length of {@code order}. */
+        /** Maximum number of calls in a precomputed round. Beyond it, the instance is computed for each call. */
         private static final int MAX_ORDER = 4096;
 
-        /** Max number of steps to compute an order, since an event loop may have to do it. */
+        /** Maximum number of steps to compute a round, since it may be computed on an event loop. */
         private static final int MAX_STEPS = 1 << 20;
 
         /**
@@ -243,18 +257,21 @@ public abstract class Chooser {
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
         /**
-         * For each instance, the sum of the weights of all instances up to and including it. The weights are first
-         * divided by their greatest common divisor.
+         * Running totals of the weights: for each instance, its own weight plus those of all instances before it. The
+         * weights are first divided by their greatest common divisor.
          */
         private final int[] sums;
 
         /**
-         * Indexes of the instances in one round: each as often as its weight says, and as far apart as possible. Empty
-         * if the round would be too long or would take too many steps to compute.
+         * Indexes of the instances in the order in which they get calls, for one round. Each index occurs as often as
+         * the instance's weight says, spread over the round. Empty if a round would be too long or take too many steps
+         * to compute.
          */
         private final int[] order;
 
-        /** Number of the next call. Starts at a random number, so that not all clients start with the same instance. */
+        /**
+         * Number of the next call. It begins at a random value, so that not all clients begin with the same instance.
+         */
         private final AtomicInteger next;
 
         private final Platform platform;
@@ -313,8 +330,10 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance whose range contains {@code part}. The ranges are as long as the weights,
-         * and follow each other from 0.
+         * Returns the index of the instance to which a number from 0 to the total weight belongs. Each instance has a
+         * range as long as its weight, in the order of the list.
+         *
+         * @param part number from 0, and less than the sum of all weights
          */
         private int of(int part) {
             int found = Arrays.binarySearch(sums, part);
@@ -322,8 +341,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns a random instance, in proportion to the weights. The next one in {@code order} may be the neighbour
-         * of the previous one in the list, and neighbours often fail together.
+         * Returns a random instance, in proportion to the weights. It does not return the next one in the round: with
+         * equal weights that is the neighbour in the list, and neighbours often fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -338,16 +357,17 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points on the ring for each unit of an instance's weight, unless there would be more than
-         * {@code MAX_POINTS} in all. With 100 points, the shares of the instances differ by some 10 %. Source: Karger
-         * et al., "Consistent Hashing", 1997.
+         * Number of points on the hash ring for each unit of weight. There are fewer if the ring would have more than
+         * {@code MAX_POINTS}. With 100 points, the shares of the instances differ by about 10 %. Source: Karger et al.,
+         * "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 
         private static final int MAX_POINTS = 1 << 16;
 
         /**
-         * Points of the ring, sorted: the upper 32 bits are the position, the lower 32 bits the index of the instance.
+         * Points on the hash ring, sorted by position. The upper 32 bits of each are the position, and the lower 32
+         * bits the index of the instance.
          */
         private final long[] points;
 
@@ -372,7 +392,7 @@ public abstract class Chooser {
             Arrays.sort(points);
         }
 
-        /** Returns the hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
+        /** Returns the FNV-1a hash of a text: 32 bits, over its characters. Source: Fowler, Noll and Vo. */
         private static int fnv(String text) {
             int hash = 0x811C9DC5;
             for (int i = 0; i < text.length(); i++) {
@@ -394,8 +414,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance of the next point on the ring. If an instance is gone, different instances
-         * replace it for different keys.
+         * Returns the index of the instance of the next point on the ring, or of one further on for a later draw. So if
+         * an instance is gone, its keys go to different instances, and not all to one.
          */
         @Override
         int redraw(int key, int draw) {

@@ -14,67 +14,77 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Address of one instance, and the connections to it. A connection is made when it is first needed, and again when it
- * has ended. While the connections are crowded, extra ones are made, which are closed when they have had no call for a
- * while. Callers that find no connection wait together for one connection attempt.
+ * One instance of a service, that is, one host and port, and this client's connections to it. It connects when a call
+ * first needs a connection, and again when a connection has ended. While its connections are crowded (see
+ * {@link ClientConnection#isCrowded}), it makes extra ones, which are closed when they have had no call for a while.
+ * Calls that find no connection wait together for one attempt to connect.
  *
- * <p>After consecutive failures, the address makes longer and longer pauses, with jitter, before it connects again. A
- * failure is a connection attempt that failed, or a connection that ended as soon as it was established. In a pause of
- * up to 100 ms, calls wait for the end of the pause. In a longer pause, calls fail immediately.
+ * <p>After consecutive failures, the address makes longer and longer pauses, of random length (see {@link Backoff}),
+ * before it connects again. A failure is an attempt to connect that failed, or a connection that ended as soon as it
+ * was established. If the rest of the pause is 100 ms or less, calls wait for its end. Otherwise they fail immediately.
  *
- * <p>As a member of a {@link ClientCluster}, the address keeps {@code kept} connections even if no call needs them.
- * After each connection attempt, the address notifies the cluster whether it has a connection.
+ * <p>In a {@link ClientCluster}, the address keeps its normal connections even if no call needs them. It tells the
+ * cluster after each attempt whether it has a connection.
  */
 public final class ClientAddress extends Route {
-    /** Time for which a server has to keep a connection before the server's earlier failures are forgotten. */
+    /**
+     * Time after which a connection counts as a success. If the server has kept a connection this long, its earlier
+     * failures are forgotten.
+     */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of consecutive failures after which an instance that has kept a connection for {@code KEPT_NANOS}
-     * still counts as known. The pauses after that many failures take 14 to 27 s together, which is longer than a
-     * restart takes.
+     * Number of consecutive failures up to which a server that once kept a connection still counts as known. Known
+     * servers have their own limit for attempts to connect. The pauses after so many failures add up to 14 to 27 s,
+     * longer than a restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
     /**
-     * Maximum number of draining connections; on the native wire, plus the number of connections that may be in use.
+     * Maximum number of draining connections, that is, ones that only finish their calls. On the native wire, the
+     * maximum number of connections in use is added to it.
      */
     private static final int MAX_DRAINING = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Interval at which connections are checked for free slots while calls wait for one more connection. */
+    /** Time between two checks whether a connection has free slots, while calls wait for another connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ClientCore client;
     public final Endpoint endpoint;
 
-    /** Result of {@link #toString}; null until the first call. */
+    /** Result of {@link #toString}, computed when it is first needed; null before that. */
     private @Nullable String name;
 
     private final @Nullable ClientCluster cluster;
     private @Nullable ConnectionAttempt<ClassicClientConnection> classic;
 
-    /** Connections on the classic wire that were replaced while they had calls in flight. Guarded by {@code this}. */
+    /**
+     * Connections on the classic wire that were replaced, and finish their calls. Ones that have ended are removed when
+     * the next one is replaced. Guarded by {@code this}.
+     */
     private final List<ClassicClientConnection> drainingClassic = new ArrayList<>(1);
 
     private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 
     /**
-     * Number of connections that are kept even when they are idle. The other entries of {@link #connections} are for
-     * extra connections, which are made when the existing ones are crowded, and closed when they are idle.
+     * Number of normal connections, which stay open when they have no calls. They have the first indexes in
+     * {@link #connections}. The other indexes are for extra connections, which are made while the existing ones are
+     * crowded, and closed when they have had no call for a while.
      */
     private final int kept;
 
     /**
-     * Number of this instance's latest failure to connect; below 1 before the first failure. The cluster numbers the
-     * failures of all its instances from 1. Guarded by the cluster.
+     * Number of this instance's latest failure to connect; below 1 if this instance has not failed. The
+     * {@link ClientCluster} numbers the failures of all its instances together, from 1. Guarded by the lock of the
+     * cluster.
      */
     long failureNumber;
 
     private final Health health;
 
-    /** Whether a timer is set that gives existing connections to waiting calls. */
+    /** Whether a timer is set that checks whether connections have free slots for the calls that wait. */
     private final AtomicBoolean isLooking = new AtomicBoolean();
 
     private volatile boolean retired;
@@ -82,37 +92,37 @@ public final class ClientAddress extends Route {
 
     // the following fields are guarded by this, except draining, which is thread-safe
     /**
-     * Draining connections of this instance. They stay in this list if a registry removes the instance and names it
-     * again.
+     * Connections of this instance that only finish their calls. In a {@link ClientCluster}, the cluster keeps this
+     * list, so it survives if the registry removes the instance and names it again.
      */
     private final DrainingConnections draining;
 
     /**
-     * Number of consecutive failures to connect. A connection that ends, or begins to drain, less than
-     * {@code KEPT_NANOS} after it was established counts as a failure.
+     * Number of consecutive failures to connect. A connection that ends, or takes no new calls any more, less than
+     * {@code KEPT_NANOS} after it was established counts as a failure too.
      */
     private int failures;
 
     /**
-     * Whether the server has kept a connection for {@code KEPT_NANOS} before that connection ended, and has not failed
-     * more than {@code MAX_KNOWN_FAILURES} times in a row since.
+     * Whether the server has kept a connection for {@code KEPT_NANOS}. It is set when that connection ends or takes no
+     * new calls any more, and cleared after more than {@code MAX_KNOWN_FAILURES} consecutive failures.
      */
     private boolean hasKept;
 
     /**
-     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}, and no failure or end of a
-     * connection has been recorded since.
+     * Whether the latest attempt to connect has succeeded, at the time {@link #upNanos}. It becomes false when a
+     * failure or the end of a connection is recorded.
      */
     private boolean isUp;
 
     private long upNanos;
 
-    /** End of the pause: no connection attempt begins before this time. */
+    /** Time at which the pause ends. No attempt to connect begins before it. */
     private long pauseEndNanos;
 
     private @Nullable Throwable lastFailure;
 
-    /** Whether a proxy of the client has this method: see {@link ClientCore#calls}. */
+    /** Whether a proxy of this client has the method with this name. See {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }
@@ -122,9 +132,11 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Creates a member of a cluster.
+     * Creates an instance that belongs to a cluster.
      *
-     * @param draining the cluster's list of the instance's draining connections
+     * @param kept number of normal connections, which stay open when they have no calls
+     * @param maxConnections maximum number of connections, including the normal ones
+     * @param draining list of the instance's connections that only finish their calls, which the cluster keeps
      */
     public ClientAddress(
             ClientCore client,
@@ -150,17 +162,18 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the weight of this instance, as the registry last reported it: 1 to {@link Endpoint#MAX_WEIGHT}. The
-     * instance's share of the calls depends on its weight relative to those of the other instances.
+     * Returns the weight of this instance, from 1 to {@link Endpoint#MAX_WEIGHT}, as the registry last reported it.
+     * With {@code Choice.WEIGHTED_ROUND_ROBIN} and {@code CONSISTENT_HASH}, an instance with twice the weight of
+     * another gets about twice as many calls. {@code LEAST_LOADED} ignores the weights.
      */
     public int weight() {
         return weight;
     }
 
     /**
-     * Sets the weight that the registry reports. Connections and health stay as they are.
+     * Sets the weight that the registry reports for this instance. This changes nothing else.
      *
-     * @return whether the weight has changed
+     * @return whether the weight is different from before
      */
     boolean weigh(int said) {
         boolean isOther = said != weight;
@@ -169,7 +182,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an attempt of a call at this instance has ended. In a cluster, this may eject the instance.
+     * Records how an attempt of a call at this instance has ended. If the instance has failed too often, its cluster
+     * may eject it.
      *
      * @param begunNanos time at which the attempt was sent
      */
@@ -181,8 +195,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records a failure of this instance, because another instance takes a call that this instance does not take. How
-     * the call itself ends is recorded at the other instance.
+     * Records that this instance has refused a call that another instance takes, which counts as a failure of this one.
+     * How the call ends at the other instance is recorded there.
      */
     public void refused() {
         if (health.ended(Health.Outcome.FAILED) && cluster != null) {
@@ -225,11 +239,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection, for a thread whose own connection is not ready. Returns null if no
-     * connection is ready, or if all are full while the thread's own one is being attempted; the call then waits.
+     * Returns the connection with the fewest calls, for a thread whose own connection is not ready. Returns null if no
+     * connection is ready. Also returns null if all are full and an attempt to make the thread's own one is in
+     * progress; the call then waits for that.
      *
-     * <p>Outside a cluster, if another connection is ready, this method also begins to connect the thread's own one.
-     * Inside a cluster it does not, since members connect even without calls.
+     * <p>Outside a cluster, this also begins to make the thread's own connection, for its later calls. In a cluster
+     * this is not needed, since there the instances connect on their own.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -243,7 +258,7 @@ public final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
-    /** Whether there is a connection that is not crowded. */
+    /** Whether a connection is ready that takes calls and is not crowded. See {@link ClientConnection#isCrowded}. */
     boolean hasRoom() {
         ClientConnection least = leastLoaded();
         return least != null && !least.isCrowded();
@@ -261,10 +276,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to connect, for later calls. Does nothing during a pause. But if the best existing connection is full,
-     * calls wait for the new one, so the attempt is made in a short pause too, and connects when the pause is over.
+     * Begins to make one more connection for later calls, unless the address is in a pause. If even the best connection
+     * is full, calls wait for the new one. Then the attempt is also made during a pause of up to 100 ms, and connects
+     * at its end.
      *
-     * @param best the best existing connection
+     * @param index index of the new connection in {@link #connections}
+     * @param best the best of the connections that are ready
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
@@ -275,9 +292,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection, for a thread whose own connection is crowded or full. If even the least
-     * loaded one is crowded, begins to connect one more. Returns null if all are full while one more is being
-     * attempted; the call then waits. During a long pause, returns a full connection instead of null.
+     * Returns the connection with the fewest calls, for a thread whose own connection is crowded or full. If even the
+     * returned one is crowded, begins to make one more. Returns null if all are full and one more is being made; the
+     * call then waits for it. But during a pause of more than 100 ms, returns a full connection.
      *
      * @param own the thread's own connection
      */
@@ -303,9 +320,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether {@code one} is the better connection. A connection that is not full is better than a full one. If both
-     * are full, or neither is, the one with the smaller load is better. The load does not count calls that the event
-     * loop has not sent yet.
+     * Whether the first connection should get the next call rather than the second. A connection that is not full is
+     * better than a full one; otherwise, the one with fewer calls is better. Calls that the event loop has not sent yet
+     * are not counted as load.
      */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
@@ -317,8 +334,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the index of the calling thread's own connection. The index of a thread never changes, so that its calls
-     * stay in order, and what they use stays in the processor's caches.
+     * Returns the index of the connection that the calling thread normally uses. A thread always gets the same index.
+     * So the thread's calls stay in order, and what they use stays in the processor's caches.
      */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
@@ -332,7 +349,10 @@ public final class ClientAddress extends Route {
         return other == null ? connect(index, WAITED_OUT_NANOS) : other;
     }
 
-    /** Returns a connection that is not full, or else one that is being attempted; null if there is neither. */
+    /**
+     * Returns a connection that is not full. If there is none, returns an attempt to connect that is in progress.
+     * Returns null if there is neither.
+     */
     private @Nullable PendingConnection<ClientConnection> withRoom() {
         PendingConnection<ClientConnection> pending = null;
         for (int i = 0; i < connections.length(); i++) {
@@ -349,8 +369,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Sets a timer that gives free slots to calls that wait for a connection attempt. The timer is set again as long as
-     * calls wait. Connections do not announce free slots, since that would slow down every call.
+     * Sets a timer that looks for free slots on existing connections, for the calls that wait for a new one. It is set
+     * again as long as calls wait. A connection does not announce a free slot, since that would cost time in every
+     * call.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -371,7 +392,7 @@ public final class ClientAddress extends Route {
         look();
     }
 
-    /** Gives free slots of existing connections to calls that wait for a connection attempt. */
+    /** Gives existing connections that have free slots to the calls that wait for a new connection. */
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
@@ -400,10 +421,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with this index, or its attempt. If there is neither, begins an attempt. But if the pause
-     * is longer than {@code patienceNanos}, begins none, and returns an attempt that has failed already.
+     * Returns the connection with this index, or the attempt to make it, which it begins if there is none. If the
+     * address is in a pause that is too long to wait for, it returns an attempt that has failed already.
      *
-     * @param patienceNanos longest pause that is waited out
+     * @param patienceNanos longest pause for whose end the attempt waits
      */
     private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
@@ -434,15 +455,16 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Attempt to make a connection, and the future of that connection. The attempt runs on an event loop. If a caller's
-     * stack is exhausted before the attempt is scheduled, the next caller that finds the attempt schedules it.
+     * One attempt to make a connection, and the future of that connection. It is a task of an event loop. If a caller's
+     * stack is exhausted before it has given the task to the loop, the next caller that finds the attempt does so.
      */
     private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether the event loop has accepted the task, or the client was closed. No method may be called between the
-         * loop's acceptance and the store of this field: an exhausted stack would prevent the store.
+         * Whether the event loop has got this task. Also true if the client is closed, so that the loop will not take
+         * it. Call no method between giving the task to the loop and setting this field, since an exhausted stack would
+         * then leave it false.
          */
         private volatile boolean isScheduled;
 
@@ -475,7 +497,10 @@ public final class ClientAddress extends Route {
             return isAdded;
         }
 
-        /** Runs the attempt, but only once: the loop may have been asked twice to run it. Event loop only. */
+        /**
+         * Begins the attempt, or does nothing if it has begun already. The event loop may run this twice, since two
+         * callers may have given it the task. Event loop only.
+         */
         @Override
         public void run() {
             if (!hasBegun.compareAndSet(false, true)) {
@@ -494,7 +519,7 @@ public final class ClientAddress extends Route {
             }
         }
 
-        /** Begins the attempt when the pause is over. */
+        /** Goes on with the attempt when the pause is over. In a cluster, it then waits for {@link ConnectThrottle}. */
         private void begin() {
             if (retired) {
                 // retire() may have looked at the connections before this attempt was one of them
@@ -510,8 +535,7 @@ public final class ClientAddress extends Route {
         }
 
         /**
-         * Starts the attempt, unless it has ended already. In a cluster, {@code ConnectThrottle} decides when this
-         * runs.
+         * Connects, unless the attempt has ended already. In a cluster, {@link ConnectThrottle} decides when this runs.
          */
         private void start() {
             if (isDone()) {
@@ -550,15 +574,15 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the server has kept a connection for {@code KEPT_NANOS}. A server that has not may exist only in a
-     * registry.
+     * Whether the server has ever kept a connection for {@code KEPT_NANOS}, and has not failed too often since.
+     * Otherwise, it may exist only in a registry.
      */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
     }
 
     /**
-     * Returns a connection attempt that has failed already, since the address is in a pause.
+     * Returns an attempt to connect that has already failed, because the address pauses after earlier failures.
      *
      * @param nanos remaining time of the pause
      */
@@ -627,12 +651,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an established connection has ended or begun to drain. If the connection was established for less
-     * than {@code KEPT_NANOS}, that counts as a failure.
+     * Records that an established connection has ended, or takes no more calls. If it was established for less than
+     * {@code KEPT_NANOS}, this counts as a failure, and a pause follows.
      *
      * @param upNanos how long the connection was established
-     * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. It
-     *     decides which failure is recorded, but not whether a pause follows.
+     * @param memoryWanted what this side had no memory for, if the connection ended for that reason; null otherwise.
+     *     This only changes the error that later calls see.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -657,9 +681,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Called when a connection takes no more calls, since it has ended or is draining. Called at most once for each
-     * connection, on its event loop, and before the calls on the connection end: a call that ends may connect again,
-     * and the loss of this connection has to be recorded by then.
+     * Called when a connection takes no more calls, since it has ended or only finishes its calls. Runs on the
+     * connection's event loop, at most once for each connection. It has to run before the connection's calls end. A
+     * call that ends may connect again, and by then the loss of this connection must be recorded.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
@@ -681,8 +705,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Adds a draining connection with calls in flight. If there are too many draining connections now, the oldest one
-     * ends, and its calls with it.
+     * Adds a connection that only finishes its calls. If there are too many of these now, ends the oldest of them,
+     * together with its calls.
      */
     private void addDraining(ClientConnection connection) {
         ClientConnection oldest = draining.add(connection, connections.length() + MAX_DRAINING);
@@ -691,7 +715,7 @@ public final class ClientAddress extends Route {
         }
     }
 
-    /** Drops every reference to a connection that has ended. */
+    /** Removes a connection that has ended from all lists of this address. */
     void forget(ClientConnection connection) {
         draining.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
@@ -703,8 +727,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Makes sure that each of the {@code kept} connections is established or being attempted. Does nothing if the
-     * address is retired or the client is closed.
+     * Begins to make each normal connection that is missing. Normal connections stay open when they have no calls. Does
+     * nothing if the instance has been removed from its service, or if the client is closed.
      */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {
@@ -719,8 +743,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Called when the instance no longer belongs to its service. Its connections finish their calls, and then end. A
-     * connection attempt in progress ends immediately.
+     * Called when this instance no longer belongs to its service, normally because the registry no longer names it. Its
+     * connections finish their calls, and then end. An attempt to connect fails immediately.
      */
     void retire() {
         retired = true;
@@ -737,8 +761,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the load of the connection that {@code ready()} returns; {@code Integer.MAX_VALUE} if there is no
-     * connection or it is full.
+     * Returns the number of calls in flight on the connection that {@code ready()} returns. Returns
+     * {@code Integer.MAX_VALUE} if there is none, or if it is full.
      */
     public int load() {
         ClientConnection connection = ready();
@@ -746,8 +770,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the only connection on the classic wire, or its attempt. Failed connection attempts are followed by the
-     * same pauses as on the native wire.
+     * Returns the connection on the classic wire, or the attempt to make it. There is only one. After failures, the
+     * address pauses as on the native wire.
      */
     @Override
     public synchronized PendingConnection<ClassicClientConnection> connectClassic() {
@@ -775,11 +799,11 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether a connection that is not usable is replaced by another one.
+     * Decides whether a connection on the classic wire that cannot be used normally is replaced by a new one. One that
+     * has ended always is. One that only finishes its calls is, unless {@code MAX_DRAINING} replaced ones have not
+     * ended. In that case it stays in use, since the server may have refused only single calls.
      *
-     * @return true for a connection that has ended, and for a draining one unless {@code MAX_DRAINING} replaced
-     *     connections have not ended. Otherwise the draining one stays in use: the server may have refused only single
-     *     calls.
+     * @return whether to replace the connection
      */
     private boolean tryReplaceClassic(ClassicClientConnection connection) {
         drainingClassic.removeIf(ClassicClientConnection::isOver);
@@ -802,8 +826,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records the end of the connection that {@code attempt} has made, before the callers of its calls get their
-     * errors. Does nothing if the attempt has not succeeded, or if another connection has replaced this one.
+     * Records the end of the connection on the classic wire, before its callers get their errors. Does nothing if the
+     * attempt failed, or if the connection has been replaced.
+     *
+     * @param attempt the attempt that made the connection
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
@@ -827,14 +853,17 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the key that identifies an instance. Endpoints with the same host and port are the same instance, even if
+     * Returns the key of an instance: its host and port. Endpoints with the same key are the same instance, even if
      * their weights differ.
      */
     public static String keyOf(Endpoint endpoint) {
         return endpoint.host() + ":" + endpoint.port();
     }
 
-    /** Returns an endpoint's key as visible text for errors and logs. The host is whatever a registry says. */
+    /**
+     * Returns the key of an instance as text for errors and logs, with invisible characters made visible. The registry
+     * decides what the host contains, so it may be anything.
+     */
     static String visible(String key) {
         return VisibleText.line(key, Endpoint.MAX_HOST_LENGTH + 6);
     }

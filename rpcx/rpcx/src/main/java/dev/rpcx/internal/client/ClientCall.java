@@ -29,29 +29,30 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection, and the call that has it: the request that is sent and the reply that arrives. Slots are
- * reused, so a call in steady state allocates nothing here.
+ * One slot of a connection, and the call that uses it at present: its request, its reply and its end. The object is
+ * reused by one call after another, so that a call allocates nothing here.
  *
- * <p>A slot is free when the caller has finished with the call and the call's final frame has come; whichever is last
- * frees the slot. Every request gets exactly one final frame. If the caller gives up, the slot stays taken until the
- * final frame has come, so that a late reply cannot be taken for the reply to the next call. Only one thread completes
- * a call: the event loop, or the caller while the loop has lent the socket to the caller.
+ * <p>The server sends exactly one final frame for each request, and nothing more for it afterwards. The slot becomes
+ * free when that frame has come and the caller is done with the call, whichever is last. If the caller gives the call
+ * up, the slot waits for the final frame; otherwise the next call in the slot could take a late reply for its own. A
+ * call is ended by one thread only: by the event loop, or by the caller's thread while the loop has lent it the socket
+ * (see {@link ReadTurn}).
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
-    /** A buffer of up to this number of bytes is not charged while its slot is free. */
+    /** Size in bytes up to which the buffer of a free slot is not charged to the connection's account. */
     private static final int COUNTED_BYTES = 512;
 
     /**
-     * Time after a call's deadline for which the caller's thread waits for the event loop to end the call. After that
-     * the caller ends the call itself.
+     * Time after a call's deadline for which the caller's thread still waits for the event loop to end the call. Then
+     * the thread cancels the call and waits no longer.
      */
     static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
     /**
-     * If a request has waited longer than this before it is sent, its computed metadata are computed again, since a
-     * token is valid for only 30 s.
+     * Time that a request may wait before it is sent, without its computed metadata being computed again. They may
+     * contain a token, which is valid for only 30 s.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -63,8 +64,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * An updater and not a VarHandle: if the compare-and-set in {@link #done} throws, for example because the stack is
-     * exhausted, the state must not have changed. {@link Outbox} uses an updater for the same reason.
+     * Changes {@link #state}. Do not use a VarHandle here. If the compare-and-set in {@link #done} throws, for example
+     * because the stack is exhausted, the state must be unchanged. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -72,105 +73,111 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public final ClientConnection connection;
     public final int slot;
 
-    /** Next slot in the stack of free slots in {@code CallSlots}: its number plus one, or 0 if there is none. */
+    /**
+     * Index plus one of the slot below this one in the stack of free slots; 0 if there is none. See {@link CallSlots}.
+     */
     int nextFree;
 
-    /** Link of the list of slots that {@link CallSlots#trim} has taken off the stack of free slots. */
+    /** The next of the free slots whose buffers {@link CallSlots#trim} is freeing; null if there is none. */
     @Nullable
     ClientCall nextTrimmed;
 
     /**
-     * Capacity of {@link #body} that is charged to the account. It is charged when the slot becomes free, and stays
-     * charged while the next call uses the buffer. Only whoever has taken the slot accesses this field.
+     * Bytes that are charged for the large buffer that the slot has kept for its next call; 0 if none. They stay
+     * charged while that call uses the buffer. Accessed only by whoever has taken the slot.
      */
     private int keptBytes;
 
     /**
-     * Bytes charged to the account for the buffer of a request that is not small. Released when the request has been
-     * sent and the buffer is small again, when nobody waits for the call any more, or when the slot is free.
+     * Bytes that are charged for the buffer of a large request; 0 for a small one. They are released when the request
+     * has been sent and the buffer is small again, and at the latest when the slot becomes free or the caller gives the
+     * call up.
      */
     private long requestBytes;
 
     /**
-     * Bytes charged to the account for buffers that grow because a message arrives in parts. Released when the reply's
-     * slot is free, when the item is complete, or when nobody waits for the message any more.
+     * Bytes that are charged for the parts of a reply or a stream's item that have arrived. For a reply, they are
+     * released when the slot becomes free; for an item, when its last part comes. If nobody waits for the message any
+     * more, they are released at once.
      */
     private long replyBytes;
 
-    /** Time at which the call was given up. It is valid only from then on until the call's final frame has come. */
+    /** Time at which the caller gave the call up. It has no meaning unless {@link #isOwed} returns true. */
     private long givenUpNanos;
 
     private volatile int state = BOTH_DONE;
 
     /**
-     * {@link #serial} of a use of this slot whose caller is gone without having released the slot, because its stack or
-     * memory was exhausted. The caller stores this field and then {@link CallSlots#hasOrphans}, as its last actions.
-     * The value has no meaning when that use of the slot has ended.
+     * {@link #serial} of the call whose caller could not release the slot, because its stack or memory was exhausted.
+     * The caller stores this, then {@link CallSlots#hasOrphans}, and does nothing more. The event loop then releases
+     * the slot. Once the slot has another call, the number does not match and has no effect.
      */
     public volatile long orphan;
 
     /**
-     * Whether the slot has no call, but could not be given back to the stack of free slots. Like {@link #orphan}, it is
-     * stored before {@link CallSlots#hasOrphans}.
+     * Whether this slot has no call but could not be put on the stack of free slots. The event loop then does so.
+     * Stored before {@link CallSlots#hasOrphans}.
      */
     public volatile boolean unreleased;
 
-    /** Thread that blocks for the call; null if none does. Set by the caller before the call is queued. */
+    /** Thread that blocks until the call has ended; null if none does. Set before the call is queued for sending. */
     private @Nullable Thread waiter;
 
     /**
-     * The call that has this slot, if no thread blocks for it. Set by the caller before the call is queued. Null if a
-     * thread blocks for the call, and when the call has ended.
+     * The call that uses this slot, if no thread blocks for it. Set before the call is queued for sending. Null if a
+     * thread blocks, and after the call has ended.
      */
     private @Nullable AsyncCall async;
 
     /**
-     * Number of uses of this slot so far. Unlike the generation, which has 16 bits, it never repeats, so a caller with
-     * a finished call cannot affect the call that has the slot now. Written by the caller before the call is queued.
+     * Number of calls that have used this slot, which identifies the present one. It never repeats, unlike the
+     * generation in the call id, which has only 16 bits. So a caller whose call has ended cannot affect the next call
+     * here. Written before the call is queued for sending.
      */
     public long serial;
 
     /**
-     * Message with the call's credit, while it waits for the socket behind the call's request; otherwise null. If the
-     * request is taken back, this message is taken back too. Event loop only.
+     * The CREDIT frame of this call that waits until the call's request has been sent; null if none waits. If the
+     * request is taken back, so is this frame. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
 
-    /** Stream that the call sends to the server; null if it sends none. */
+    /** The stream that the call sends to the server as its argument; null if it sends none. */
     public @Nullable StreamSender upload;
 
     long deadlineNanos;
 
-    /** Remaining time until {@code deadlineNanos} when the request was written. */
+    /** How long the call still had until {@code deadlineNanos} when its request was written. */
     long givenNanos;
 
     /**
-     * Index in the request at which the field TIME begins, or at which TIME would be inserted if the request has none.
+     * Index in the request of the field TIME, which says how much time the call has left. If the request has no such
+     * field, it would be inserted here.
      */
     private int timeAt;
 
-    /** Length of the field TIME in bytes; 0 if the request has no such field. */
+    /** Length in bytes of the field TIME in the request; 0 if the request has no such field. */
     private int timeBytes;
 
-    /** Metadata of the request if some of their values are computed; null otherwise. */
+    /** The request's metadata, if any of their values are computed when the request is written; null otherwise. */
     private @Nullable Metadata computed;
 
-    /** Index in the request at which {@code computed} begins. */
+    /** Index in the request of the first byte of {@link #computed}, the metadata with computed values. */
     private int metadataAt;
 
-    /** Length of {@code computed} in the request, in bytes. */
+    /** Length in bytes of {@link #computed} in the request. */
     private int metadataBytes;
 
-    /** Index in the request at which the arguments begin. */
+    /** Index in the request of the first byte of the arguments. */
     int argumentsAt;
 
     /** Index in the request after the last byte of the arguments. */
     int argumentsEnd;
 
     /**
-     * Whether the thread that waits for this call may read the reply itself. A virtual thread may not, since it would
-     * hold up the other virtual threads of its carrier.
+     * Whether the thread that blocks for this call may read the reply from the socket itself. A virtual thread may not,
+     * since blocking in a read would hold up the other virtual threads of its carrier.
      */
     boolean mayRead;
 
@@ -179,30 +186,34 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private boolean onWire;
 
     /**
-     * Call id of this slot that was last sent to the server. The next call that is sent must have another id:
-     * generations repeat, and a server that gets an id twice in a row takes that for a fault of the connection.
+     * The call id of the latest call in this slot that was sent to the server. The next call in the slot must have
+     * another id. Ids repeat, since they contain a generation of 16 bits, and a server that gets the same id twice in a
+     * row takes it for a fault of the connection.
      */
     private int idOnWire;
 
     private boolean sentByCaller;
     private boolean completed;
 
-    /** Whether the request is completely in the socket's buffer. Only from then on can the server have executed it. */
+    /** Whether the socket's buffer has the complete request. Before that, the server cannot have executed the call. */
     private boolean sent;
 
     /**
-     * Type of the message that the server is sending in PART frames: REPLY or ITEM; 0 if there is none. Set until the
-     * last part has come, even if nobody waits for the message any more.
+     * Type of the message that is arriving in parts for this call: REPLY or ITEM; 0 if there is none. It is set until
+     * the last part has come, even if nobody waits for the message any more.
      */
     private int arriving;
 
     /**
-     * Whether the server has sent something that it sends only after the call's handler has begun: the first part of a
-     * reply in parts, an item, or credit. An error that says NOT_EXECUTED is not believed then.
+     * Whether a frame from the server has proved that the call's handler has begun. Such frames are the first part of a
+     * reply, an item of a stream, and credit. If an error says NOT_EXECUTED after one of them, it is not believed.
      */
     private boolean hasHandlerBegun;
 
-    /** Error with which the call has ended; null for success. Set by the event loop before it completes the call. */
+    /**
+     * Error with which the call has ended; null if it has succeeded. Stored before the state says that the call has
+     * ended.
+     */
     private @Nullable RPCXException error;
 
     public ClientCall(ClientConnection connection, int slot) {
@@ -211,7 +222,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         this.id = slot;
     }
 
-    /** Begins a new call in this slot, with a new generation and an empty body. */
+    /**
+     * Begins a new call in this slot, with a new call id and an empty buffer. Called by the thread that has taken the
+     * slot.
+     */
     void begin(long deadline) {
         serial++;
         do {
@@ -235,16 +249,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         STATE.lazySet(this, 0);
     }
 
-    /** Gives back the slot of a call that has not been queued. */
+    /** Frees the slot of a call that will not be sent, because it was never queued for sending. */
     public void dropUnsent() {
         done(BOTH_DONE);
     }
 
     /**
-     * Frees the slot. If the slot's buffer has grown, the next call gets the larger buffer, as far as the account
-     * allows. If this method throws, the slot has not been given back.
+     * Makes the slot available to the next call. A large buffer is kept for that call, as far as the connection's
+     * account allows. If this throws, the slot is not available yet.
      *
-     * @return whether the slot keeps a large buffer
+     * @return whether the slot has kept a large buffer
      */
     private boolean free() {
         // references are dropped now, since it may take long until the slot has another call
@@ -278,9 +292,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Changes the charge for the kept buffer to the present capacity of the buffer, if the account allows that.
+     * Changes the charge for the buffer that this slot keeps for its next call to the buffer's present capacity.
      *
-     * @return whether the account allows it
+     * @param bytes capacity of the buffer
+     * @return whether the account allows it; if not, the charge is unchanged
      */
     private boolean holdKept(int bytes) {
         if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {
@@ -291,9 +306,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges the account for a request that is not small. Called by the caller, before the call is queued.
+     * Charges the connection's account for the buffer of a large request. Called before the call is queued for sending.
      *
-     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too many bytes of requests
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client's requests already hold too many bytes
      */
     void holdRequest(long bytes) {
         if (!connection.account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
@@ -314,7 +329,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         replyBytes = 0;
     }
 
-    /** Drops the parts of a reply that have arrived, since nobody waits for the reply any more. */
+    /** Drops the parts of a reply that have arrived so far, and releases their charge. */
     private void forgetParts() {
         trim();
         shrinkBody();
@@ -327,8 +342,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Gives up the kept buffer and its charge. Called by whoever has the slot, or for a free slot that has been taken
-     * off the stack of free slots.
+     * Gives back the large buffer that was kept for this slot's next call, and its charge. Called by the thread that
+     * has the slot, or by one that has taken the free slot off the stack.
      */
     void trim() {
         if (keptBytes > 0) {
@@ -349,15 +364,15 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         connection.sendCall(this);
     }
 
-    /** Sends a call that no thread blocks for. Called after {@link AsyncCall#copyFromSlot}. */
+    /** Sends a call for which no thread blocks. {@link AsyncCall#copyFromSlot} must have run before. */
     void sendAsync(AsyncCall call) {
         async = call;
         connection.sendCall(this);
     }
 
     /**
-     * Returns the future of the one-way call that has this slot, or had it last. Returns null if that call is not
-     * one-way or has ended. Thread-safe: any thread may call this.
+     * Returns the future of the call in this slot if it is one-way and has not ended; null otherwise. Thread-safe: any
+     * thread may call this.
      */
     @Nullable
     CompletableFuture<?> oneWay() {
@@ -365,11 +380,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Parks until the call is complete. Also returns if the thread is interrupted, or if the event loop has not ended
-     * the call {@code MARGIN_NANOS} after its deadline. The call is cancelled in these two cases. Afterwards the caller
-     * reads {@link #body} or the returned error, and then calls {@link #callerDone}.
+     * Blocks the calling thread until the call has ended. Also returns if the thread is interrupted, or if the event
+     * loop has not ended the call {@code MARGIN_NANOS} after its deadline; both cancel the call. Afterwards the caller
+     * reads {@link #body} or the returned error, and then has to call {@link #callerDone}.
      *
-     * @return error with which the call has ended; null for success
+     * @return error with which the call has ended; null if {@code body} is the result
      */
     public @Nullable RPCXException await() {
         if (sentByCaller && mayRead && !isCompleted()) {
@@ -404,7 +419,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether a caller waits for the call, or has its reply and has not finished with it. Thread-safe: any thread may
+     * Whether the caller of this slot's call still waits for the reply, or still reads it. Thread-safe: any thread may
      * call this.
      */
     boolean hasCaller() {
@@ -412,8 +427,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Wakes the caller if the call's deadline is before {@code latestNanos}. Thread-safe: any thread may call this. A
-     * caller that is woken without need parks again.
+     * Wakes the thread that blocks for the call if the call's deadline was before the given time. A thread that is
+     * woken too early waits on. Thread-safe: any thread may call this.
      */
     void wakeIfOverdue(long latestNanos) {
         if (deadlineNanos - latestNanos < 0) {
@@ -422,22 +437,22 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Wakes the caller, whatever the call's deadline is. Thread-safe: any thread may call this. A caller that is woken
-     * without need parks again.
+     * Wakes the thread that blocks for the call, if there is one. A thread that is woken too early waits on.
+     * Thread-safe: any thread may call this.
      */
     void wake() {
         LockSupport.unpark(waiter);
     }
 
     /**
-     * Returns the error of a call that the event loop has not ended in time: the loop is held up, and the caller waits
-     * no longer.
+     * Returns the error of a call that the event loop has not ended in time, since the loop is held up. The caller
+     * waits no longer.
      */
     static RPCXException unheardError() {
         return LocalFailure.unheard("no reply in time, and the event loop is held up", RPCXException.Executed.MAYBE);
     }
 
-    /** Returns the error of a call whose caller was interrupted and waits no longer. */
+    /** Returns the error of a call whose caller has stopped waiting, because its thread was interrupted. */
     static RPCXException interrupted() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
@@ -471,8 +486,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Notifies the connection that the slot keeps a large buffer. The slot may have another call by now, which must not
-     * end because of a failure here.
+     * Tells the connection that this slot has kept a large buffer. Never throws, since a failure here must not end the
+     * next call, which may have the slot already.
      */
     private void kept() {
         try {
@@ -483,25 +498,26 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the number that distinguishes this use of the slot from all others. It has to be read before the call is
-     * sent.
+     * Returns the number that identifies the call that uses this slot at present. Read it before the call is sent,
+     * since the slot may have another call afterwards.
      */
     public long serial() {
         return serial;
     }
 
     /**
-     * Ends the call because its caller gives it up. Does nothing if the call has ended or its slot has another call.
-     * Thread-safe: any thread may call this.
+     * Ends a call that its caller gives up. Does nothing if that call has ended. Thread-safe: any thread may call this.
+     *
+     * @param callSerial {@link #serial} of the call
      */
     public void cancel(long callSerial) {
         cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
     }
 
     /**
-     * Ends the given call because its caller gives it up. Does nothing if that call does not have this slot. The caller
-     * cannot give a serial number, since the event loop may be making another attempt. Thread-safe: any thread may call
-     * this.
+     * Ends a call that its caller gives up. Does nothing if that call does not use this slot any more. Here the call is
+     * identified by its object, since its serial may be changing: the event loop may be making another attempt.
+     * Thread-safe: any thread may call this.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -513,8 +529,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call with this error, for another reason than that the caller gives the call up. Does nothing if the
-     * call has ended or its slot has another call. Thread-safe: any thread may call this.
+     * Ends a call with an error, for another reason than that its caller gives it up. Does nothing if that call has
+     * ended. Thread-safe: any thread may call this.
+     *
+     * @param callSerial {@link #serial} of the call
      */
     public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
         connection.send(new Cancel(this, code, why, cause) {
@@ -562,9 +580,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the field TIME is in the request, and its length in bytes: 0 if the call has the full default time,
-     * which the server knows. If the request waits for the socket, TIME is written again when sending begins, or
-     * inserted if the call no longer has the full time. Called before the call is queued.
+     * Sets where the request has the field TIME, which says how much time the call has left. If the request has to wait
+     * for the socket, the field is written again when it is sent, or inserted if it has become necessary. Called before
+     * the call is queued for sending.
+     *
+     * @param index index in the request at which the field begins or would begin
+     * @param bytes length of the field; 0 if the call has the full default time, so that the request does not have the
+     *     field
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
@@ -572,8 +594,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the metadata are in the request, and their length in bytes, if some of their values are computed.
-     * Called before the call is queued.
+     * Sets where the request has its metadata, if any of their values are computed. They are computed again if the
+     * request waits long before it is sent. Called before the call is queued for sending.
+     *
+     * @param index index in the request at which the metadata begin
+     * @param bytes their length in the request
      */
     void metadataAt(Metadata metadata, int index, int bytes) {
         computed = metadata;
@@ -602,8 +627,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Computes the metadata again. If the request has no space for the new metadata, or the user's code throws, the old
-     * metadata are sent, and the server decides whether it accepts them.
+     * Computes the metadata again, and writes them into the request. If this fails, or they do not fit, the old ones
+     * are sent, and the server decides whether it accepts them.
      */
     private void computeAgain(Metadata given) {
         ByteBuf anew = Unpooled.buffer();
@@ -654,8 +679,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the call is on the wire: its request has been sent or waits only for the socket, and its final frame has
-     * not come. A thread that sees {@code onWire} set also sees the fields that were stored before it.
+     * Whether the server may still send something for this call. That is so if the request has been sent, or waits only
+     * for the socket, and the last frame for the call has not come. If this is true, the calling thread also sees all
+     * fields that were stored before {@code onWire}.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -682,11 +708,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Frees the slot if the caller of its call is gone without releasing it, or if it has no call, but could not be
-     * given back. A caller that is gone queues nothing more. So if its call is neither on the wire nor in the queue,
-     * the call was never sent, and no final frame will come.
+     * Frees this slot if its caller could not, because its stack or memory was exhausted. If that caller's call has
+     * been sent, the slot becomes free with the last frame that the server sends for it. If it has not been sent and is
+     * not in the queue either, it never will be, since such a caller does nothing more.
      *
-     * @return false if it is not known yet whether the call has been sent
+     * @return false if the call may still be in the queue, so that this has to be called again later
      */
     boolean freeIfOrphan() {
         if (unreleased) {
@@ -713,14 +739,19 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** Returns whether a call that the server has not ended may have been executed, which its caller has to know. */
+    /**
+     * Returns MAYBE if the server may have executed the call, otherwise NOT_EXECUTED. For a call that the server has
+     * not ended.
+     */
     RPCXException.Executed executed() {
         return sent || hasHandlerBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
     /**
-     * Throws if a message of the call has begun and is not complete. No other message of the call may begin before
-     * that, since a part does not say to which message it belongs.
+     * Throws if the server begins a message of this call while another one is incomplete. Parts do not say to which
+     * message they belong, so messages must not overlap.
+     *
+     * @param what the message that begins, for the text of the error
      */
     private void refuseWithin(String what) {
         if (arriving != 0) {
@@ -728,7 +759,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Handles a reply, or the first part of a reply. */
+    /**
+     * Handles the reply to the call, or the first part of it.
+     *
+     * @param more whether further parts follow
+     */
     void onReply(ByteBuf payload, boolean more) {
         refuseWithin("a reply");
         if (completed) {
@@ -779,9 +814,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Takes the reply that the caller has read itself, while the caller has the {@link ReadTurn}.
+     * Completes the call with the reply that the caller's own thread has read from the socket.
      *
-     * @return false if the caller may no longer take the reply
+     * @return false if the event loop has to handle the reply
      */
     private boolean onOwnReply(ByteBuf payload) {
         if (completed || !onWire || upload != null || arriving != 0) {
@@ -797,8 +832,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Handles a further part of a reply or an item. The last part of a reply is a final frame, even if nobody waits for
-     * the call any more. The last part of an item is not.
+     * Handles a further part of a reply or of a stream's item. The last part of a reply is the call's final frame,
+     * after which the server sends nothing for it. That is so even if nobody waits for the call any more. The last part
+     * of an item is not.
+     *
+     * @param more whether further parts follow
+     * @param maxBytes maximum size of the complete message
      */
     void onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (arriving == 0) {
@@ -853,9 +892,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges the bytes by which a buffer is about to grow for a part of a reply or an item.
+     * Charges the connection's account for the growth of a buffer in which a message arrives in parts. If the account
+     * does not allow it, the call ends.
      *
-     * @return false if this client holds too many bytes; the call has ended in this case
+     * @param isFinal whether the frame that is being handled is the call's final frame
+     * @return false if the call has ended
      */
     private boolean hold(long bytes, boolean isFinal) {
         if (bytes == 0) {
@@ -872,7 +913,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return false;
     }
 
-    /** Whether this frame is the call's final frame. */
+    /**
+     * Whether a frame is the final one of this call, after which the server sends nothing more for it.
+     *
+     * @param type type of the frame
+     * @param more whether further parts of the same message follow
+     */
     private boolean isFinal(int type, boolean more) {
         return switch (type) {
             case Wire.ERROR -> true;
@@ -891,7 +937,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return waiting == null ? null : waiting.receiver();
     }
 
-    /** Handles an item of the stream that is the call's result, or the first part of an item. */
+    /**
+     * Handles an item of the stream that is the call's result, or the first part of an item.
+     *
+     * @param more whether further parts of the item follow
+     */
     void onItem(ByteBuf payload, boolean more) {
         refuseWithin("an item");
         if (completed) {
@@ -913,14 +963,17 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         stream.onItem(payload, more);
     }
 
-    /** Whether the call has been given up, and its final frame is still to come. Event loop only. */
+    /**
+     * Whether the caller has given the call up, but the server has not yet sent its final frame, that is, the last one
+     * for the call. Event loop only.
+     */
     boolean isOwed() {
         return seesOnWire() && completed;
     }
 
     /**
-     * Returns the time at which the call was given up. Only for a call for which {@link #isOwed} returns true. Event
-     * loop only.
+     * Returns the time at which the caller gave the call up. Call it only if {@link #isOwed} returns true. Event loop
+     * only.
      */
     long givenUpNanos() {
         return givenUpNanos;
@@ -943,8 +996,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the same error, but with EXECUTED instead of NOT_EXECUTED: the call's handler has begun, whatever the
-     * server says.
+     * Returns the error with EXECUTED instead of NOT_EXECUTED, since this client knows that the call's handler has
+     * begun. Any other error is returned as it is.
      */
     private static RPCXException ofHandler(RPCXException outcome) {
         return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
@@ -953,8 +1006,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends only this call, since a frame of it could not be handled: the codec or the user's code failed, or memory is
-     * short.
+     * Ends this call because one of its frames could not be handled. Its decoding or the user's code has failed, or
+     * memory is short. The connection and its other calls go on.
+     *
+     * @param type type of the frame
+     * @param more whether further parts of the same message follow
      */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
@@ -968,7 +1024,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 isFinal(type, more));
     }
 
-    /** Ends the call, and sends CANCEL if its final frame is still to come. */
+    /**
+     * Ends the call with an error. Tells the server so by CANCEL, unless the server has already sent the final frame.
+     *
+     * @param isFinal whether the frame that is being handled is the call's final frame
+     */
     private void end(RPCXException outcome, boolean isFinal) {
         boolean tells = !isFinal && !completed;
         int callId = id;
@@ -983,13 +1043,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Ends the call because its time is over. */
+    /** Ends the call with DEADLINE_EXCEEDED, because its deadline has passed. */
     void expire(String why) {
         expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
     }
 
     /**
-     * Ends the call because its time has passed while the event loop was held up. That says nothing about the server.
+     * Ends the call because its deadline has passed while this client's event loop was held up. Such an end does not
+     * count as a failure of the server.
      */
     void expireUnheard(String why) {
         expire(LocalFailure.unheard(why, executed()));
@@ -1003,10 +1064,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that the server has not ended. If no byte of its request has been sent, takes the request back, and
-     * the server gets no CANCEL, since the server does not know the call.
+     * Ends a call that the server has not ended yet. If no byte of its request has been sent, the request is taken
+     * back, and the server never learns of the call.
      *
-     * @return whether CANCEL has to be sent to the server
+     * @return whether the server knows the call, so that CANCEL has to be sent
      */
     private boolean giveUp(RPCXException outcome) {
         boolean seen = isFirstFragmentWritten;
@@ -1018,8 +1079,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the attempt whose request waits for the socket in this slot, if no byte of the request has been sent. The
-     * call may then have another attempt, on another connection, since this one takes no more calls.
+     * Ends this attempt of a call if no byte of its request has been sent. Called when the connection takes no more
+     * calls, so that the call may go to another one.
      */
     void endUnsent() {
         if (seesOnWire() && !isFirstFragmentWritten && !completed) {
@@ -1028,9 +1089,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call for its caller.
+     * Ends the call for its caller, who gets the error or the reply in {@link #body}.
      *
-     * @param isFinal whether the call ends for the wire too, since its final frame has come or will never come
+     * @param outcome error with which the call ends; null if it has succeeded
+     * @param isFinal whether the server will send nothing more for the call: its final frame has come, or never will
      */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
         if (completed) {
@@ -1079,11 +1141,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the encoded arguments as they were when the call was made, as long as the buffer still contains them.
-     * {@link #onSent} may have shrunk the buffer. Called on the event loop only, for a call for which no thread blocks,
-     * and before the slot is free.
+     * Returns the encoded arguments of the call, so that another attempt can send them again. Call it before the slot
+     * is free, on the event loop, and only if no thread blocks for the call.
      *
-     * @return null if the buffer does not contain the arguments any more
+     * @return null if the buffer does not have the arguments any more, for example because {@link #onSent} has shrunk
+     *     it
      */
     @Nullable
     ByteBuf arguments() {
@@ -1093,8 +1155,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether {@link #arguments} will still find the arguments after the request has been sent, as long as the server
-     * sends nothing back for the call.
+     * Whether the buffer will still have the arguments after the request has been sent, so that {@link #arguments}
+     * returns them. That holds until the server sends something for the call.
      */
     boolean keepsArguments() {
         return body.capacity() <= KEPT_BYTES;
@@ -1165,7 +1227,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Takes back what has not been sent of the request, and the credit that waits behind the request. */
+    /** Takes back what has not been sent of the request. Also takes back the CREDIT frame that waits behind it. */
     private void recall() {
         connection.recall(this);
         recallCredit();
@@ -1191,7 +1253,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return WIRE_DONE;
     }
 
-    /** Message by which this side ends a call. It is queued behind the call's request. */
+    /**
+     * A message that ends a call from this side, as CANCEL. It is sent after the call's request. If no byte of the
+     * request has been sent by then, the request is taken back, and the server gets neither of the two.
+     */
     private abstract static class Cancel extends Outbound {
         private final ClientCall call;
         private final RPCXException.Code code;
@@ -1207,7 +1272,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             this.head = Wire.CANCEL;
         }
 
-        /** Whether the slot still has the call that is to be ended. */
+        /** Whether the call that this message has to end still uses the slot. */
         abstract boolean isThere();
 
         @Override

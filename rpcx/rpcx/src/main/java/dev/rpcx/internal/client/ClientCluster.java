@@ -19,8 +19,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a service, each with its connections, and the choice among them. A call that finds no connected
- * instance waits until one is connected, or until all instances have failed to connect since the call was made.
+ * All instances of one service, as the registry names them, and the choice among them for each call. If no instance is
+ * connected, a call waits until one is. The wait fails when each instance has failed to connect since it began, or when
+ * the time for it is over.
  */
 public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
@@ -29,27 +30,27 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     public static final int MAX_INSTANCES = 4096;
 
     /**
-     * Minimum time between two applied lists of a registry. Of the lists that come in between, only the last is
-     * applied, so that a registry that keeps changing its list does not make the client connect all the time.
+     * Minimum time between the use of two lists of a registry. If several lists come in that time, only the last is
+     * used. So a registry that keeps changing its list does not make the client connect all the time.
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which a connected instance serves only its share of the waiting calls, while other instances are
-     * about to connect. Connections that begin together are established within a few milliseconds of each other. This
-     * is also the interval at which connected instances are checked for free slots.
+     * Maximum time for which the first connected instances leave waiting calls to instances that are about to connect.
+     * Connections that begin together are established within a few milliseconds of each other. While calls wait, the
+     * instances are also checked for free slots this often.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
-     * Maximum number of times that the event loop examines an instance for waiting calls before it runs its other
-     * tasks. For one waiting call, it may examine all instances. Examining this many times takes about 1 ms.
+     * Maximum number of instances that the event loop looks at for waiting calls before it runs its other tasks. An
+     * instance counts once for each call for which it is looked at. So many looks take about 1 ms.
      */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
-    /** Maximum number of instances that the error of a call names. */
+    /** Maximum number of instances that {@link #toString} names, and so the errors of calls. */
     private static final int MAX_NAMED = 3;
 
     private final ClientCore client;
@@ -58,21 +59,22 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final Choice choice;
 
     /**
-     * Limits the attempts to connect to instances that a registry has named and that have not kept a connection yet.
+     * Limits the attempts to connect to instances that have not kept a connection yet. They may exist only in the
+     * registry.
      */
     private final ConnectThrottle named;
 
     /**
-     * Limits the attempts to connect to instances that have kept a connection, separately from instances that a
-     * registry merely names.
+     * Limits the attempts to connect to instances that have kept a connection before. It is separate from the other
+     * limit, so that instances which exist only in the registry do not hold them up.
      */
     private final ConnectThrottle known;
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
     /**
-     * Lock that is held while the watch on the service's endpoints begins. Beginning the watch runs the registry's
-     * code.
+     * Lock that is held while the watch of the registry begins. It is a lock of its own because this runs the
+     * registry's code, which may take long.
      */
     private final Object beginning = new Object();
 
@@ -83,74 +85,78 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     // The fields from members to waiting are guarded by this.
     private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
-    /** Latest list of the registry that has not been applied; null if there is none. */
+    /** Latest list of instances from the registry that is not in use yet; null if there is none. */
     private @Nullable List<Endpoint> pendingList;
 
-    /** Whether a timer is set that applies {@link #pendingList}. */
+    /** Whether a timer is set that puts {@link #pendingList} to use. */
     private boolean isTimed;
 
-    /** Whether the weight of a member has changed since {@link #chooser} was created. */
+    /** Whether the registry has changed the weight of an instance since {@link #chooser} was created. */
     private boolean isWeighedAnew;
 
-    /** Former members that have not been retired yet. */
+    /** Instances that the registry no longer names, but whose connections have not been told to end yet. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /**
-     * Draining connections, by the key of the endpoint. There is an entry for each member, and for each former member
-     * until it has no draining connections.
+     * For each instance, its connections that only finish their calls, by {@link ClientAddress#keyOf}. An instance that
+     * the registry no longer names stays in this map until it has no such connections.
      */
     private final Map<String, DrainingConnections> draining = new HashMap<>();
 
-    /** Time at which a list of the registry was last applied; null if none has been applied. */
+    /** Time at which a list of the registry was last put to use; null if none has been. */
     private @Nullable Long takenNanos;
 
-    /** Number of failures to connect so far, of all instances together. */
+    /**
+     * Number of failed attempts to connect so far, of all instances together. An attempt that fails while its instance
+     * has another connection does not count.
+     */
     private long failures;
 
     /**
-     * Members by {@link ClientAddress#failureNumber}, so the first one has the oldest latest failure. If that member
-     * has failed since a call was made, all members have.
+     * Instances by the numbers of their latest failures to connect, {@link ClientAddress#failureNumber}. The first one
+     * has not failed at all, or its latest failure is the oldest. If even the first one has failed since a call began
+     * to wait, all instances have.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Ejected members, in the order in which their ejections end. Members whose ejection has ended are removed when the
-     * next member is ejected.
+     * Instances that are ejected, in the order in which their ejections end. An instance whose ejection is over is
+     * removed when the next one is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
     /**
-     * Number that was last given to an instance that has not failed yet. These numbers go down from -1, so that they
-     * sort before the numbers of failures.
+     * Latest number given to an instance that has not failed to connect yet. It decides the instance's place in
+     * {@link #byFailure}. These numbers go down from -1, so such instances come before those that have failed.
      */
     private long untried;
 
-    /** Whether a timer is set that serves all waiting calls. */
+    /** Whether a timer is set that gives connections to all waiting calls, to whichever instance they go. */
     private boolean isSpreading;
 
-    /** Whether a timer is set that checks connected instances for free slots, for calls that wait. */
+    /** Whether a timer is set that looks for free slots on connected instances, for the calls that wait. */
     private boolean isLooking;
 
-    /** Number of threads that are creating a proxy of this cluster. */
+    /** Number of threads that are creating a proxy for this cluster at present. */
     private int creators;
 
     /**
-     * Whether nobody uses this cluster any more: the last thread that was creating a proxy has finished, and none has
-     * begun the watch.
+     * Whether this cluster is of no use, since no thread could begin its watch of the registry. The next proxy then
+     * gets a new cluster.
      */
     private boolean isGivenUp;
 
     /**
-     * Calls that wait for a connection, in the order in which they came. A call is removed when its wait ends, whoever
-     * ends it.
+     * Calls that wait for a connection, in the order in which they began to wait. A call is removed when its wait ends,
+     * for whatever reason.
      */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
-    /** The connection that one waiting call will get. */
+    /** A call that waits for a connection, and the future of that connection. */
     private final class Waiting extends PendingConnection<ClientConnection> {
         private final int key;
 
-        /** Value of {@link #failures} when the call came. */
+        /** Value of {@link #failures} when the call began to wait. */
         private final long came;
 
         private volatile @Nullable Future<?> timer;
@@ -199,9 +205,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Notes that a proxy of this cluster is about to be created.
+     * Records that a thread begins to create a proxy for this cluster.
      *
-     * @return false if this cluster has been given up: another one has to be created
+     * @return false if nobody may use this cluster any more, so that the thread has to create another one
      */
     synchronized boolean enter() {
         if (isGivenUp) {
@@ -212,9 +218,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when the creation of a proxy for this cluster has ended, with or without success.
+     * Called when a thread has finished creating a proxy for this cluster, even if it has failed.
      *
-     * @return true if the cluster is given up now: the watch has not begun, and no other thread is creating a proxy
+     * @return true if the cluster is of no use now: the watch of the registry has not begun, and no other thread is
+     *     creating a proxy
      */
     boolean leave() {
         synchronized (this) {
@@ -238,7 +245,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Begins the watch for instances. It begins only once, however often this method is called.
+     * Begins to watch the registry for the instances of the service. Only the first call of this method that succeeds
+     * does so.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -261,7 +269,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         return this;
     }
 
-    /** Ends the watch for instances. Runs the registry's code, which may block. */
+    /** Ends the watch of the registry. This runs the registry's code, which may block. */
     void endWatch() {
         Future<?> last = looks;
         if (last != null) {
@@ -273,7 +281,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Fails the calls that wait for a connection. This runs their callbacks. */
+    /** Fails all calls that wait for a connection, since the client is closed. Runs the callbacks of these calls. */
     void endCalls() {
         failAll(new IllegalStateException("the client is closed"));
     }
@@ -287,7 +295,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** Ends a cluster that belongs to no client. For tests. */
+    /** Ends a cluster that no client ends. Only for tests. */
     public void close() {
         endWatch();
         endCalls();
@@ -352,8 +360,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Serves calls that wait although an instance is connected: a full instance does not announce that it has a free
-     * slot again. Does nothing if no instance is connected.
+     * Gives connections to the calls that wait while instances are connected, and sets the timer for the next time.
+     * Such calls wait because these instances were full, and a full instance does not announce a free slot.
      */
     private void look() {
         boolean isSpread;
@@ -383,12 +391,12 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         waiting.remove(call);
     }
 
-    /** Returns the chooser of the present members. For tests. */
+    /** Returns the chooser for the instances that are used at present. Only for tests. */
     public Chooser chooser() {
         return chooser;
     }
 
-    /** Returns the number of calls that wait for a connection. For tests. */
+    /** Returns the number of calls that wait for a connection. Only for tests. */
     public synchronized int waiting() {
         return waiting.size();
     }
@@ -399,8 +407,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance has a connection. The instance serves its share of the waiting calls immediately. The
-     * other calls wait for a moment for instances that are still connecting for the first time, so that the first
+     * Called when an instance has a connection. It gets its share of the waiting calls immediately. If other instances
+     * are still connecting for the first time, the rest wait up to {@code SPREAD_NANOS} for them. So the first
      * connected instance does not get all calls.
      */
     void connected(ClientAddress address) {
@@ -420,10 +428,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the share of one instance, rounded up, if this instance and all that may be connected soon divide the
-     * calls. The caller holds the lock of {@code this}.
+     * Returns how many of the waiting calls one instance should get, rounded up. They are divided among that instance
+     * and all those that are still connecting for the first time. The caller holds the lock of {@code this}.
      *
-     * @param calls number of calls that are divided
+     * @param calls number of the waiting calls
      */
     private int share(int calls) {
         int coming = 0;
@@ -443,10 +451,11 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to waiting calls, in batches, so that the event loop can run other tasks in between.
+     * Gives connections to waiting calls. If there are many calls, it does so in several tasks, so that the event loop
+     * can run other tasks in between.
      *
-     * @param address connected instance that serves a call if the choice among all instances finds no connection; null
-     *     for none
+     * @param address an instance that has just connected; it gets a call for which the chooser finds no connection.
+     *     Null if there is none.
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -474,8 +483,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance could not be reached. A waiting call fails if all instances have failed since it was
-     * made.
+     * Called when an attempt to connect to an instance has failed, and the instance has no other connection. Each
+     * waiting call fails if by now all instances have failed since it began to wait.
      */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
@@ -503,7 +512,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Ejects an instance that has failed too many calls, unless more than half of all instances would then be ejected.
+     * Ejects an instance that has failed too often, so that it gets no calls for a while. Does nothing if more than
+     * half of all instances would be ejected then.
      */
     synchronized void eject(ClientAddress address) {
         for (ClientAddress first = ejected.peek();
@@ -543,8 +553,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the time until the next list of the registry may be applied; 0 or less if it may be applied now. The
-     * caller holds the lock of {@code this}.
+     * Returns the time until the next list of the registry may be used; 0 or less if it may be used now. The caller
+     * holds the lock of {@code this}.
      */
     private long untilNextNanos() {
         Long last = takenNanos;
@@ -554,7 +564,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Runs once a second, and continues the handling of an instance, a list or a call that an Error has interrupted.
+     * Finishes work that an Error has interrupted, for example an OutOfMemoryError. This may be the use of a list, the
+     * connecting of an instance, or the serving of a waiting call. Runs once a second.
      */
     private void lookAfter() {
         if (client.isClosed()) {
@@ -580,7 +591,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Logs the failure of a step of {@code lookAfter} or {@code connectAndRetire}. The step is tried again in a second.
+     * Logs that a part of {@link #lookAfter} or {@link #connectAndRetire} has failed. The next run of {@code lookAfter}
+     * tries it again.
      */
     private static void failedHere(Throwable thrown) {
         try {
@@ -594,7 +606,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Applies the latest list of the registry, if there is one that has not been applied. */
+    /** Uses the latest list of the registry instead of the present one, if there is a newer one. */
     private void applyPending() {
         if (client.isClosed()) {
             return;
@@ -664,7 +676,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         connectAndRetire();
     }
 
-    /** Connects to the members, as far as they are not connected, and retires former members. */
+    /**
+     * Connects the instances that are not connected. Also ends the connections of instances that the registry no longer
+     * names; they finish their calls first.
+     */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
         // Each client begins at a random member, since otherwise all clients would connect to the same members first.
@@ -699,8 +714,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the instances to take from a list. If the list is too long, present members come first, then the others,
-     * each in the order of the list.
+     * Returns the instances of a registry's list that are used. If the list has more than {@code MAX_INSTANCES}, those
+     * that are in use already are preferred; otherwise the order of the list decides.
      */
     private List<Endpoint> taken(List<Endpoint> all) {
         if (all.size() <= MAX_INSTANCES) {

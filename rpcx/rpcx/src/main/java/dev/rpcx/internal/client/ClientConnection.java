@@ -35,84 +35,100 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection: the slots of its calls, the server's method numbers, and one timer for the deadlines of all
- * calls.
+ * One connection of a client to a server on the native wire. It has the slots of the calls in flight, the numbers by
+ * which the server knows its methods, and one timer for the deadlines of all calls. It also decides which thread sends
+ * a call.
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * Time that a caller's thread normally takes at most, from the beginning of a call until it writes the request. If
-     * more time has passed, the request carries the field TIME.
+     * Maximum time that a thread normally takes from the beginning of a call until it writes the request. If a call
+     * with the default time has taken longer, its request says in the field TIME how much is left.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final int UNKNOWN = 0;
 
     /**
-     * Used instead of a method number if the server does not publish the method. The call is sent by name, and the
-     * server refuses it.
+     * Takes the place of a method number in {@link #numbers} if the server does not publish the method. The call is
+     * then sent with the method's name, and the server refuses it.
      */
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Used instead of a method number if the server's method has another {@link MethodShape}: neither side could read
-     * the other's messages.
+     * Takes the place of a method number in {@link #numbers} if the server's method has another {@link MethodShape}. A
+     * call then fails before it is sent, since the two sides could not read each other's messages.
      */
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * If a call's deadline is checked late by more than the call's time divided by this number, the call ends with the
-     * reason UNHEARD: the event loop was held up. The number is 10 because {@link AnswerTimes} takes nine tenths of a
-     * method's time as enough for an answer.
+     * If a call's deadline is checked late by more than the call's time divided by this number, the event loop was held
+     * up, and may not have seen the reply. The call then ends with the reason UNHEARD, which says nothing about the
+     * server. The number is 10 since {@link AnswerTimes} takes nine tenths of a method's timeout as enough for an
+     * answer.
      */
     private static final int HELD_UP_DIVISOR = 10;
 
     /**
-     * If a deadline is checked late by less than this time, the event loop does not count as held up, however short the
-     * call's time is.
+     * The event loop does not count as held up if it checks a deadline late by this time or less. This holds even for
+     * calls with very little time.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     /**
-     * Minimum delay of a check of the deadlines, so that one check finds all deadlines that are this close together.
+     * Minimum time until the next check of the deadlines. One check then finds all calls whose deadlines are this close
+     * together.
      */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * If this number of calls or more are in flight, the event loop sends the next call instead of its caller: one
-     * write for several calls then saves more than waking the event loop costs.
+     * With this number of calls in flight or more, the event loop sends the next call, and not the call's own thread.
+     * The loop can send several calls in one write, which saves more than waking the loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * A connection with this number of calls in flight is crowded. It is a quarter of the slots: far more than the
-     * number at which a second connection pays, and far fewer than the number at which calls are refused.
+     * Number of calls in flight with which a connection is crowded, so that the client makes another one if it may. It
+     * is a quarter of the slots. A second connection pays with far fewer calls, and calls are refused only with far
+     * more.
      */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
-    /** Time without large messages after which large buffers are given back. It may take up to twice as long. */
+    /**
+     * Time after which the large buffers that free slots keep are given back, if no large message has come. It may take
+     * twice as long.
+     */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Time between two checks of an extra connection. The connection is closed if it has had no call between them. */
+    /**
+     * Time between two checks whether an extra connection is still needed. If it had no call in this time, it is
+     * closed.
+     */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of checks in one keep-alive time for given-up calls whose final frame has not come. */
+    /** Number of checks in one keep-alive time whether the server has ended the calls that their callers gave up. */
     private static final int OWED_LOOKS = 3;
 
     /**
-     * If the final frame of a call has not come this number of keep-alive times after the call was given up, the
-     * connection counts as broken, however slow the network is.
+     * Number of keep-alive times that a server has to end a call after its caller gave it up. If the call's final
+     * frame, the last one that the server sends for it, has not come by then, the connection counts as broken, however
+     * slow the network may be.
      */
     private static final int OWED_TIMES = 6;
 
     private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
 
-    /** Error of a call of which no byte has been sent, if there is no memory to create a more precise error. */
+    /**
+     * Error of a call of which no byte has been sent. Used if there is no memory for an error with the actual reason.
+     */
     private static final RPCXException NOT_SENT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
 
-    /** Error of a call that may have been executed, if there is no memory to create a more precise error. */
+    /** Error of a call that may have been executed. Used if there is no memory for an error with the actual reason. */
     private static final RPCXException LOST = LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
 
-    /** Error of a call that has not been completely sent, if there is no memory to create a more precise error. */
+    /**
+     * Error of a call of which only some bytes have been sent. Used if there is no memory for an error with the actual
+     * reason.
+     */
     private static final RPCXException LOST_UNSENT =
             LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
@@ -141,118 +157,141 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final KeepAlive keepAlive;
 
     /**
-     * Future for the calls that wait for this connection. Completes when the server's dictionary is complete. Until
-     * then it is not known whether the server takes calls, and for which methods.
+     * Future of this connection, for which calls wait. It completes when the server has sent the complete list of its
+     * methods, called its dictionary. Before that, it is not known whether the server takes calls, and for which
+     * methods.
      */
     private final CompletableFuture<ClientConnection> connecting;
 
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** Memory in bytes of an entry of {@link #dictionary}, not counting its name. */
+    /** Memory in bytes of one entry of {@link #dictionary}, without the characters of the method's name. */
     private static final int ENTRY_BYTES = 128;
 
     /**
-     * Methods that the server publishes, by service and method. Filled from the server's dictionary before the first
-     * call. The map has the methods that the client's proxies call, and as many others as there is room for. A method
-     * without an entry is called by name.
+     * Methods that the server publishes, by the names of their service and method. The server sends the list before the
+     * first call. All methods of the list that this client's proxies have are in the map, and as many others as there
+     * is room for. A method that is not in it is called by its name.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
-    /** Charge for the entries of the methods that no proxy had when the dictionary came. */
+    /** Memory in bytes that is charged for those entries of {@link #dictionary} that no proxy had when they came. */
     private final Charge entryBytes;
 
-    /** Number of entries that have come, up to {@code Wire.MAX_DICTIONARY}. Event loop only. */
+    /** Number of methods that the server has listed, counted up to {@code Wire.MAX_DICTIONARY}. Event loop only. */
     private int entries;
 
-    /** Whether entries have come for which there was no room. */
+    /** Whether {@link #dictionary} lacks some of the server's methods, because there was no room for them. */
     private boolean isDictionaryCut;
 
     private record Entry(int number, int shape) {}
 
-    /** Time at which the dictionary was complete. Event loop only. */
+    /**
+     * Time at which the server's list of methods was complete, so that the connection could take calls. Event loop
+     * only.
+     */
     private long beginNanos;
 
-    /** Whether the server has sent its settings. Event loop only. */
+    /** Whether the server has sent its SETTINGS frame. Event loop only. */
     private boolean settled;
 
     private volatile boolean dictionaryComplete;
 
-    /** Completes when the dictionary is complete. Fails if the connection ends before that. */
+    /** Completes when the server's list of methods is complete. Fails if the connection ends before that. */
     private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
-    /** Names of the published methods, created when they are first asked for. Guarded by {@link #published}. */
+    /**
+     * Names of the methods that the server publishes; null until they are first asked for. Guarded by
+     * {@link #published}.
+     */
     private @Nullable List<String> publishedNames;
 
     /**
-     * The server's method numbers, by {@link ClientMethod#index}. Written under the lock of {@code dictionary}, and
-     * read without a lock.
+     * The server's numbers of methods, by {@link ClientMethod#index}. 0 means that the number has not been looked up.
+     * Threads read this without a lock, but write it only under the lock of {@link #dictionary}.
      */
     private volatile int[] numbers = new int[8];
 
     private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
 
-    /** Whether the connection takes no new calls. Calls in flight are finished. */
+    /** Whether the connection takes no new calls and only finishes those in flight. */
     private volatile boolean draining;
 
     private volatile @Nullable String closedWhy;
 
-    /** Whether this side has decided to end the connection, so that its end says nothing about the server. */
+    /** Whether this client has decided to end the connection. Its end is then no failure of the server. */
     volatile boolean isDropped;
 
-    /** Whether this is an extra connection, which is closed when it is idle. */
+    /**
+     * Whether this is an extra connection. It was made because the others were crowded, and is closed when it has had
+     * no calls for a while.
+     */
     public final boolean isExtra;
 
     /**
-     * Whether the connection is idle and about to close. A caller takes a slot first, and then reads this field. If the
-     * field is set and another connection of the instance is ready, the caller gives the slot back and uses that one.
-     * So if the field is set and no slot is taken, no call begins here while another connection is ready.
+     * Whether this connection is about to close because it has had no calls. A caller takes a slot first, and then
+     * reads this field. If it is set and another connection of the instance is ready, the caller gives the slot back
+     * and uses that one. So once this is set and no slot is taken, no more calls begin here, as long as another
+     * connection is ready.
      */
     public volatile boolean isParting;
 
-    /** Value of {@link CallSlots#changes} at the last check whether the connection is idle. Event loop only. */
+    /**
+     * Value of {@link CallSlots#changes} at the last check whether this connection is needed. If it has not changed at
+     * the next check, no slot has been released or reused. Event loop only.
+     */
     private long idleSince;
 
     /**
-     * Timer of the next check whether the connection is idle. Set on an extra connection once it takes calls. Event
-     * loop only.
+     * Timer of the next check whether this extra connection is still needed. It is first set when the connection begins
+     * to take calls. Event loop only.
      */
     private @Nullable ScheduledFuture<?> idleTimer;
 
     /**
-     * Number of calls that the event loop has sent and whose final frame has not come. {@link #load} reads it from any
-     * thread.
+     * Number of calls that the event loop has sent and that the server has not ended yet. Only the event loop writes
+     * it; any thread may read it, by {@link #load}.
      */
     private int inFlight;
 
-    /** Number of calls that their callers' threads have sent and whose final frame has not come. */
+    /** Number of calls that their callers' own threads have sent, and that the server has not ended yet. */
     private volatile int inFlightByCallers;
 
-    /** Number of consecutive replies to a caller that is alone on the connection. Event loop only. */
+    /**
+     * Number of consecutive replies that came while only one call was in flight. After some of these, the event loop
+     * lends the socket to callers, by {@link ReadTurn}. Event loop only.
+     */
     private int loneReplies;
 
     /**
-     * Whether a slot has kept a large buffer since the last check of the kept buffers. Written only once between two
-     * checks, since the processors of all callers have this object in their caches.
+     * Whether a free slot has kept a large buffer since the last check of these buffers. Written only if it changes,
+     * since all callers' processors have this object in their caches.
      */
     private boolean hasKept;
 
-    /** Whether a check of the kept buffers is scheduled. */
+    /** Whether a check is scheduled that gives back the large buffers of free slots. */
     private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /** Whether a timer is set that ends calls whose time is over. Event loop only. */
+    /** Whether a timer is set that will end the calls which a check has found overdue. Event loop only. */
     private boolean isEndDue;
 
-    /** Timer of the next check for given-up calls whose final frame has not come. Event loop only. */
+    /** Timer of the next check whether the server has ended the calls that their callers gave up. Event loop only. */
     private @Nullable ScheduledFuture<?> owedTimer;
 
-    /** Latest question to the server; null if there has been none. Event loop only. */
+    /**
+     * The latest PING that checks whether the server ends calls that were given up; null if there was none. Event loop
+     * only.
+     */
     private @Nullable Question question;
 
-    /** A PING that was sent after the CANCELs of all calls that were given up before it. */
+    /**
+     * A PING that checks whether the server ends calls whose callers gave them up. It is sent after the CANCEL frames
+     * of these calls. So the server should have ended them before it answers the PING.
+     */
     private static final class Question {
         final int ping;
         final long askedNanos;
@@ -265,16 +304,20 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Whether {@link #askForSign} has sent a PING. The latest one was sent at {@code askedNanos}. Event loop only. */
+    /**
+     * Whether {@link #askForSign} has ever sent a PING. The field {@code askedNanos} is the time of the latest one.
+     * Event loop only.
+     */
     private boolean isAsked;
 
     private long askedNanos;
 
     /**
-     * Creates the connection of a channel.
+     * Creates the connection that uses a channel.
      *
-     * @param isExtra whether the connection is closed again when it is not needed
-     * @param defaultNanos time of calls whose requests carry no TIME; a whole number of microseconds
+     * @param isExtra whether the connection is closed when it has had no calls for a while
+     * @param defaultNanos time of a call whose request does not say how much is left; a whole number of microseconds
+     * @param connecting future that completes with this connection when it takes calls
      */
     public ClientConnection(
             Channel channel,
@@ -306,22 +349,22 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return (int) IN_FLIGHT.getOpaque(this) + inFlightByCallers;
     }
 
-    /** Whether the server takes no more calls at present, counting calls that the event loop has not seen yet. */
+    /** Whether all slots that the server allows are taken. This includes calls that are queued but not sent yet. */
     public boolean isFull() {
         return slots.isFull();
     }
 
     /**
-     * Returns how many more calls the connection may take, as far as the event loop has seen; at least 1. Only for a
-     * connection that is not full.
+     * Returns how many more calls this connection can take; at least 1. Calls that are queued but not sent yet are not
+     * considered. Call it only for a connection that is not full.
      */
     int room() {
         return Math.max(1, slots.limit() - load());
     }
 
     /**
-     * Whether so many calls are in flight that another connection would help. If the server takes only few calls at the
-     * same time, fewer are enough, but at least one.
+     * Whether the connection has so many calls that the client should make another one. If the server allows only few
+     * calls, three quarters of these are enough; otherwise a quarter of all slots.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -332,8 +375,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a request with this remaining time has to carry the field TIME. Without the field, the server assumes the
-     * full default time.
+     * Whether a request has to carry the field TIME, which says how much time the call has left. Without it, the server
+     * gives the call the default time.
      */
     public boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > TIME_TOLERANCE_NANOS;
@@ -345,9 +388,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the server's number for the method; 0 if the method has to be called by name.
+     * Returns the server's number for the method; 0 if the method has to be called by its name.
      *
-     * @throws RPCXException {@link RPCXException.Code#INVALID} if the server's method has another shape
+     * @throws RPCXException {@link RPCXException.Code#INVALID} if the server's method has another shape, so that the
+     *     two sides could not read each other's messages
      */
     int numberOf(ClientMethod method) {
         int[] known = numbers;
@@ -383,8 +427,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a call. The caller's thread sends it if no call is in flight and the thread gets the turn to write;
-     * otherwise the event loop does.
+     * Sends a call. The calling thread itself writes the request if no call is in flight and no other thread writes.
+     * Otherwise the event loop writes it.
      */
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
@@ -404,9 +448,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Counts a call that is sent by its caller's thread.
+     * Counts a call in flight that the caller's own thread is about to send.
      *
-     * @return false if the connection takes no more calls
+     * @return false if the connection takes no more calls, so that the call must not be sent
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
@@ -421,9 +465,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends credit for more items. It is queued behind the call's request.
+     * Sends a CREDIT frame, which allows the server to send more items of a stream. It never overtakes the call's
+     * request.
      *
-     * @param unsent credit that has not been sent; the frame takes all of it when it is sent
+     * @param serial {@link ClientCall#serial} of the call, since the slot may have another call when the frame is sent
+     * @param unsent number of items that have not been allowed to the server yet; the frame takes all of it when it is
+     *     sent
      */
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
@@ -442,8 +489,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
 
             /**
-             * Writes the credit into the frame. If the credit has to wait behind the request, this method runs only
-             * when the credit is sent, so credit that is given meanwhile is sent in the same frame.
+             * Writes into the frame how many items the server may send. If the frame has waited behind the call's
+             * request, this runs only when the frame is sent. So the frame includes what has been allowed meanwhile.
              */
             @Override
             public void begins() {
@@ -456,14 +503,17 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the requests on this connection that are not small hold very many bytes. Requests that have been sent
-     * then give up their buffers, since other requests need the room.
+     * Whether the large requests on this connection hold very much memory. Those that have been sent should then give
+     * up their buffers, to make room for others.
      */
     boolean keepsMuch() {
         return account.holdsMuch(Resource.REQUEST_BYTES);
     }
 
-    /** Notes that a free slot keeps a large buffer. */
+    /**
+     * Called when a free slot keeps a large buffer for its next call. Schedules a check that gives the buffer back
+     * later.
+     */
     void onKept() {
         if (!hasKept) {
             hasKept = true;
@@ -503,8 +553,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the error of a call of which the server may have seen something. If this side had no memory for what came
-     * on the connection, the error says so.
+     * Returns the error of a call that cannot go on, after the server may have seen a part of it. If the connection
+     * ended because this side had no memory, the error says so.
      */
     public RPCXException lostError(RPCXException.Executed executed) {
         try {
@@ -516,7 +566,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Returns the error of a call of which no byte has been sent. Such a call may go to another connection. */
+    /**
+     * Returns the error of a call that cannot go on before any byte of it has been sent. The call may go to another
+     * connection.
+     */
     public RPCXException notSentError() {
         try {
             return LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, whyLost());
@@ -531,8 +584,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the message would overtake the request of its call: it is credit or part of the stream that the call
-     * sends, and sending of the request has not begun.
+     * Whether a message of a call has to wait, because the call's request comes first. It has to if the message is
+     * credit or a part of the stream that the call sends, and no byte of the request has been sent.
      */
     @Override
     public boolean isAhead(Outbound message) {
@@ -590,8 +643,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the server's reason for ending the connection. This side does not answer, even if the reason cannot be
-     * read.
+     * Returns the reason that the server gives for ending the connection. If the reason cannot be read, the server is
+     * not told so, since the connection ends in any case.
      */
     private static String reason(ByteBuf payload) {
         try {
@@ -601,7 +654,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Handles a frame of one call. A failure ends only that call, unless the frame breaks the rules of the wire. */
+    /**
+     * Handles a frame that belongs to one call. If that fails, only this call ends. If the frame breaks the rules of
+     * the wire, the whole connection ends.
+     */
     private void onCallFrame(int head, int id, ByteBuf payload) {
         ClientCall call = slots.at(id & Wire.SLOT_MASK);
         if (call == null || !call.isOnWire(id)) {
@@ -662,9 +718,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Closes the connection if it has had no call since the last check, no slot is taken, and its address has another
-     * connection that is not crowded. Sets {@link #isParting} before it looks for taken slots, so that no further
-     * caller takes the connection. Event loop only.
+     * Closes this extra connection if it is not needed. That is so if it has had no calls since the last check, no slot
+     * is taken, and another connection of the instance is not crowded. Sets {@link #isParting} before it checks the
+     * slots, so that no call begins meanwhile. Event loop only.
      */
     public void partIfIdle() {
         idleTimer = null;
@@ -699,8 +755,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the names of the published methods. The list is always the same one for one connection, so that a tool
-     * can tell connections apart by the identity of the list.
+     * Returns the names of the methods that the server publishes. It is the same list object each time, so a tool can
+     * tell connections apart by it.
      */
     private List<String> names() {
         synchronized (published) {
@@ -717,9 +773,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the names of the methods that the server publishes, as {@code service/method}. The future completes when
-     * the server's dictionary is complete. It fails if there was no room for the whole dictionary, or if the connection
-     * has ended.
+     * Returns the names of the methods that the server publishes, each as {@code service/method}. The future completes
+     * when the server has sent them all. It fails if the connection ends, or if there was no room for all of them.
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
@@ -733,8 +788,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Begins to drain the connection, since the server or this side wants to end it. Sends GOAWAY, so that the server
-     * knows that no new calls will come.
+     * Stops taking new calls, because the server or this side wants to end the connection. Tells the server by GOAWAY.
+     * Calls of which no byte has been sent end here, and may go to another connection; the others go on.
      */
     private void onGoAway() {
         if (!draining) {
@@ -752,24 +807,33 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Begins to drain the connection: it takes no new calls, and ends when the calls in flight have ended. Thread-safe:
-     * any thread may call this.
+     * Stops taking new calls. The connection ends when its calls in flight have ended. Thread-safe: any thread may call
+     * this.
      */
     public void retire() {
         loop().execute(this::onGoAway);
     }
 
-    /** Ends a draining connection together with its calls in flight. Thread-safe: any thread may call this. */
+    /**
+     * Ends a connection that takes no new calls any more, and also its calls in flight. Thread-safe: any thread may
+     * call this.
+     */
     void endDraining() {
         loop().execute(() -> close("too many connections to this server still have calls in flight"));
     }
 
-    /** Whether the dictionary is complete. From then on the connection takes calls. Event loop only. */
+    /**
+     * Whether the server has sent the complete list of its methods. From then on the connection takes calls. Event loop
+     * only.
+     */
     public boolean hasBegun() {
         return dictionaryComplete;
     }
 
-    /** Returns the time for which the connection has taken calls. Only after {@link #hasBegun}. Event loop only. */
+    /**
+     * Returns how long ago the connection began to take calls. Call it only if {@link #hasBegun} is true. Event loop
+     * only.
+     */
     long upNanos() {
         return nanoTime() - beginNanos;
     }
@@ -778,7 +842,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return draining || isClosed();
     }
 
-    /** Counts the final frame of a call that its caller's thread has sent, and whose reply that thread has read. */
+    /**
+     * Called when a call has ended whose own thread has both sent the request and read the reply. Counts it as no
+     * longer in flight.
+     */
     public void onOwnFinal() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
         if (isDrainingOrClosed()) {
@@ -786,7 +853,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a small reply to a caller that could have read the reply itself. */
+    /** Counts a small reply that the caller's own thread could have read. */
     void onLoneReply() {
         loneReplies++;
     }
@@ -821,9 +888,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a PING, for streams that need to know whether the server is there. Sends at most one in
-     * {@code CircuitBreaker.PAUSE_NANOS} for all streams, since a server ends a connection that sends many PINGs. Event
-     * loop only.
+     * Sends a PING, because a stream has to know whether the server is still there. There is at most one such PING in
+     * {@code CircuitBreaker.PAUSE_NANOS} for all streams, since a server ends a connection that sends many. Event loop
+     * only.
      */
     public void askForSign() {
         long now = nanoTime();
@@ -834,7 +901,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a call that is being sent, and makes sure that its deadline is watched. */
+    /** Counts a call that the event loop is about to send, and has its deadline checked in time. */
     void watch(long deadlineNanos) {
         inFlight++;
         readTurn.takeForLoop();
@@ -842,8 +909,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Schedules a check of the deadlines for this time, unless an earlier check is scheduled. If this method throws,
-     * the former check stays scheduled.
+     * Schedules the next check of the deadlines, unless an earlier one is scheduled. If this throws, the check that was
+     * scheduled before still runs.
+     *
+     * @param nanos time of the check
      */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
@@ -868,8 +937,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Finds the calls whose time is over. Checks all slots in use at the earliest deadline, so that calls need no
-     * timers.
+     * Finds the calls whose deadlines have passed, and schedules the next check. It looks at all slots in use, so that
+     * a call does not need a timer of its own.
      */
     private void sweepNow() {
         sendQueued();
@@ -919,9 +988,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends the calls whose time was over at {@code seenNanos}, unless their replies are in the socket already. A loop
-     * that was held up runs its timers before it reads. So the calls are ended by a timer without delay, which runs
-     * after the next read. A task would run before that read.
+     * Ends overdue calls after the event loop has read what is in its sockets. A loop that was held up runs its timers
+     * before it reads, and the replies may have arrived already. A new timer without delay runs after that reading. A
+     * task would run before it.
+     *
+     * @param seenNanos calls with deadlines up to this time are overdue
+     * @param longestOver the longest time by which the check of one of these deadlines came too late
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -965,15 +1037,19 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the event loop counts as held up because it has checked a call's deadline this late.
+     * Whether the event loop counts as held up, because it has checked a call's deadline this late.
      *
+     * @param lateNanos time by which the check came after the deadline
      * @param givenNanos remaining time of the call when its request was written
      */
     static boolean isHeldUp(long lateNanos, long givenNanos) {
         return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_DIVISOR);
     }
 
-    /** Lets the event loop give back the slots whose callers could not. Thread-safe: any thread may call this. */
+    /**
+     * Has the event loop release the slots that their callers could not release, because their stacks or memory were
+     * exhausted. Thread-safe: any thread may call this.
+     */
     public void lookForOrphans() {
         inLoopOrHere(lookForOrphans);
     }
@@ -989,12 +1065,13 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Called when a call has ended for its caller before its final frame has come. Starts the checks that find a server
-     * which does not send that frame.
+     * Called when a caller has given up a call before the server has ended it. Starts the checks that find a server
+     * which does not end such calls.
      *
-     * <p>A server sends the final frame as soon as it has read the CANCEL, so the final frame comes before the PONG for
-     * a PING that is sent behind the CANCEL. A server that has not sent the final frame one keep-alive time after the
-     * PONG is broken. New calls then go elsewhere, and the connection ends with the last call that a caller waits for.
+     * <p>A server sends the final frame of a call as soon as it has read the CANCEL frame. So that frame has to come
+     * before the answer to a PING that is sent after the CANCEL. If it has not come one keep-alive time after that
+     * answer, the server is broken. New calls then go elsewhere, and this connection ends with the last call for which
+     * a caller waits.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -1064,8 +1141,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends everything that belongs to the connection. Each step runs even if the one before it fails, for example for
-     * lack of memory. Each step is a method, since javac copies a finally block for each way into the block.
+     * Ends all that belongs to the connection. Each step runs even if the ones before fail, for example for lack of
+     * memory. Each step is a method of its own, since javac copies a finally block for each way into it.
      */
     @Override
     public void onClosed(String why) {
@@ -1128,8 +1205,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends all calls, whatever happens to one of them. The calls share exceptions without stack traces, which are
-     * created before the first call ends: memory may be short, and thousands of calls may be in flight.
+     * Ends all calls in flight. If one cannot be ended, the others are ended in any case. The errors are created before
+     * the first call ends, without stack traces, and shared: memory may be short, and there may be thousands of calls.
      */
     private void endCalls() {
         RPCXException notSent = notSentError();

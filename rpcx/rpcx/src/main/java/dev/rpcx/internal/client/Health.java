@@ -9,70 +9,85 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts how the calls to one instance end. An instance that fails several times in a row, or fails more than half of
- * its calls, is ejected for a while, and each time for longer. Source: the outlier detection of Envoy and of gRPC
- * (proposal A50). Here an ejection is shorter than their 30 s and fewer calls are enough, since a trial costs one call.
- * A share of half is enough instead of 85 %, since an instance that fails immediately has the least load and attracts
- * calls. A call that had too little time for an answer is no failure: see {@link AnswerTimes}.
+ * Decides from the ends of its calls whether one instance of a service is healthy. An instance that fails five times in
+ * a row, or that fails more than half of at least 20 calls within 10 s, is ejected by its {@link ClientCluster}: it
+ * gets no calls for 2 s, and for longer each further time, up to 30 s. A call that had too little time for an answer
+ * does not count as a failure: see {@link AnswerTimes}.
  *
- * <p>When its ejection is over, an instance is on trial until it answers a call. It is chosen for one call at a time,
- * and the first of these calls that fails ejects it again. If a call has no other instance, even one that is ejected or
- * on trial is used.
+ * <p>After its ejection an instance is on trial: it gets one call at a time. If it answers one, it is healthy again; if
+ * a call fails, it is ejected again. If no other instance is available, calls use an ejected instance too.
+ *
+ * <p>Source: the outlier detection of Envoy and of gRPC (proposal A50). They eject for 30 s; 2 s are enough here, since
+ * a trial costs only one call. They eject at 85 % of failures; here it is half, since an instance that fails
+ * immediately has the least load and so attracts calls.
  */
 public final class Health {
     private static final int FAILURES = 5;
     private static final long OUT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final int MAX_TIMES = 15;
 
-    /** Minimum number of calls in a window. With fewer calls, the share of failures does not count. */
+    /**
+     * Minimum number of calls in a window of time. With fewer calls, an instance is not ejected for its share of
+     * failures.
+     */
     private static final int MIN_CALLS = 20;
 
-    /** Length of a window. A window begins with a failure: while no call fails, nothing is counted. */
+    /**
+     * Length of the window of time in which the share of failed calls is computed. A window begins with a failed call.
+     * So while no call fails, no calls are counted, which costs nothing.
+     */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Failures that are further apart than this are not consecutive. */
+    /** Maximum time between two failures that count as consecutive. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /**
-     * Each period of this length in which the instance was not ejected reduces {@link #times} by 1. Source: Envoy's
-     * interval of 10 s.
+     * Time without ejection after which the next ejection is one step shorter. That is, each such period reduces
+     * {@link #times} by 1. Source: Envoy's interval of 10 s.
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Maximum time from the choice of an instance on trial until the call is sent. */
+    /**
+     * Time for which a call reserves the trial of an instance before it is sent. If the call has not been sent by then,
+     * another call may be the trial.
+     */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Longest time of a trial. After this time, another trial begins beside it. */
+    /**
+     * Maximum time for which a call that was sent as the trial of an instance is the only one. After that, a second
+     * trial may begin.
+     */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * If a call ends with DEADLINE_EXCEEDED while more than its whole time divided by this number remains, its handler
-     * has passed on the exceeded deadline of another call that the handler has made.
+     * Divisor that finds a DEADLINE_EXCEEDED error which the handler has only passed on. It is such an error if more
+     * than the call's whole time divided by this number remains when it comes. The deadline that was exceeded is then
+     * that of a call which the handler has made.
      */
     private static final int EARLY = 10;
 
-    /** What the end of a call says about the instance that was called. */
+    /** What the end of a call says about the health of the instance that was called. */
     public enum Outcome {
         ANSWERED,
         /**
-         * The instance has answered: its handler has failed, or passes on the failure of another service. Counts
-         * against nobody, since the reason may lie in what the caller asks for.
+         * The handler has run, and has failed or passed on the failure of another service. The instance itself works.
+         * This does not count as a failure of the instance, since what the caller asks for may be the reason.
          */
         FAULT,
         /**
-         * The instance could not be reached, has refused the call before the handler began, or has not answered
-         * although the call had enough time.
+         * The instance has failed. It could not be reached, refused the call before its handler began, or did not
+         * answer although there was enough time.
          */
         FAILED,
         /**
-         * The instance has refused the call. That may be the instance's own fault: it may belong to another service,
-         * have an older version, or be unable to check who calls. Counts as a failure if another instance takes the
-         * call.
+         * The instance has refused the call because it does not have the method or cannot authenticate the caller. This
+         * may be the fault of the instance: it may have an older version, or belong to another service. It counts as a
+         * failure only if another instance then takes the call.
          */
         REFUSED,
         /**
-         * The end says nothing about the instance: the caller gave up, this side has not sent the request, or this side
-         * does not know how the call ended.
+         * The end says nothing about the instance. For example, the caller gave up, this side did not send the request,
+         * or this side does not know how the call ended.
          */
         UNKNOWN;
 
@@ -81,16 +96,16 @@ public final class Health {
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED;
         }
 
-        /** Whether the instance has taken the call, whatever its handler did with it. */
+        /** Whether the instance has answered the call. That is so even if the handler has failed. */
         boolean isAnswer() {
             return this == ANSWERED || this == FAULT;
         }
 
         /**
-         * Returns the outcome of a call.
+         * Returns what the end of a call says about its instance.
          *
-         * @param error error with which the call ended; null for a result
-         * @param times answer times of the method that was called
+         * @param error error with which the call ended; null if it returned a result
+         * @param times answer times of the called method
          * @param givenNanos remaining time of the call when it was sent
          * @param leftNanos remaining time of the call when it ended
          */
@@ -108,9 +123,10 @@ public final class Health {
         }
 
         /**
-         * Returns the outcome of a call that had enough time, so that an exceeded deadline counts against the instance.
+         * Returns what the end of a call says about its instance, if the call had enough time for an answer. So an
+         * exceeded deadline counts as a failure.
          *
-         * @param error error with which the call ended; null for a result
+         * @param error error with which the call ended; null if it returned a result
          */
         public static Outcome of(@Nullable RPCXException error) {
             if (error == null) {
@@ -138,8 +154,8 @@ public final class Health {
     }
 
     /**
-     * Adds the route and the method to the text of an error that says that the server has no such method. Returns any
-     * other error unchanged.
+     * Adds the route and the method to the text of an error which says that the server does not have the method.
+     * Returns every other error as it is.
      */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
@@ -148,7 +164,7 @@ public final class Health {
                 : error;
     }
 
-    /** Number of calls, and number of failed calls, since the failure that opened the window. */
+    /** A window of time in which calls and failed calls are counted, to compute the share of failures. */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -161,7 +177,7 @@ public final class Health {
         /**
          * Counts a failed call.
          *
-         * @return whether there were at least {@code MIN_CALLS} calls, and more than half of them have failed
+         * @return whether the share of failures is too large: more than half of at least {@code MIN_CALLS} calls
          */
         boolean failed() {
             return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
@@ -169,8 +185,9 @@ public final class Health {
     }
 
     /**
-     * State of an instance that was ejected and has not answered since. The value is the time from which the next trial
-     * may begin: the end of the ejection or of the latest trial.
+     * State of an instance that was ejected and has not answered a call since. {@code untilNanos} is the time at which
+     * the ejection ends and trials begin. The value of this {@code AtomicLong} is the earliest time at which a call may
+     * be the next trial: the end of the ejection, or the time until which another call is the trial.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;
@@ -189,9 +206,9 @@ public final class Health {
         }
 
         /**
-         * Takes the trial for a call.
+         * Makes the call that is about to be sent the trial of the instance.
          *
-         * @return false if the ejection is not over, or another call has the trial
+         * @return false if the ejection has not ended, or if another call is the trial
          */
         boolean take(long now) {
             long last = get();
@@ -199,8 +216,8 @@ public final class Health {
         }
 
         /**
-         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} remain, the trial is that of
-         * another call, which has been sent, and is not given back.
+         * Ends the trial of a call that was chosen as the trial but is not sent. Does nothing if more than
+         * {@code CHOSEN_NANOS} of the trial remain: then the trial belongs to another call, which has been sent.
          */
         void giveBack(long now) {
             long last = get();
@@ -212,27 +229,33 @@ public final class Health {
 
     private final Ticker ticker;
 
-    /** Number of consecutive failures. A call that succeeds writes it only if it is not 0. */
+    /**
+     * Number of consecutive failures of the instance. A call that succeeds writes this only if it is not 0, so that
+     * healthy instances cost no writes.
+     */
     private final AtomicInteger failures = new AtomicInteger();
 
     /**
-     * Latest window; null if no call has failed lately. If two threads open a window at the same time, one call is not
-     * counted.
+     * The current window of time for the share of failures; null if no call has failed lately. If two threads open a
+     * window at the same time, one of the failures is not counted.
      */
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
 
     /**
-     * Ejection of the instance; null for a healthy instance, as nearly all are. The choice of an instance normally
-     * reads only this field.
+     * State of the instance since its latest ejection; null while the instance is healthy. Each choice of an instance
+     * reads this field, and normally nothing else of this class.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 
-    /** Time at which the latest ejection ends. Guarded by the cluster's lock. */
+    /** Time at which the latest ejection ends or has ended. Guarded by the lock of the {@link ClientCluster}. */
     private long outUntilNanos;
 
-    /** Length of the latest ejection, as a multiple of {@link #OUT_NANOS}. Guarded by the cluster's lock. */
+    /**
+     * Length of the latest ejection, in units of {@link #OUT_NANOS}; 0 if there was none. Guarded by the lock of the
+     * {@link ClientCluster}.
+     */
     private int times;
 
     public Health(Ticker ticker) {
@@ -240,19 +263,20 @@ public final class Health {
     }
 
     /**
-     * Records the end of a call as {@link #ended(Outcome, long)} does. The call counts as sent now.
+     * Records that a call has ended, as if it had been sent just now.
      *
-     * @return whether the instance has failed often enough to be ejected
+     * @return whether the instance has failed so often that it has to be ejected
      */
     public boolean ended(Outcome outcome) {
         return ended(outcome, ticker.nanoTime());
     }
 
     /**
-     * Records that a call has ended.
+     * Records that a call to this instance has ended.
      *
-     * @param begunNanos time at which the call was sent; a call that was sent before the ejection was over is no trial
-     * @return whether the instance has failed often enough to be ejected
+     * @param begunNanos time at which the call was sent. A call that was sent before the end of the ejection is not a
+     *     trial.
+     * @return whether the instance has failed so often that it has to be ejected
      */
     public boolean ended(Outcome outcome, long begunNanos) {
         if (outcome.isAnswer()) {
@@ -307,7 +331,10 @@ public final class Health {
         return open.failed();
     }
 
-    /** Ejects the instance. The caller holds the cluster's lock. */
+    /**
+     * Ejects the instance for a while. An instance that was ejected lately is ejected for longer. The caller holds the
+     * lock of the {@link ClientCluster}.
+     */
     public void eject() {
         long now = ticker.nanoTime();
         long forgiven = times == 0 ? 0 : Math.max(0, now - outUntilNanos) / FORGIVEN_NANOS;
@@ -319,27 +346,27 @@ public final class Health {
     }
 
     /**
-     * Orders instances by the end of their latest ejections: negative if that of this instance ends first. The caller
-     * holds the cluster's lock.
+     * Compares the ends of the latest ejections of two instances: negative if the ejection of this one ends first. The
+     * caller holds the lock of the {@link ClientCluster}.
      */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);
     }
 
-    /** Whether the instance is ejected, and its ejection is not over. */
+    /** Whether the instance is ejected at present. False for an instance on trial. */
     public boolean isEjected() {
         Ejection current = ejection.get();
         return current != null && !current.isOnTrial(ticker.nanoTime());
     }
 
-    /** Whether the instance was ejected and has not answered a call since. */
+    /** Whether the instance was ejected and has not answered a call since. It may be ejected still, or on trial. */
     boolean isUnproven() {
         return ejection.get() != null;
     }
 
     /**
-     * Whether the instance may be chosen: it is healthy, or it is on trial and no call has the trial. Runs for every
-     * call.
+     * Whether a call may choose this instance. That is so if the instance is healthy, or if it is on trial and no other
+     * call is the trial at present. Runs for every call.
      */
     public boolean isFree() {
         Ejection current = ejection.get();
@@ -347,10 +374,10 @@ public final class Health {
     }
 
     /**
-     * Chooses the instance for a call that is about to be sent. If the instance is on trial, the call takes the trial.
-     * Runs for every call.
+     * Chooses the instance for a call that is about to be sent. If the instance is on trial, this call becomes the
+     * trial, and other calls cannot choose the instance meanwhile. Runs for every call.
      *
-     * @return false if the instance is ejected, or another call has the trial
+     * @return false if the instance is ejected, or if another call is the trial
      */
     boolean choose() {
         Ejection current = ejection.get();
@@ -358,8 +385,8 @@ public final class Health {
     }
 
     /**
-     * Called when the call for which this instance was chosen cannot be sent. If the call had the trial, the next call
-     * may take it.
+     * Called when a call has chosen this instance and then cannot be sent. If the call was the trial of the instance,
+     * another call may be the trial now.
      */
     void unsent() {
         Ejection current = ejection.get();
@@ -369,8 +396,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call is about to be sent to the instance. If the call is a trial, the next trial may begin when the
-     * call has ended or its deadline has passed, and at the latest after {@code MAX_TRIAL_NANOS}. Runs for every call.
+     * Called when a call is about to be sent to this instance. If the instance is on trial, the call is the trial until
+     * it ends, or until its deadline, but for {@code MAX_TRIAL_NANOS} at most. Runs for every call.
      */
     public void begins(long deadlineNanos) {
         Ejection current = ejection.get();

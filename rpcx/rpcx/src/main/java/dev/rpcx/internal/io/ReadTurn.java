@@ -24,63 +24,70 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides who reads from a connection's socket: the event loop, or a thread that waits for its reply and has the only
- * call on the connection. That thread saves a wake-up, since it reads its reply itself instead of being woken by the
- * event loop.
+ * Decides which thread reads from a connection's socket: the event loop, or a lone caller. A caller is lone if its call
+ * is the only one on the connection. If it reads its reply itself, nobody has to wake it, which saves time. Whoever may
+ * read has the turn.
  *
- * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers. It takes the
- * socket back for everything else: a second call, a deadline, the end of the connection. A caller handles only its own
- * reply, if it is complete. All other bytes go to the event loop, together with the turn. So only the thread that has
- * the turn decides how calls end. While the socket is lent and no call is in flight, nobody reads. So the event loop
- * checks every {@link #TICK_MILLIS} (5 ms) whether a caller has had the turn, and takes the socket back if none has.
+ * <p>The event loop lends the socket to callers after {@link #LONE_REPLIES} consecutive replies to lone callers. It
+ * takes the socket back for everything else: a second call, a deadline, the end of the connection. A caller handles
+ * only its own reply, and only if the reply is complete. All other bytes go to the event loop, together with the turn.
+ * So only the thread that has the turn decides how calls end.
+ *
+ * <p>While the socket is lent and no call is in flight, nobody reads. So the event loop checks every
+ * {@link #TICK_MILLIS} (5 ms) whether a caller has had the turn, and takes the socket back if none has.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
-    /** The connection whose socket is lent. It is the first handler of its channel. */
+    /** The connection whose socket is lent to callers. It is the first handler of its channel. */
     public interface Connection extends ChannelHandler {
-        /** Returns the number of calls in flight, which may be slightly out of date. Thread-safe. */
+        /** Returns the number of calls in flight. The number may be slightly out of date. Thread-safe. */
         int load();
 
         /** Runs a task on the event loop, or on the calling thread if the event loop has ended. Thread-safe. */
         void inLoopOrHere(Runnable task);
 
         /**
-         * Called on the event loop when it has the socket back: from then on, consecutive replies to lone callers are
-         * counted from 0 again.
+         * Called on the event loop when it has taken the socket back from callers. The connection then counts
+         * consecutive replies to lone callers from 0 again.
          */
         void isNotAlone();
 
-        /** Records a sign of life: a caller has read something from the peer. Event loop only. */
+        /** Records that the peer is alive, since a caller has read something from it. Event loop only. */
         void recordActivity();
 
         /** Ends the connection immediately. Event loop only. */
         void abort(String why);
     }
 
-    /** A call whose caller reads the reply itself. */
+    /** A call whose caller may read the reply itself. */
     public interface Reader {
-        /** Whether the call has ended and its outcome can be read. Thread-safe. */
+        /** Whether the call has ended, so that its outcome can be read. Thread-safe. */
         boolean isCompleted();
 
         /**
-         * Completes the call if {@code arrived} begins with the complete reply. Reads the reply and nothing after it.
+         * Completes the call if {@code arrived} begins with its complete reply. Reads the reply and nothing behind it.
          * Called by the caller's thread, which has the turn.
          *
-         * @param arrived buffer that begins at the beginning of a message
-         * @return false if all bytes are for the event loop; then the indices of {@code arrived} are undefined
+         * @param arrived bytes from the socket, which begin with the beginning of a message
+         * @return false if the event loop has to handle all the bytes; then the indices of {@code arrived} are
+         *     undefined
          */
         boolean tryComplete(ByteBuf arrived);
     }
 
-    /** Number of consecutive replies to lone callers after which the socket is lent to them. */
+    /**
+     * The socket is lent to callers after this many consecutive replies to callers that were alone on their connection.
+     */
     public static final int LONE_REPLIES = 32;
 
-    /** Largest number of bytes that a caller reads at a time. The event loop reads a larger reply. */
+    /**
+     * Largest number of bytes that a caller reads from the socket at a time. A larger reply is read by the event loop.
+     */
     public static final int MAX_BYTES = 4 * 1024;
 
     /**
-     * Longest time that a caller waits at the socket: 16 ms, during which it does not notice an interrupt. Then it
-     * leaves the socket to the event loop. The value is above Netty's {@code epollWaitThreshold} of 10 ms: for a
-     * shorter wait, Netty would set a timer for each call.
+     * Longest time that a caller waits at the socket for its reply: 16 ms. It does not notice an interrupt meanwhile.
+     * Afterwards it leaves the socket to the event loop. The value is above Netty's {@code epollWaitThreshold} of 10
+     * ms: for a shorter wait, Netty would set a timer for each call.
      */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
@@ -88,17 +95,26 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     private static final int LOOP = 0;
 
-    /** The socket is lent: the event loop does not read from it, and a caller may take the turn. */
+    /**
+     * State while the socket is lent and no caller uses it. The event loop does not read, and a caller may take the
+     * turn.
+     */
     private static final int FREE = 1;
 
     private static final int CALLER = 2;
 
-    /** A caller has read bytes that are not for it: the event loop has to take over. */
+    /**
+     * State after a caller has read bytes that are not for it. The event loop has to handle them, and reads from then
+     * on.
+     */
     private static final int LEFT_TO_LOOP = 3;
 
     private static final int ENDED = 4;
 
-    /** A caller failed, and the bytes that it had read are lost: the event loop has to end the connection. */
+    /**
+     * State after a caller has failed and the bytes that it had read are lost. The event loop has to end the
+     * connection.
+     */
     private static final int BROKEN = 5;
 
     private static final VarHandle OWNER;
@@ -119,26 +135,30 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private volatile boolean wanted;
 
     /**
-     * What a caller needs to read. Null until the socket is lent for the first time, and after the socket has closed.
+     * What a caller needs to read from the socket. Null until the socket is lent for the first time, and once it has
+     * closed.
      */
     private @Nullable Loan loan;
 
-    /** True if {@code loan} could not be created, or if the socket closes: then only the event loop reads. */
+    /**
+     * True if the socket is never lent again, so that only the event loop reads. The reason is that {@code loan} could
+     * not be created, or that the socket closes.
+     */
     private boolean lendingDisabled;
 
     /** Number of times that a caller has had the turn. Written only by the thread that has the turn. */
     private int callerTurns;
 
     /**
-     * Bytes that a caller has read for the event loop; null if there are none. Written only by the thread that has the
-     * turn.
+     * Bytes that a caller has read and the event loop has to handle; null if there are none. Written only by the thread
+     * that has the turn.
      */
     private @Nullable ByteBuf rest;
 
-    /** Value of {@code callerTurns} at the last run of {@code tick}. Event loop only. */
+    /** Value of {@code callerTurns} when {@code tick} last found that it had changed. Event loop only. */
     private int seen;
 
-    /** True while a run of {@code tick} is scheduled. Event loop only. */
+    /** True while the next check by {@code tick} is scheduled. Event loop only. */
     private boolean ticking;
 
     public ReadTurn(Channel channel, Connection connection) {
@@ -146,7 +166,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** What a caller needs to read: an epoll instance for the socket, and buffers. */
+    /** What a caller needs to read from the socket: an epoll instance for the socket, and buffers. */
     private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
         final CloseWatch.Registration loop;
         final Socket socket;
@@ -155,13 +175,19 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         private final ReadTurn turn;
         private final IoHandler epoll;
 
-        /** End of the present wait, by {@code System.nanoTime()}. Used only by the thread that has the turn. */
+        /**
+         * Time at which the caller's present wait ends, by {@code System.nanoTime()}. Used only by the thread that has
+         * the turn.
+         */
         private long untilNanos;
 
-        /** True if the present wait has found something to read. Used only by the thread that has the turn. */
+        /** True if the caller's present wait has found something to read. Used only by the thread that has the turn. */
         private boolean readable;
 
-        /** Thread that waits at the socket; null if none waits. Written only by the thread that has the turn. */
+        /**
+         * Thread of the caller that waits at the socket; null if none waits. Written only by the thread that has the
+         * turn.
+         */
         private volatile @Nullable Thread reader;
 
         Loan(ReadTurn turn, CloseWatch.Registration loop, Socket socket) throws Exception {
@@ -180,9 +206,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
 
         /**
-         * Waits at the socket until there is something to read.
+         * Waits until the socket has something to read, on the thread of a caller.
          *
-         * @return false if the event loop wants the socket, or if the wait took too long
+         * @return false if the event loop wants the socket back, or if the wait took too long
          */
         boolean await() {
             readable = false;
@@ -301,8 +327,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Makes the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call and
-     * does not read the reply itself. Thread-safe.
+     * Makes the event loop read if the socket is lent to callers and none reads. Called by a thread that has sent a
+     * call and does not read the reply itself. Thread-safe.
      */
     public void leaveToLoop() {
         if (owner == FREE) {
@@ -312,7 +338,10 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     // ---- methods that the event loop uses
 
-    /** Lends the socket after a lone caller has been answered, so that the next caller reads its reply itself. */
+    /**
+     * Lends the socket to callers, so that the next lone caller reads its reply itself. Called after a lone caller has
+     * been answered.
+     */
     public void lend() {
         if (owner != LOOP || !isSetUp()) {
             return;
@@ -348,7 +377,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Takes the turn for the event loop.
+     * Takes the socket back from callers, so that the event loop reads.
      *
      * @return true if the event loop reads now. If false, a caller has been asked to leave the socket, or a task of the
      *     loop will take over from a caller or end the connection
@@ -381,14 +410,14 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.resume();
     }
 
-    /** Ends the connection because bytes have been lost, for example for lack of memory. */
+    /** Ends the connection because bytes that a caller had read are lost, for example for lack of memory. */
     private void breakOff() {
         connection.abort("a caller failed while it read its reply");
     }
 
     /**
-     * Takes the socket over from a caller that no longer reads, or that has failed. Bytes that the caller has read for
-     * the event loop go to the handlers of the channel.
+     * Takes the socket back from callers. If a caller has failed, ends the connection instead. Bytes that a caller has
+     * read and that are not for it go to the handlers of the channel.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
@@ -428,8 +457,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller has left; a caller
-     * that has been woken never blocks. After this method has returned, no caller uses the socket.
+     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until it has left; a caller that has
+     * been woken never blocks. After this method has returned, no caller uses the socket.
      */
     public void end() {
         while (owner != ENDED) {

@@ -14,19 +14,21 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the send queue of a socket. Holds one claim for the bytes in the queue that the peer has not read, and one
- * for the replies that wait behind them. The claim for the queue ends with the channel, which may be seconds after the
- * end of the connection, since the last messages may still have to be sent. Used on both wires. Event loop only.
+ * Watches the queue of bytes that a channel has not yet been able to write to its socket. The peer has not read these
+ * bytes. One claim charges the connection for them, and another for the replies that wait behind them. If the ledger
+ * has no room, a connection ends, see {@link Claim}. The claim for the queue ends with the channel. That may be seconds
+ * after the end of the connection, since the last messages may still have to be sent. Used on both wires. Event loop
+ * only.
  */
 public final class SocketQueue {
     /**
-     * Event that {@link TlsRecords} fires before it ends the connection for lack of room. Defined here so that
-     * connections without TLS do not load that class.
+     * Event that {@link TlsRecords} fires before it ends the connection because the ledger has no room for what has
+     * arrived of the peer's records. Defined here so that connections without TLS do not load that class.
      */
     public static final Object NO_ROOM = new Object();
 
     /**
-     * Event that {@link TlsRecords} fires when a part of a record has arrived and the rest may still arrive in time.
+     * Event that {@link TlsRecords} fires when a part of a TLS record has arrived. The rest may still arrive in time.
      */
     public static final Object PART = new Object();
 
@@ -34,7 +36,7 @@ public final class SocketQueue {
     private final EventLoop loop;
     private final Claim claim;
 
-    /** Claim for the replies that wait behind the queue. */
+    /** Claim for the replies that wait behind the bytes in the queue. */
     private final Claim replies;
 
     private final LongSupplier replyBytes;
@@ -42,11 +44,12 @@ public final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** True once the connection has been ended for lack of room; then its queue does not grow any more. */
+    /** True once the connection has been ended because a pool of the ledger was full. Its queue then grows no more. */
     private boolean isEvicted;
 
     /**
-     * True once a task is scheduled that ends the connection for lack of room. The queue then asks for no more room.
+     * True once a task is scheduled that ends the connection because the ledger had no room for the bytes in its queue,
+     * or for its replies. Nothing more is charged then.
      */
     private boolean isEvictionDue;
 
@@ -54,20 +57,20 @@ public final class SocketQueue {
     private boolean isDropped;
 
     /**
-     * True while a mark is in the queue. A mark is an empty write. When it has been sent, everything before it has been
+     * True while a mark is in the queue. A mark is an empty write: when it has been sent, everything before it has been
      * sent.
      */
     private boolean isMarked;
 
     private long marksSent;
 
-    /** Value of {@code marksSent} at the last call of {@code isStalled}; -1 if the queue was empty then. */
+    /** Number of marks that had been sent at the last call of {@code isStalled}; -1 if the queue was empty then. */
     private long marksSeen;
 
     /** First message in the queue at the last call of {@code isStalled}; null if the queue was empty then. */
     private @Nullable Object firstSeen;
 
-    /** Number of remaining bytes of {@code firstSeen} at the last call of {@code isStalled}. */
+    /** Number of bytes of {@code firstSeen} that had not been sent at the last call of {@code isStalled}. */
     private long restSeen;
 
     /**
@@ -75,7 +78,7 @@ public final class SocketQueue {
      *
      * @param replyBytes supplies the number of bytes charged for replies that have not been sent
      * @param gatheredBytes supplies the number of bytes that will be added to the queue next
-     * @param changed runs when a mark (see {@code isMarked}) has been sent
+     * @param changed runs when everything has been sent that was in the queue when this class last put a mark into it
      * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
      */
     public SocketQueue(
@@ -99,15 +102,16 @@ public final class SocketQueue {
         });
     }
 
-    /** Called when the connection is over. Ends the claim for replies, but not the one for the queue. */
+    /** Called when the connection is over. Ends the claim for replies, but not the one for the bytes in the queue. */
     public void dropReplies() {
         isDropped = true;
         replies.close();
     }
 
     /**
-     * Called when the length of the queue may have changed. A queue of more than {@code UnchargedAllowance.SMALL_BYTES}
-     * is charged. If there is no room, connections that hold more are ended, or else this one.
+     * Called when the queue may have become longer or shorter. Charges the bytes in the queue if they are more than
+     * {@code UnchargedAllowance.SMALL_BYTES}, and the replies that wait behind them. If the ledger has no room for
+     * these bytes, connections that hold more of them end, or else this one.
      */
     public void updateClaims() {
         chargeReplies();
@@ -138,7 +142,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Charges the replies that wait: none while the channel is writable, otherwise all replies that have not been sent.
+     * Charges the replies that wait behind the queue: none while the channel is writable, otherwise all replies that
+     * have not been sent.
      */
     private void chargeReplies() {
         if (isEvictionDue) {
@@ -150,7 +155,7 @@ public final class SocketQueue {
         }
     }
 
-    /** Called when the queue has become shorter. Reduces both claims to what still waits. */
+    /** Called when the queue has become shorter. Reduces both claims to the bytes that still wait. */
     public void shortened() {
         long bytes = bytes();
         if (bytes <= UnchargedAllowance.SMALL_BYTES) {
@@ -171,8 +176,9 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when a mark (see {@code isMarked}) has been sent. Another task checks the queue, since the queue counts a
-     * message until the listeners of that message have been called.
+     * Called when the mark in the queue has been sent. A mark is an empty write: everything before it has then been
+     * sent too. A separate task updates the claims, since the queue counts a message until the listeners of that
+     * message have been called.
      */
     private void markSent() {
         try {
@@ -189,7 +195,10 @@ public final class SocketQueue {
         }
     }
 
-    /** Ends the connection for lack of room, in another task, since the caller of {@code updateClaims} is writing. */
+    /**
+     * Ends the connection because the ledger has no room for the bytes in its queue, or for its replies. A separate
+     * task does so, since the caller of {@code updateClaims} is just writing.
+     */
     private void evictSoon() {
         isEvictionDue = true;
         boolean isQueued = false;
@@ -214,7 +223,7 @@ public final class SocketQueue {
     }
 
     /**
-     * Closes the channel immediately. Does not use the pipeline, where TLS would first wait some seconds to send
+     * Closes the channel immediately. Bypasses the pipeline, in which TLS would first wait some seconds to send
      * close_notify.
      */
     public static void closeNow(Channel channel) {
@@ -223,7 +232,7 @@ public final class SocketQueue {
 
     /**
      * Whether the queue has bytes, and none has been sent since the last call of this method. Bytes that were added
-     * meanwhile do not matter. Must have only one user, since each call changes what the next one compares with.
+     * meanwhile do not matter. Must have only one user, since each call is compared with the one before.
      */
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();

@@ -18,9 +18,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits what the TLS records of a peer cost, at a client and at a server. This handler comes before the TLS engine and
- * passes only complete records to it. A second handler, {@link #opened}, comes behind the engine. It sees which records
- * contain data, and ends the connection when the peer ends its TLS stream. Event loop only.
+ * Limits what the TLS records of a peer cost this side, a client or a server. This handler comes before the TLS engine
+ * and passes only complete records to it. A second handler, {@link #opened}, comes behind the engine. It sees which
+ * records contain data, and ends the connection when the peer ends its TLS stream. Event loop only.
  *
  * <p>The beginning of a record is kept until the rest arrives. If it has more than
  * {@code UnchargedAllowance.SMALL_BYTES}, it is charged, and the record has to be complete in time, as a frame has to
@@ -37,9 +37,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Largest total weight of the records without data that a client may send within an hour after its handshake. The
-     * weight of a record is the largest number of KeyUpdates that can begin in it. A record of
-     * {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     * Largest total weight of the records without data that a client may send within an hour. The weight of a record is
+     * the largest number of KeyUpdates that can begin in it; for a record of {@link #JDK_KEY_UPDATE_BYTES} bytes it is
+     * 1. Records of the handshake are not included.
      *
      * <p>An honest client needs one KeyUpdate for each 2^24 records. But after 2^37 received bytes, the JDK's engine
      * sends a KeyUpdate for each record that it receives, until the peer has answered the first one (JDK-8329548). So
@@ -48,19 +48,22 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /**
-     * The limit of {@link #MAX_SILENT_OF_CLIENT} for a server. It is larger, since a server may send session tickets
-     * that contain certificates.
+     * Largest total weight of the records without data that a server may send within an hour. Weights are explained at
+     * {@link #MAX_SILENT_OF_CLIENT}. This limit is larger, since a server may send session tickets that contain
+     * certificates.
      */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * Number of records that every handshake may have. For each {@link #HANDSHAKE_RECORD_BYTES} bytes it may have one
-     * more. Clients with six certificates of RSA 4096 send 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records
-     * of the smallest size.
+     * Number of TLS records that every handshake may have. For each {@link #HANDSHAKE_RECORD_BYTES} bytes it may have
+     * one more. Clients with six certificates of RSA 4096 send 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23
+     * records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
-    /** Smallest size, in bytes, to which a side may ask its peer to limit its records. Source: RFC 6066, section 4. */
+    /**
+     * Smallest limit, in bytes, that a side may set for the size of its peer's records. Source: RFC 6066, section 4.
+     */
     public static final int HANDSHAKE_RECORD_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
@@ -92,7 +95,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private final Channel channel;
     private final ReadingClock readingClock;
 
-    /** Claim for the full size of {@link #partialRecord}, and for the bytes that the engine may have kept. */
+    /**
+     * Claim for the full size of {@link #partialRecord}, and for the records without data, which the engine may have
+     * kept.
+     */
     private final Claim claim;
 
     private final Charge timers;
@@ -101,36 +107,38 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
-    /** Number of bytes of the records since the last record that brought data. */
+    /** Number of bytes of all records that have arrived since the last record with data. */
     private long silentBytes;
 
     /**
-     * During the handshake, the number of its records. Afterwards, the total weight of the records without data since
-     * {@link #silentSinceNanos}.
+     * During the handshake, number of its records. After the handshake, total weight of the records without data that
+     * have arrived since {@link #silentSinceNanos}, as explained at {@link #MAX_SILENT_OF_CLIENT}.
      */
     private int silentRecords;
 
     private long silentSinceNanos;
     private boolean isHandshaken;
 
-    /** True if the record that was last handed to the engine has brought data. */
+    /** True if the record that was last passed to the engine contained data. */
     private boolean hasOpened;
 
-    /** Time at which the incomplete record began to come, by {@link #readingClock}. */
+    /** Time at which the first bytes of {@link #partialRecord} arrived, by {@link #readingClock}. */
     private long sinceNanos;
 
-    /** True if a part of a record has come since {@code reportPart} was called last. */
+    /** True if a part of a record has arrived since {@code reportPart} was last called. */
     private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
     private boolean isOver;
 
     /**
-     * Creates the handler that stands before the engine.
+     * Creates the handler that comes before the TLS engine in the pipeline.
      *
      * @param recordNanos longest time from the first byte of a record until it is complete, if more than
-     *     {@code UnchargedAllowance.SMALL_BYTES} of it have come; time in which this side does not read is not counted
-     * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
+     *     {@code UnchargedAllowance.SMALL_BYTES} of it have arrived; time in which this side does not read is not
+     *     counted
+     * @param maxSilent the limit for records without data: {@link #MAX_SILENT_OF_CLIENT} or
+     *     {@link #MAX_SILENT_OF_SERVER}
      */
     public TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
         this.channel = channel;
@@ -141,7 +149,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         this.timers = account.charge(Resource.TIMERS);
     }
 
-    /** Called when the handshake is done. From then on records are expected to bring data. */
+    /** Called when the TLS handshake is done. From then on, records are expected to contain data. */
     void handshaken() {
         isHandshaken = true;
         silentBytes = 0;
@@ -149,7 +157,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         silentSinceNanos = nanoTime();
     }
 
-    /** Makes the handler that stands behind the engine in the pipeline. */
+    /** Creates the handler that comes behind the TLS engine in the pipeline. */
     ChannelInboundHandler opened() {
         return new ChannelInboundHandlerAdapter() {
             @Override
@@ -170,9 +178,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called when the peer has sent close_notify, which ends its stream (RFC 8446, section 6.1). The handlers behind
-     * this one are notified as if the TCP stream had ended, since the peer need not end it. They are notified before
-     * the close, since a peer that does not read can delay the close.
+     * Closes the connection after the peer has sent close_notify, which ends its stream (RFC 8446, section 6.1). The
+     * next handlers are notified as if the TCP stream had ended, since the peer need not end it. They are notified
+     * before the close, since a peer that does not read can delay the close.
      */
     private static void endOfStream(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
@@ -201,7 +209,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Passes on the record at the beginning of {@code in}, or keeps all of {@code in} if the record is not complete.
+     * Passes the record at the beginning of {@code in} to the engine. If the record is not complete, keeps all of
+     * {@code in}.
      */
     private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
         int bytes = in.readableBytes();
@@ -215,7 +224,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Reads the missing bytes of the partial record, and passes the record on if it is complete. */
+    /**
+     * Adds bytes from {@code in} to the incomplete record that is kept. If the record is complete now, passes it to the
+     * engine.
+     */
     private void complete(ChannelHandlerContext ctx, ByteBuf in) {
         if (partialRecord.readableBytes() < HEADER_BYTES) {
             keep(in, Math.min(HEADER_BYTES - partialRecord.readableBytes(), in.readableBytes()));
@@ -234,8 +246,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection because the bytes are not a TLS record. The next handlers get the reason first, so that the
-     * user sees the usual cause: the peer does not speak TLS.
+     * Closes the connection because the peer's bytes are not a TLS record. The next handlers get the reason first, so
+     * that the user sees the usual cause: the peer does not speak TLS.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
@@ -287,9 +299,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the length of the record that begins at {@code at}, including its header; -1 if this is no header of a
-     * record. The version is checked here, since the engine would put all received bytes into the text of its
-     * exception.
+     * Returns the length in bytes of the record that begins at the index {@code at}, including its header. Returns -1
+     * if no record can begin with these bytes. The version is checked here, since the engine would put all received
+     * bytes into the text of its exception.
      */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
@@ -330,9 +342,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Charges this record, and the bytes that the engine may have kept.
+     * Charges the incomplete record, and the content of records without data, which the engine may have kept.
      *
-     * @return false if there is no room; then the connection has been closed
+     * @param recordBytes full size in bytes of the incomplete record; 0 if there is none to charge
+     * @return false if the ledger has no room; then the connection has been closed
      */
     private boolean charge(int recordBytes) {
         long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
@@ -344,7 +357,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends the connection for lack of room. The next handlers are notified first, so that they do not blame the peer.
+     * Closes the connection because the ledger has no room for its records. The next handlers are notified first, so
+     * that they do not blame the peer.
      */
     private void closeForRoom() {
         if (context != null) {
@@ -368,8 +382,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Notifies the next handlers, which get only complete records, that the peer is alive: a part of a record has
-     * arrived. After the record's time is over, they are not notified any more.
+     * If a part of a record has arrived, notifies the next handlers that the peer is alive. They get only complete
+     * records, and so would not know. Once the time for the record is over, they are not notified any more.
      */
     private void reportPart(ChannelHandlerContext ctx) {
         boolean isReported = hasPart
@@ -386,8 +400,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sets the timer if it is not set. One timer serves all records: when it runs, it is set again if the current
-     * record has time left.
+     * Starts the timer that closes the connection if a record is not complete in time, unless the timer runs already.
+     * One timer serves all records: when it has run, it is started again if the current record has time left.
      */
     private void watch(long nanos) {
         if (timer == null) {
@@ -411,7 +425,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection. No ERROR is sent, since none can be sent within a record. Does not use the engine, which
+     * Closes the connection without an ERROR frame, since none can be sent within a record. Bypasses the engine, which
      * would wait until its own close_notify has been sent.
      */
     private void close() {

@@ -15,42 +15,47 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides who writes to a connection's socket: the event loop, or a thread that has a small message. That thread saves
- * a wake-up of the event loop, some 10 µs. It writes its message itself if nobody else is writing and nothing else is
- * to be sent together with the message.
+ * Decides which thread writes to a connection's socket: the event loop, or another thread that has a small message.
+ * Whoever may write has the turn. Another thread takes the turn only if nobody has it and nothing else is to be sent
+ * together with the message. By writing the message itself, it saves a wake-up of the event loop, some 10 µs.
  *
- * <p>The event loop does not wait for the turn, except at the end. If the turn is taken, the loop sets {@code wanted},
- * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the turn and the
- * remaining bytes go to the event loop. Only the event loop closes the socket, and only once it has the turn for good.
+ * <p>The event loop does not wait for the turn, except at the end. If another thread has the turn, the loop sets
+ * {@code wanted}, and that thread wakes the loop afterwards. If the thread cannot write all of its message, the turn
+ * and the remaining bytes go to the event loop. Only the event loop closes the socket, and only once it has the turn
+ * for good.
  *
  * <p>A thread that runs out of stack or memory gives the turn up by a single store, since it may not be able to call a
  * method. The turn is then either free, as if the thread had never taken it, or {@link #BROKEN}. If it is broken, the
  * event loop closes the socket when it next takes the turn.
  */
 public final class WriteTurn implements CloseWatch.SocketUser {
-    /** A message that a thread may write itself. */
+    /** A message that a thread other than the event loop may write itself. */
     public interface Message {
         /**
-         * Copies the message, as it is sent, to {@code frame}, an empty buffer of {@link #MAX_BYTES} bytes. The message
-         * must fit into it. If this method throws, the message is unchanged.
+         * Copies the message, as it is sent, to the buffer {@code frame}. The buffer is empty and has
+         * {@link #MAX_BYTES} bytes, into which the message must fit. If this method throws, the message is unchanged.
          */
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called after the message has been copied, on the thread that is about to write it. Everything that the reply
-         * needs has to be prepared here. From now on, the object may be used for something else.
+         * Called after {@code copyTo}, on the thread that is about to write the message. Has to prepare everything for
+         * the peer's answer, which may arrive while the message is being written. Once this method has returned true,
+         * the object may be used for something else.
          *
-         * @return false if the event loop has to send the message, which is unchanged
+         * @return false if the event loop has to send the message instead; the message is unchanged then
          */
         boolean beforeDirectWrite();
     }
 
-    /** Largest size in bytes of a frame that a thread writes itself. The event loop writes a larger one. */
+    /**
+     * Largest size in bytes of a frame that a thread other than the event loop writes. The event loop writes larger
+     * frames.
+     */
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Largest number of heap bytes that the event loop writes to the socket without the channel. Each event loop has a
-     * direct buffer of this size.
+     * Largest number of bytes of a heap array that the event loop writes directly to the socket. They are copied to a
+     * direct buffer of this size first, of which each event loop has one. More bytes are left to the channel.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -58,18 +63,18 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int LOOP = 1;
     private static final int CALLER = 2;
 
-    /** A thread could not write all of its message: the event loop has to take over. */
+    /** State after another thread could not write all of its message. The event loop has to write the rest. */
     private static final int LEFT_TO_LOOP = 3;
 
-    /** The event loop has the turn for good. */
+    /** State after the event loop has taken the turn for good. */
     private static final int ENDED = 4;
 
-    /** A thread failed in the midst of a frame: nobody writes any more. */
+    /** State after another thread has failed in the midst of a frame. Nobody may write any more. */
     private static final int BROKEN = 5;
 
     /**
-     * Number of times that the event loop yields while another thread writes. Afterwards it parks between two checks,
-     * since the other thread has probably lost its processor.
+     * Number of times that the event loop yields while it waits for another thread's write. If the write then still
+     * goes on, the thread has probably lost its processor, so the loop parks between two checks.
      */
     private static final int YIELDS = 1_000;
 
@@ -88,7 +93,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private final Channel channel;
     private final ChannelHandler connection;
 
-    /** Owner or state of the turn. The event loop has the turn until its first flush. */
+    /**
+     * Who has the turn, or another state of the turn: one of the constants above. The event loop has it until its first
+     * flush.
+     */
     private volatile int owner = LOOP;
 
     /**
@@ -99,22 +107,25 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /** Socket to which threads write; null if only the event loop may write. */
     private @Nullable Socket socket;
 
-    /** Buffer for the message of a thread. It belongs to whoever has the turn. */
+    /** Direct buffer for the frame that another thread writes. Only whoever has the turn may use it. */
     private @Nullable ByteBuffer buffer;
 
-    /** True while the event loop waits until the socket has taken everything. Event loop only. */
+    /**
+     * True while the event loop waits until the socket has taken everything in the channel's queue. Event loop only.
+     */
     private boolean waitingForSocket;
 
-    /** True once a write of the event loop to the socket has failed. Event loop only. */
+    /** True once the event loop has failed to write directly to the socket. Event loop only. */
     private boolean isBroken;
 
     /**
-     * True once {@link #end} has been called. The event loop then keeps the turn when it next gets it. Event loop only.
+     * True once {@link #end} has been called. When the event loop next gets the turn, it keeps it for good. Event loop
+     * only.
      */
     private boolean ended;
 
     /**
-     * Creates a turn. At first the event loop has it.
+     * Creates the turn of a connection. At first the event loop has it.
      *
      * @param connection the channel's handler that writes the bytes of the socket
      */
@@ -126,8 +137,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     // ---- methods that any thread may use
 
     /**
-     * Takes the turn for the calling thread if it is free. If this method throws, the turn has not been taken: no
-     * method may be called after the exchange that takes the turn.
+     * Takes the turn for the calling thread if it is free. If this method throws, the turn has not been taken. So the
+     * code must call no method after the exchange that takes the turn.
      *
      * @return whether the calling thread has the turn now
      */
@@ -157,7 +168,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * must have the turn. If this method throws, the thread has lost the turn: if copying failed, the turn is free and
      * the message unchanged; if {@code beforeDirectWrite} failed, the turn is {@link #BROKEN}.
      *
-     * @return result of {@code beforeDirectWrite}; if false, the calling thread still has the turn
+     * @return what {@code beforeDirectWrite} has returned; in either case the calling thread still has the turn
      */
     public boolean fill(Message message) {
         int after = FREE;
@@ -180,9 +191,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes the message that {@code fill} has copied. If this method throws, the turn is {@link #BROKEN}.
+     * Writes to the socket the message that {@code fill} has copied. If this method throws, the turn is
+     * {@link #BROKEN}.
      *
-     * @return false if a part of the message is left; then the event loop has to take over
+     * @return false if not all of the message has been written; then the event loop has to write the rest
      */
     public boolean write() {
         int after = BROKEN;
@@ -204,9 +216,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the turn back.
+     * Gives the turn back, so that anyone may take it.
      *
-     * @return true if the event loop has to be woken
+     * @return true if the event loop wants the turn, and the calling thread has to wake the loop
      */
     public boolean callerDone() {
         owner = FREE;
@@ -242,14 +254,17 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Returns the part of a message that a thread could not write; null if there is none. If there is one, nobody has
-     * the turn until {@link #takeOver}.
+     * Returns the bytes of a message that another thread could not write; null if there are none. If there are some,
+     * nobody has the turn until {@link #takeOver}.
      */
     public @Nullable ByteBuffer rest() {
         return owner == LEFT_TO_LOOP ? buffer : null;
     }
 
-    /** Gives the turn to the event loop, which has taken the {@link #rest} or has found the turn {@link #BROKEN}. */
+    /**
+     * Gives the turn to the event loop. Called after the loop has copied the {@link #rest} of a message, or has found
+     * the turn {@link #BROKEN}.
+     */
     public void takeOver() {
         if (ended) {
             endTurn();
@@ -259,15 +274,15 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         wanted = false;
     }
 
-    /** Returns the size in bytes of the buffer for the messages of threads. For tests. */
+    /** Returns the size in bytes of the buffer for frames that other threads write; 0 if there is none. For tests. */
     public int bufferBytes() {
         ByteBuffer own = buffer;
         return own == null ? 0 : own.capacity();
     }
 
     /**
-     * Gives the turn to the event loop for good, and drops the buffer, since the connection may stay in memory for
-     * long.
+     * Gives the turn to the event loop for good. Drops the buffer, since the connection may stay in memory for a long
+     * time.
      */
     private void endTurn() {
         buffer = null;
@@ -275,7 +290,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes bytes to the socket, if nothing waits before them. This saves a buffer and an entry in the channel's
+     * Writes bytes directly to the socket, if the channel's queue is empty. This saves a buffer and an entry in that
      * queue. The event loop must have the turn.
      *
      * @return number of bytes that have been sent. The caller has to write the others to the channel, which then gets
@@ -294,7 +309,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes a direct buffer to the socket, if nothing waits before it. The reader index advances by the number of
+     * Writes a direct buffer to the socket, if the channel's queue is empty. The reader index advances by the number of
      * bytes that have been sent. The caller has to write the others to the channel. The event loop must have the turn.
      */
     public void writeHere(ByteBuf batch) {
@@ -321,7 +336,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Whether a write of the event loop has failed and the channel has not been told yet. */
+    /**
+     * Whether the event loop has failed to write directly to the socket. The channel learns of the error only by its
+     * own next write.
+     */
     public boolean isBroken() {
         return isBroken;
     }
@@ -340,7 +358,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         return loop.outgoing;
     }
 
-    /** Called when the event loop has flushed. Threads may write as soon as the socket has taken everything. */
+    /**
+     * Called when the event loop has flushed the channel. Gives the turn back as soon as the socket has taken
+     * everything, so that other threads may write.
+     */
     public void loopDone() {
         if (owner != LOOP || waitingForSocket) {
             return;
@@ -361,8 +382,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends writing by threads before the socket is closed. When this method returns, no other thread uses the socket,
-     * and none will do so later. The method waits for at most one write of another thread, which never blocks.
+     * Ends writing by other threads, before the socket is closed. When this method returns, no other thread uses the
+     * socket, and none will do so later. Waits for at most one write of another thread, which never blocks.
      */
     public void end() {
         ended = true;

@@ -4,21 +4,24 @@ import dev.rpcx.codec.Memory;
 import dev.rpcx.internal.ThreadTools;
 
 /**
- * What one owner holds of one {@link Resource}. The owner charges and releases through this object, and has to release
- * what is left when the owner ends.
+ * Counts what one owner, for example a call or a connection, holds of one {@link Resource}. The owner adds and releases
+ * amounts through this object. When the owner ends, it has to release the rest.
  *
  * <p>Not thread-safe. A charge belongs to the same thread as its owner. A call or a connection belongs to the event
  * loop and, after the end of the loop, to the thread that holds the connection's lock. An owner that several threads
  * use guards the charge with its own lock.
  *
- * <p>Bytes of messages, of their objects, of stream items and of queues are charged to the account in steps of
- * {@link #STEP_BYTES}. The account may be charged more than the owner holds, by less than two steps, until the next
- * {@link #release()}. This makes most small charges a mere addition.
+ * <p>For most kinds of bytes, the {@link Account} of the connection is charged in steps of {@link #STEP_BYTES} (4 KiB).
+ * So most small charges are a mere addition. Until the next {@link #release()}, the account may count more than the
+ * owner holds, by less than two steps.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
-    /** Number of bytes of objects after which the reading of a message pauses. To read that many takes about 1 ms. */
+    /**
+     * After this many bytes of a message's objects, a virtual thread that reads the message lets other threads run.
+     * Reading that many takes about 1 ms.
+     */
     private static final long PAUSE_BYTES = 512 * 1024;
 
     private final Account account;
@@ -26,10 +29,13 @@ public final class Charge implements Memory {
     private final long step;
     private long held;
 
-    /** What the account has been charged: {@link #held}, or more because of the steps of {@link #STEP_BYTES}. */
+    /**
+     * Amount that the account has been charged. It is {@link #held}, or more, since bytes are charged in steps of
+     * {@link #STEP_BYTES}.
+     */
     private long taken;
 
-    /** Value of {@link #held} at which the reading of a message pauses next. */
+    /** Value of {@link #held} at which a virtual thread that reads a message will next let other threads run. */
     private long pauseAt = PAUSE_BYTES;
 
     public Charge(Account account, Resource kind) {
@@ -48,9 +54,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Charges an amount.
+     * Charges the account for a further amount that the owner holds.
      *
-     * @return false if there is no room; then nothing has changed
+     * @return false if the account has no room for it; then nothing has changed
      */
     public boolean add(long amount) {
         long wanted = held + amount;
@@ -66,8 +72,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Charges bytes of a message that is being read. A message of many objects keeps a processor busy for tens of
-     * milliseconds, so on a virtual thread the reading pauses after each {@code PAUSE_BYTES}.
+     * Charges bytes for the objects of a message that is being read. On a virtual thread, lets other threads run after
+     * each {@code PAUSE_BYTES}: reading a message of many objects would keep a processor busy for tens of milliseconds.
      */
     @Override
     public boolean take(long bytes) {
@@ -79,15 +85,15 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take without a charge. It is small, since the items of streams and
-     * the arguments of classic calls are read while the call is not counted as running.
+     * Returns the number of bytes that the objects of one message may take without a charge. It is small, since some
+     * messages are read before their call counts as running: items of streams, and arguments of classic calls.
      */
     @Override
     public int freeBytes() {
         return UnchargedAllowance.IDLE_OBJECT_BYTES;
     }
 
-    /** Releases a part of what is held. */
+    /** Releases a part of what the owner holds. */
     public void release(long amount) {
         if (amount > held) {
             throw new IllegalArgumentException(amount + " " + kind + " (expected: at most " + held + ")");
@@ -101,9 +107,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Sets the amount that is held.
+     * Sets the amount that the owner holds, and charges or releases the difference.
      *
-     * @return false if there is no room; then nothing has changed
+     * @return false if the account has no room for a larger amount; then nothing has changed
      */
     public boolean set(long amount) {
         if (amount == 0) {
@@ -116,7 +122,7 @@ public final class Charge implements Memory {
         return true;
     }
 
-    /** Releases all that is held. A second call does nothing. */
+    /** Releases all that the owner holds. A second call does nothing. */
     public void release() {
         long all = taken;
         if (all == 0) {
@@ -130,9 +136,10 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands over all that is charged to another owner, who has to release it to the account.
+     * Hands everything that the account has been charged over to another owner, who has to release it to the account.
      *
-     * @return the amount to release: what was held, or more because of the steps of {@link #STEP_BYTES}
+     * @return the amount that the other owner has to release: what was held, or more because of the steps of
+     *     {@link #STEP_BYTES}
      */
     public long handOver() {
         long all = taken;
@@ -143,8 +150,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands a part of what is held over to another owner, which has to release it to the account. Only for kinds that
-     * are charged in steps of one.
+     * Hands a part of what is held over to another owner, who has to release it to the account. Only for kinds that are
+     * charged in steps of 1.
      */
     public void handOver(long amount) {
         if (step != 1 || amount > held) {

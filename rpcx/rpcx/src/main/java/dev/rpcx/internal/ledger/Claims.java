@@ -11,25 +11,29 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * All {@link Claim}s of one kind in one {@link Ledger}. If the pool is full, this class chooses which connections end.
- * Thread-safe.
+ * Holds all {@link Claim}s of one kind in one {@link Ledger}. If the pool is full, chooses connections to end. A claim
+ * is a charge for bytes that wait for a peer, and that cannot be refused without ending a connection. What it holds
+ * until the peer makes progress is a {@link Claim.Hold}. Thread-safe.
  *
- * <p><b>Who ends.</b> The cost of an address is the sum, over its connections, of bytes times the time for which they
- * have waited. The address with the highest cost loses the connection that costs most. This is repeated until there is
- * room. So an address below the mean cost loses no connection, however many connections another address has, as long as
+ * <p><b>Who ends.</b> The cost of a connection is the number of its claimed bytes times the time for which they have
+ * waited. The cost of an address is the sum of the costs of its connections. The address with the highest cost loses
+ * its most costly connection. This is repeated until there is room.
+ *
+ * <p>Thus an address below the mean cost loses no connection, however many connections another address has, as long as
  * the addresses above the mean hold enough. Among addresses that hold the same amount, the one whose bytes have waited
- * longest loses a connection, not the latest. To push out a frame that is some milliseconds old, attackers have to
- * begin as many frames as the pool holds within these milliseconds. A connection that asks for room is compared by what
- * it holds already.
+ * longest loses a connection. To push out a frame that is some milliseconds old, attackers have to begin as many frames
+ * as the pool holds within these milliseconds. The connection that asks for room is compared by what it already holds.
  *
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
  * of one loop never hold more than the pool. Chosen connections of other loops end a moment later, on their own loops,
- * and may grow until then. What they hold may exceed the pool's size. But once they hold as much as the pool, no more
- * of them are chosen. So when they are chosen, they hold together less than the pool's size plus one connection.
+ * and may grow until then. So all connections together may for a moment hold more than the pool. Once the chosen
+ * connections of other loops hold as much as the pool, no more of them are chosen. So, when they are chosen, they hold
+ * together less than the pool's size plus one connection.
  */
 final class Claims {
     /**
-     * Each search makes room for at least the pool's size divided by this number, since a search looks at all claims.
+     * Each search for connections to end makes room for at least the pool's size divided by this number. Searches have
+     * to be rare, since each one looks at all claims.
      */
     private static final int MIN_PART = 32;
 
@@ -38,19 +42,23 @@ final class Claims {
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
-     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. The set is of a class that loses
-     * no entry if there is no memory to enlarge its table.
+     * Holds whose connections have been chosen to end and have not ended. Guarded by {@code this}. A concurrent set,
+     * because it loses no entry if there is no memory to enlarge its table.
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
-    /** Total size of the chosen holds when they were chosen. Written only with the lock {@code this} held. */
+    /**
+     * Total number of bytes that the holds in {@link #chosen} had when they were chosen. Written only with the lock
+     * {@code this} held.
+     */
     private volatile long chosenBytes;
 
     /**
-     * Creates the claims of one kind.
+     * Creates the claims of one kind, of which there are none at first.
      *
      * @param maxBytes size of the pool in bytes
-     * @param held number of bytes that are held, including the chosen holds
+     * @param held number of bytes that all claims of this kind hold, including those whose connections have been chosen
+     *     to end
      */
     Claims(long maxBytes, AtomicLong held) {
         this.maxBytes = maxBytes;
@@ -71,18 +79,18 @@ final class Claims {
     }
 
     /**
-     * Returns the number of bytes that the chosen holds are about to release. Other claims may take these bytes
-     * already.
+     * Returns how many bytes will soon be released by connections that have been chosen to end. Other claims may take
+     * these bytes already.
      */
     long releasingBytes() {
         return chosenBytes;
     }
 
     /**
-     * Makes room for this number of bytes. Another thread may take the room before the claim {@code asks} does. Called
-     * on the event loop of {@code asks}.
+     * Ends connections until the pool has room for this number of bytes. Another thread may take the room before the
+     * claim {@code asks} does. Called on the event loop of {@code asks}.
      *
-     * @return false if there are not enough connections that are greedier than the one that asks
+     * @return false if there is too little room even without the connections that cost more than the one that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {
@@ -178,7 +186,10 @@ final class Claims {
         return peers;
     }
 
-    /** Called when a chosen hold has ended, or could not be ended. A second call does nothing. */
+    /**
+     * Called when the hold of a chosen connection has ended, or when the connection could not be ended. A second call
+     * does nothing.
+     */
     synchronized void onHoldEnded(Claim.Hold hold) {
         if (chosen.remove(hold)) {
             chosenBytes -= hold.promisedBytes;
@@ -187,13 +198,13 @@ final class Claims {
     }
 
     /**
-     * A hold, with its size and its cost when holds are compared.
+     * A hold with its size and its cost, as they were when the search for connections to end began.
      *
-     * @param cost bytes times the nanoseconds for which they have waited
+     * @param cost number of bytes times the nanoseconds for which they have waited
      */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 
-    /** The holds of one peer that have not been chosen yet. */
+    /** The holds of one address, or of one connection without an address, that have not been chosen to end. */
     private static final class Peer {
         final List<Held> all = new ArrayList<>();
         double cost;

@@ -25,17 +25,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Counts how much of each {@link Resource} a server or client holds: in all, for each address of a peer, and for each
- * connection. Everything is charged to an {@link Account} through a {@link Charge}, and released through the same
- * charge. This limits what a peer can make this side hold, and lets a test check that nothing stays charged.
- * Thread-safe.
+ * connection. This limits what a peer can make this side hold, and lets a test check that nothing stays charged.
+ * Everything is charged to the {@link Account} of a connection through a {@link Charge}, and released through the same
+ * charge. Thread-safe.
  *
- * <p><b>Fair share.</b> The limit of a connection depends on what is free: it may hold as much as remains free
- * afterwards, and all connections of one address may hold twice as much. So a single connection can hold half of a
- * pool, and a single address two thirds. Something always remains for a peer that holds little. The ledger only refuses
- * charges. If a peer fills a pool and makes no progress, the classes of its connection release what it holds. Resources
- * that cannot be refused without ending a connection are shared in another way, see {@link Claims}. The number of
- * connections has fixed limits, which an administrator sets. Source: Choudhury and Hahne, <i>Dynamic Queue Length
- * Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address.
+ * <p><b>Fair share.</b> How much a connection may hold depends on what is free: it may hold as much as remains free
+ * afterwards. All connections of one address together may hold twice as much. So a single connection can hold half of a
+ * pool, and a single address two thirds. Something always remains for a peer that holds little. Source: Choudhury and
+ * Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection
+ * and α = 2 for an address.
+ *
+ * <p>There are two exceptions. Resources that cannot be refused without ending a connection are shared in another way,
+ * see {@link Claims}. The number of connections has fixed limits, which an administrator sets.
+ *
+ * <p>The ledger only refuses charges. If a peer fills a pool and makes no progress, the classes of its connection
+ * release what it holds.
  *
  * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
  */
@@ -44,49 +48,51 @@ public final class Ledger {
     private static final int ADDRESS_SHARE = 2;
 
     /**
-     * Each pool of messages has room for at least this many messages of the largest size, even if the heap is small.
+     * Each pool for messages has room for at least this many messages of the largest size, even if the heap is small.
      */
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * Bytes of heap for each place for a call, and for each stream. A place takes at most 2 KiB that are not charged
-     * elsewhere: its objects, its buffer at the initial size, and what {@link UnchargedAllowance} allows a call that is
-     * not counted as running. So all places take at most a 32nd of the heap.
+     * Number of bytes of heap for each place for a call, and for each stream. A connection uses a place for one call
+     * after another. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at the initial
+     * size, and what {@link UnchargedAllowance} allows a call that is not counted as running. So all places take at
+     * most a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
     /** A connection's limit for bytes of objects is this many times its limit for bytes of messages. */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    /** Smallest number of places for calls, and smallest number of streams, even on a tiny heap. */
+    /** Smallest limit for the number of places for calls, and for the number of streams, even if the heap is tiny. */
     private static final int MIN_CALLS = 2 * 1024;
 
     /**
-     * A client's limits for replies, and for frames that have begun to arrive, are this many times those of a server.
-     * So the replies of all connections may take half of the heap, those of one connection a quarter, and frames an
+     * A client's pools for replies, and for frames that have arrived in part, are this many times those of a server. So
+     * the replies of all connections may take half of the heap, those of one connection a quarter, and frames an
      * eighth.
      */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * One connection may keep this part of the buffers that all connections together may keep: an eighth. On a heap of
-     * 3 GiB this is 9 MiB, enough for 64 callers of 100 kB each.
+     * One connection may keep buffers of at most the limit for all connections together, divided by this number. On a
+     * heap of 3 GiB this is 9 MiB, enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
-    /** Smallest limit in bytes for the buffers that one connection keeps, even if the heap is small. */
+    /** Smallest limit, in bytes, for the buffers that one connection keeps. It applies if the heap is small. */
     private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
 
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Largest number of {@link LingeringCharge}s with unreachable futures that are released when another one is added.
+     * Largest number of {@link LingeringCharge}s that are released when a new one is added. Only those whose handlers'
+     * futures have become unreachable are released.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Largest number of {@link LingeringCharge}s with unreachable futures that are released before a charge is refused.
-     * This takes an event loop some 100 µs.
+     * Largest number of {@link LingeringCharge}s that are released to make room for a charge. Only those whose
+     * handlers' futures have become unreachable are released. This takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -98,14 +104,14 @@ public final class Ledger {
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
-     * Ledgers created since {@code keepAll} or the latest {@link #letGo}, held here so that they are not
-     * garbage-collected. For tests; null unless {@code keepAll} has been called.
+     * Ledgers that this class keeps from being garbage-collected: those created since {@code keepAll} or since the
+     * latest {@link #letGo}. For tests; null unless {@code keepAll} has been called.
      */
     private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
-    /** What each call may hold without being charged for it. */
+    /** What a call may hold without being charged for it. */
     private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
     private final long[] max = new long[KINDS];
@@ -116,17 +122,22 @@ public final class Ledger {
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final AddressGroups groups = new AddressGroups();
 
-    /** Number of connections without an address that have been opened so far. */
+    /**
+     * Number of connections that have been opened so far and belong to no address, such as all connections of a client.
+     */
     private final AtomicInteger opened = new AtomicInteger();
 
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges for calls that were given up while the futures of their handlers had not ended. */
+    /** Charges for calls that were given up before the futures of their handlers had ended. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
-    /** The {@link #lingeringCharges} whose futures have become unreachable; the garbage collector adds them. */
+    /**
+     * Queue to which the garbage collector adds each of the {@link #lingeringCharges} whose handler's future is
+     * unreachable.
+     */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
     /**
@@ -160,13 +171,13 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a server, with limits that are shares of the heap. Together with what is not charged they
-     * make up four fifths of the heap, and more with TLS; see docs/security.md.
+     * Creates the ledger of a server, with limits that are shares of the heap. Together with what is not charged, these
+     * shares make up four fifths of the heap, and more with TLS; see docs/security.md.
      *
-     * @param maxRunning largest number of handlers that run at once
      * @param maxCalls largest number of calls of one connection, which the connection checks itself. The ledger limits
      *     all connections of an address, including closed ones, to {@code maxConnectionsOfAddress} times as many calls
-     * @param maxMessageBytes largest size of a message in bytes; each pool of messages has room for some of them, even
+     * @param maxRunning largest number of handlers that run at once
+     * @param maxMessageBytes largest size of a message in bytes; each pool for messages has room for some of them, even
      *     on a small heap
      */
     public static Ledger ofServer(
@@ -190,7 +201,8 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a client. A client chooses its peers, so the number of its connections has no limit.
+     * Creates the ledger of a client, with limits that are shares of the heap. A client chooses its peers, so the
+     * number of its connections has no limit.
      *
      * @param maxMessageBytes largest size in bytes of a message that a peer may send
      */
@@ -221,8 +233,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes this class hold each new ledger until {@link #letGo}. For tests: after a test, nobody else holds its
-     * servers.
+     * Makes this class keep each new ledger from being garbage-collected, until {@link #letGo} is called. For tests:
+     * after a test, nothing else refers to the servers that it started.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -230,7 +242,9 @@ public final class Ledger {
         }
     }
 
-    /** Drops the ledgers that are held because of {@code keepAll}. Later ledgers are held again. */
+    /**
+     * Drops the ledgers that {@link #keepAll} has made this class keep. Ledgers that are created later are kept again.
+     */
     public static void letGo() {
         Set<Ledger> kept = made;
         if (kept != null) {
@@ -275,7 +289,7 @@ public final class Ledger {
     }
 
     /**
-     * Opens an account for a new connection. The connection is counted until {@link Account#close}.
+     * Opens an account for a new connection. The connection counts in the limits until {@link Account#close}.
      *
      * @param remote the peer's address; if this is null or not an Internet address, the connection belongs to no
      *     address
@@ -321,8 +335,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns the number of a new connection of an address. With its first connection, the address gets its index in
-     * {@link AddressGroups}.
+     * Returns the number of a new connection among all that its address has opened so far; the first gets 0. With its
+     * first connection, the address gets its index in {@link AddressGroups}.
      */
     private int numberIn(Address address) {
         synchronized (groups) {
@@ -377,7 +391,7 @@ public final class Ledger {
     }
 
     /**
-     * Charges an amount if there is room for it.
+     * Charges an account for an amount, if there is room for it.
      *
      * @return false if there is no room; then nothing has changed
      */
@@ -415,11 +429,13 @@ public final class Ledger {
     }
 
     /**
-     * Creates a charge for what a call that was given up still holds. The new charge takes over what the account has
-     * been charged.
+     * Creates a charge for what a call still holds after it has been given up. The account has been charged for this
+     * already. From now on, the new charge is responsible for releasing it.
      *
      * @param holder object that only the future of the call's handler refers to. The charge stays until the future
      *     ends, or until {@code holder} is unreachable
+     * @param objectBytes number of bytes that the account has been charged for objects of the call
+     * @param places number of places for calls that the account has been charged for the call
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
         // otherwise charges with unreachable futures would stay until a charge is refused
@@ -433,13 +449,15 @@ public final class Ledger {
         lingeringCharges.remove(lingering);
     }
 
-    /** Returns the number of charges for calls that were given up and whose futures have not ended. For tests. */
+    /**
+     * Returns the number of charges for calls that were given up and whose handlers' futures have not ended. For tests.
+     */
     public int lingeringCharges() {
         return lingeringCharges.size();
     }
 
     /**
-     * Releases {@link LingeringCharge}s whose futures have become unreachable.
+     * Releases {@link LingeringCharge}s whose handlers' futures have become unreachable.
      *
      * @param max largest number of charges to release; should be small on an event loop
      * @return whether any charge was released
@@ -459,7 +477,10 @@ public final class Ledger {
         return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
     }
 
-    /** Returns how much of {@code kind} is held in all, including what the counters of {@link #watch} report. */
+    /**
+     * Returns how much of {@code kind} is held in all. This includes the values of the counters that {@link #watch} has
+     * added.
+     */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
         for (LongSupplier count : watched(kind)) {
@@ -488,7 +509,7 @@ public final class Ledger {
 
     /**
      * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. For
-     * a kind whose pool {@link Claims} shares out, the result is too small: one connection can fill the entire pool.
+     * a kind that is claimed, see {@link Claims}, the result is too small: one connection can fill the entire pool.
      */
     public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
@@ -497,8 +518,8 @@ public final class Ledger {
     }
 
     /**
-     * Adds a counter of another class to what this ledger reports as held. The counter need not be synchronized, since
-     * its value matters only while no call is under way.
+     * Adds a counter whose value this ledger reports, in addition to what has been charged, as held. The counter need
+     * not be synchronized, since its value matters only while no call is under way.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -509,9 +530,10 @@ public final class Ledger {
     }
 
     /**
-     * Returns all amounts that are not zero, one per line; empty if there are none. Also lists connections with calls
-     * under way, and addresses without connections. What open connections may hold without calls, such as kept buffers,
-     * is left out. Exact only while nothing is going on. For tests, and to find what has not been released.
+     * Returns a report of what is held and should not be; empty if there is nothing. It has one line for each kind of
+     * which something is held. Also lists connections with calls under way, and addresses without connections. What
+     * open connections may hold without calls, such as kept buffers, is left out. Exact only while nothing is going on.
+     * For tests, and to find what has not been released.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -551,7 +573,7 @@ public final class Ledger {
         return text.toString();
     }
 
-    /** Returns the results of {@link #audit} for all ledgers of this process that were not forgotten. */
+    /** Returns the results of {@link #audit} of all ledgers in this process that are reachable and not forgotten. */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -565,8 +587,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes {@link #auditAll} ignore the ledgers that hold something now. For tests, so that a fault is reported only
-     * once.
+     * Makes {@link #auditAll} ignore the ledgers that have something to report now. For tests, so that a fault is
+     * reported only once.
      */
     public static void forgetHeld() {
         synchronized (LIVE) {
@@ -585,29 +607,38 @@ public final class Ledger {
     }
 
     /**
-     * What the connections of one address hold together. Connections that are gone and still hold something are
+     * Counts what the connections of one address hold together. Closed connections that still hold something are
      * included.
      */
     public static final class Address {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
-        /** Handlers of closed connections that still run and count in the admission limits of their methods. */
+        /**
+         * Handlers that still run for closed connections of this address. They count in the admission limits of their
+         * methods.
+         */
         public final OrphanedWork handlers = new OrphanedWork();
 
         /**
-         * Threads of the pool that run handlers of closed connections, and the tasks of such connections that wait for
-         * one.
+         * Threads of the handler pool that still run handlers of closed connections of this address. Tasks of such
+         * connections that wait for a thread count too.
          */
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
-        /** Threads that run signals for streams and calls of closed connections, and the signals that wait for one. */
+        /**
+         * Threads that still notify streams and calls of closed connections of this address. Notifications that wait
+         * for a thread count too.
+         */
         public final OrphanedWork signalThreads = new OrphanedWork();
 
         /** Number of open connections. Changed only while the entry of this address in {@code addresses} is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
-        /** Index of the address in {@link AddressGroups}, from its first account until the address is forgotten. */
+        /**
+         * Index of the address in {@link AddressGroups}, or -1 before its first account is opened. The address keeps
+         * its index until it is forgotten.
+         */
         int groupIndex = NO_INDEX;
 
         /** Number of connections of this address that have been opened so far. Guarded by {@code groups}. */

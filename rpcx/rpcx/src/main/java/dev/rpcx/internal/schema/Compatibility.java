@@ -15,11 +15,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the breaking changes between two versions of a schema, and which version can no longer read what the other
- * sends. The versions are compared by their locks.
+ * Finds the changes between two versions of a schema after which one version cannot read what the other one sends. The
+ * versions are compared by their locks: a {@link Lock} has the names, numbers and types of all members of a version.
  */
 public final class Compatibility {
-    /** Direction of a break: which version can no longer read what the other version sends. */
+    /** Says which version can no longer read what the other version sends. */
     public enum Direction {
         /** The new version cannot read what the old one sends. */
         BACKWARD,
@@ -30,16 +30,19 @@ public final class Compatibility {
     }
 
     /**
-     * A possible renaming: a member that is gone from a type, and a new member that may be the same one under another
-     * name.
+     * A member that may have been renamed. The old version of the type has one member that the new version lacks, and
+     * the new version has a member that the old one lacks.
      *
      * @param removed name of the member that is gone
      * @param added name of the new member
-     * @param isInPlace whether the new member has the number of the member that is gone
+     * @param isInPlace whether both members have the same number
      */
     public record Renaming(String type, String removed, String added, boolean isInPlace) {}
 
-    /** A breaking change. {@code where} names the type or member, and {@code what} describes the change to the user. */
+    /**
+     * A change after which one version cannot read what the other one sends. {@code where} is the name of the type or
+     * member that has changed, and {@code what} describes the change to the user.
+     */
     public record Break(Direction direction, String where, String what) {
         @Override
         public String toString() {
@@ -47,11 +50,17 @@ public final class Compatibility {
         }
     }
 
-    /** Java names of containers. A lock uses them for a container that can be null or is inside another container. */
+    /**
+     * Names of the Java types that hold other values: lists, collections, sets and maps. A type in a lock contains such
+     * a name if a container can be null, or if it is inside another container.
+     */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
 
-    /** Types of whole numbers, from the narrowest to the widest. Each can hold all values of the types before it. */
+    /**
+     * Java's types of whole numbers, from the narrowest to the widest. A field of a wider type can hold all values of a
+     * narrower one.
+     */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
     private final List<Break> breaks = new ArrayList<>();
@@ -60,12 +69,15 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Types that a peer with the older lock compares for equality: the types of map keys and set elements, and all
-     * types within them. The peer keeps only one of several equal keys or elements.
+     * Names of the types of all map keys and set elements in the older version, and of all types within these. If two
+     * keys or elements are equal for the older version, it keeps only one of them.
      */
     private final Set<String> comparedBefore;
 
-    /** Types that a peer with the newer lock compares for equality, as in {@code comparedBefore}. */
+    /**
+     * Names of the types of all map keys and set elements in the newer version, and of all types within these. If two
+     * keys or elements are equal for the newer version, it keeps only one of them.
+     */
     private final Set<String> comparedNow;
 
     private Compatibility(Lock older, Lock newer) {
@@ -76,10 +88,11 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the types of the map keys and set elements in a lock, and all types within them.
+     * Returns the names of the types of all map keys and set elements in a lock, and of all types within these.
      *
-     * @param other lock that says whether a field is a list or a set, if {@code lock} is from a version that wrote
-     *     {@code repeated} for both
+     * @param other lock of the other version. Earlier versions of RPCX wrote {@code repeated} into a lock both for a
+     *     list and for a set; where {@code lock} says {@code repeated}, the line of the same field in {@code other}
+     *     decides which of them it is
      */
     private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
@@ -108,7 +121,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the breaks from the older lock to the newer one. The list is empty if both versions can read each other.
+     * Returns all changes from the older lock to the newer one after which one version cannot read the other one's
+     * messages. The list is empty if there are none.
      */
     public static List<Break> between(Lock older, Lock newer) {
         Compatibility compatibility = new Compatibility(older, newer);
@@ -137,8 +151,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the members that may have been renamed between two locks. The newer lock must still have the lines of
-     * members that are gone, marked as removed.
+     * Returns the members that may have been renamed between two versions. The newer lock must still have a line for
+     * each member that is gone, and this line must be marked as removed.
      */
     public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
         List<Renaming> renamed = new ArrayList<>();
@@ -155,8 +169,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds possible renamings in which the new member has the number of the old one. The number comes from the position
-     * of the member or from {@link Field}.
+     * Adds each pair of an old and a new member that have the same number and type, but different names. A renamed
+     * member keeps its number if the number comes from the order of declaration or from {@link Field}.
      */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
@@ -173,14 +187,17 @@ public final class Compatibility {
         }
     }
 
-    /** Says whether this is a name such as {@code arg0}, from a class that was compiled without parameter names. */
+    /**
+     * Says whether this is a name such as {@code arg0}. Java gives a parameter such a name if its class was compiled
+     * without the names of parameters.
+     */
     private static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");
     }
 
     /**
-     * Says whether values have the same type and the same bytes under both lines. An absent value may be null for one
-     * and 0 for the other.
+     * Says whether two lines of a lock describe a field of the same type, whose values have the same bytes. The fields
+     * may differ in what an absent value is: null for one and 0 for the other.
      */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
         LineType old = LineType.parse(asList(one.type()));
@@ -191,9 +208,10 @@ public final class Compatibility {
     }
 
     /**
-     * Adds possible renamings in which the number has changed. A member that is gone is paired with the first new
-     * member that has the same type, or is also a case of the sealed type, or whose type may be the renamed class: the
-     * old type is in {@code older}, and the new type only in {@code newer}.
+     * Adds each pair of a removed member and a new member that has another number, but may be the same member. A
+     * removed member is paired with the first new member of the same type, and a removed case of a sealed type with the
+     * first new case. Two members of different classes are also paired if the old class is in the older lock and the
+     * new class is only in the newer one, since the class itself may have been renamed.
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
@@ -216,12 +234,17 @@ public final class Compatibility {
         }
     }
 
-    /** Returns the break for a request or reply whose method is not published any more. */
+    /**
+     * Returns the break that is reported for a request or reply whose method is no longer published. Old clients may
+     * still call the method.
+     *
+     * @param call name of the request or reply, such as {@code greeter/hello.request}
+     */
     public static Break removedCall(String call) {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
-    /** Says whether the entry is a request or reply. All other entries are types. */
+    /** Says whether an entry of a lock describes a request or reply of a method. All other entries describe types. */
     private static boolean isCall(Lock.Entry entry) {
         return entry.type().contains("/");
     }
@@ -291,12 +314,12 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    /** Says whether the request or reply has fields, or had fields in an earlier version. */
+    /** Says whether a lock has a field for this request or reply, even if the field is marked as removed. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
-    /** Says whether this lock has an entry for the type of the line. */
+    /** Says whether a lock has an entry for the type of this field. */
     private static boolean hasTypeOf(Lock.Line line, Lock lock) {
         return lock.entries().containsKey(LineType.parse(line.type()).element());
     }
@@ -305,21 +328,27 @@ public final class Compatibility {
         return call.type().endsWith(".reply");
     }
 
-    /** Says whether the request or reply carries nothing: no parameters, or no result. */
+    /** Says whether a request has no parameters, or a reply no result, in the version of this entry. */
     private static boolean isEmpty(Lock.Entry call) {
         return call.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
-    /** Says whether the number of a member has changed. */
+    /**
+     * Says whether a member has another number in the newer lock than in the older one. {@code was} is null if the
+     * older lock does not have the member.
+     */
     private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
-     * Adds the breaks between the two entries of one type, request or reply.
+     * Compares the two entries that the locks have for one type, request or reply, and adds all breaks. A member is
+     * compared with the member that has the same number in the other lock.
      *
-     * @param oldKinds kinds of the fields of a request or reply in the older lock: see {@link Framing}; 0 for a type
-     * @param nowKinds kinds of the fields of a request or reply in the newer lock; 0 for a type
+     * @param oldKinds kinds of a request's or reply's fields in the older lock, as {@link Framing} describes them; 0
+     *     for a type
+     * @param nowKinds kinds of a request's or reply's fields in the newer lock, as {@link Framing} describes them; 0
+     *     for a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
@@ -406,8 +435,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds the breaks at the enum constant with number 0, if the constant stands for the unknown in only one of the
-     * locks.
+     * Compares the enum constant that has the number 0 in both locks. There may be a break if only one of the locks
+     * says that the constant is read for values that are not known.
      */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
@@ -425,8 +454,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break for each case that stands for the unknown in one lock, but has a number in the other lock. A lock
-     * names a case with a number by its field, and the case that stands for the unknown by its class.
+     * Adds a break for a case of a sealed type that is read for unknown cases in one lock, and has a number of its own
+     * in the other. The same case has different names in the two locks: a case with a number has the name of its field,
+     * and the one for unknown cases the name of its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -440,9 +470,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break if a member has moved to another number.
+     * Adds a break if a member has another number in the newer lock than in the older one.
      *
-     * @return whether the member has moved
+     * @return whether it has another number
      */
     private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {
@@ -456,10 +486,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the end of the text of a break at a member that one side does not know: this side reads map keys or set
-     * elements that differ only in the member as equal.
+     * Returns the end of an error text about a member that only one of the versions knows. It says that the other
+     * version takes two map keys or set elements for one if they differ only in this member.
      *
-     * @param choice whether the member is a constant of an enum or a case of a sealed type
+     * @param choice whether the member is an enum constant or a case of a sealed type, and not a field
      */
     private static String takeForOne(boolean choice) {
         return choice
@@ -469,13 +499,12 @@ public final class Compatibility {
                         + " for such a map or set)";
     }
 
-    /** Says whether an enum or a sealed type has a constant or case that stands for the unknown. */
+    /** Says whether an enum has a constant, or a sealed type a case, that is read for whatever is not known. */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
         return line != null && !line.removed() && line.isUnknown();
     }
 
-    /** Says whether the entry is an enum. */
     private static boolean isEnum(Lock.Entry entry) {
         return entry.kind().equals("enum");
     }
@@ -522,8 +551,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the type with {@code List} instead of {@code Collection}, since a collection is read as a list. Type
-     * arguments of a generic message stay as they are, since they belong to its name.
+     * Returns the name of a type with {@code List} in place of {@code Collection}, since RPCX reads both as a list. The
+     * type arguments of a generic message are not changed, because they belong to the name of the message.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -557,10 +586,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns a text that says what a side reads for an absent value of this type that is not optional; null if the
-     * side reads null.
+     * Describes what a version reads for an absent field of this type whose declaration does not allow null, such as
+     * "0, false or empty text". Returns null if the version reads null.
      *
-     * @param lock lock of that side
+     * @param lock lock of the version that reads the field
      */
     private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
@@ -584,8 +613,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the types that are numbered by the order of declaration, sorted. No check protects these
-     * numbers.
+     * Returns the names of all types that are numbered by the order of declaration, sorted. No lock protects these
+     * numbers, so nothing is reported if somebody changes the order.
      */
     public static List<String> unlocked(Schema schema) {
         List<String> names = new ArrayList<>();
@@ -599,9 +628,12 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
-    /** A class whose numbers come from a lock, or will once the lock is written, and its lines in that lock. */
+    /**
+     * A class that has its numbers from a lock, and the lines of its members. If the lock has not been written yet,
+     * these are the lines that it will have.
+     */
     public record Numbered(Class<?> type, Lock.Entry entry) {
-        /** Says whether this lock gives the class the same numbers. */
+        /** Says whether a lock gives all members of the class the numbers that they have here. */
         public boolean isIn(Lock lock) {
             Lock.Entry locked = lock.entries().get(entry.type());
             return locked != null
@@ -612,7 +644,10 @@ public final class Compatibility {
         }
     }
 
-    /** Returns the classes whose numbers come from a lock, or will once the lock is written, sorted by name. */
+    /**
+     * Returns the classes that have their numbers from a lock, sorted by name. A class that is still numbered by the
+     * order of declaration is included, since the lock keeps these numbers once it is written.
+     */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
@@ -637,7 +672,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the enums and sealed types without a constant or case that stands for the unknown, sorted.
+     * Returns the names of the enums and sealed types that have no constant or case to be read for unknown values,
+     * sorted.
      */
     public static List<String> withoutUnknown(Schema schema) {
         List<String> names = new ArrayList<>();

@@ -6,40 +6,48 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Describes how requests, replies and stream items are framed. Each of the fields 1 to 6 has a kind, a number of 4
- * bits. A client refuses a call if the server has another kind for a field, and {@link Compatibility} reports a changed
- * kind as a break. Source: rpcx/spec/wire.md, "Methods".
+ * Describes the fields of requests, replies and stream items as far as both sides of a call have to agree on them. Each
+ * of the fields 1 to 6 has a kind, such as a number, a text or a list, which is stored in 4 bits. A client refuses a
+ * call if the server has another kind for a field, and {@link Compatibility} reports a changed kind as a break. Source:
+ * rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
-    /** Number of fields that have a kind: the fields 1 to 6. */
+    /** Number of fields whose kinds both sides of a call compare: the fields 1 to 6. */
     public static final int MAX_FIELDS = 6;
 
-    /** Number of bits of one kind. */
+    /** Number of bits in which the kind of one field is stored. */
     public static final int KIND_BITS = 4;
 
-    /** Kind of a body that is itself a message. It is stored in place of the kind of field 1. */
+    /**
+     * Kind of a request, reply or item that is itself one of the user's messages. It is stored in place of the kind of
+     * field 1.
+     */
     public static final int WHOLE = 15;
 
-    /** Kind that is given for a field number if the message has no field with this number. */
+    /** Stands for the kind of a field that the request, reply or item does not have. */
     private static final int NO_FIELD = 0;
 
-    /** Kind of a field that holds a message, such as a message that can be null or an {@link java.util.Optional}. */
+    /**
+     * Kind of a field that holds a message, for example the result of a method that returns an
+     * {@link java.util.Optional} of a record.
+     */
     private static final int MESSAGE = 5;
 
     private static final int PACKED = 6;
     private static final int REPEATED = 7;
 
     /**
-     * Bit in the kind of a field that is read as null if it is absent, and would be read as 0 or as the empty text if
-     * its declaration did not allow null.
+     * Bit that the kind of a field has if the field is null when it is absent, although its type has another default,
+     * such as 0 or the empty text.
      */
     private static final int CAN_BE_NULL = 8;
 
     private Framing() {}
 
     /**
-     * Returns the kinds of the fields 1 to 6, with the kind of field 1 in the lowest bits. Returns {@code WHOLE} for a
-     * message that is itself the body.
+     * Returns the kinds of a message's fields 1 to 6 as one number, in which field 1 has the lowest {@link #KIND_BITS}
+     * bits. Returns {@link #WHOLE} for a message of the user, that is, one that was not made by RPCX to hold parameters
+     * or a single value.
      */
     public static int of(MessageType type) {
         if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
@@ -52,7 +60,7 @@ public final class Framing {
         return kinds;
     }
 
-    /** Says whether all fields of both messages are framed in the same way, including those above number 6. */
+    /** Says whether two messages have fields with the same numbers and kinds. Numbers above 6 count too. */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));
     }
@@ -63,7 +71,7 @@ public final class Framing {
         return kinds;
     }
 
-    /** Returns the kinds of the fields of a request or reply whose lines are in a lock. */
+    /** Returns the kinds of the fields 1 to 6 of a request or reply, computed from its lines in a lock. */
     static int of(Lock.Entry sent, Lock lock) {
         int kinds = 0;
         for (Lock.Line line : sent.lines().values()) {
@@ -79,24 +87,32 @@ public final class Framing {
     }
 
     /**
-     * Returns the kind that the field with this number has in {@code kinds}; {@link #NO_FIELD} if there is no such
-     * field, or if the number is not 1 to 6.
+     * Returns the kind of the field with this number; {@link #NO_FIELD} if there is no such field, or if the number is
+     * not 1 to 6.
+     *
+     * @param kinds kinds of all fields, in the form that {@link #of(MessageType)} returns
      */
     static int kind(int kinds, int number) {
         return number < 1 || number > MAX_FIELDS ? NO_FIELD : kinds >>> (number - 1) * KIND_BITS & (1 << KIND_BITS) - 1;
     }
 
     /**
-     * Says whether two sides cannot call each other because a field has different kinds. A field that only one side has
-     * does not count.
+     * Says whether the client and the server have different kinds for one field, so that they cannot call each other. A
+     * field that only one of them has makes no difference.
+     *
+     * @param one kind of the field on one side
+     * @param other kind of the field on the other side
      */
     public static boolean differ(int one, int other) {
         return one != other && one != NO_FIELD && other != NO_FIELD;
     }
 
     /**
-     * Says whether a request, reply or item is a single message on one side, but consists of separate fields on the
-     * other side.
+     * Says whether a request, reply or item is one of the user's messages on one side, and consists of separate fields
+     * on the other. False if the other side has no fields at all.
+     *
+     * @param one kinds of the fields on one side, in the form that {@link #of(MessageType)} returns
+     * @param other kinds of the fields on the other side
      */
     public static boolean isWholeForOne(int one, int other) {
         boolean isWhole = kind(one, 1) == WHOLE;
@@ -132,10 +148,10 @@ public final class Framing {
     }
 
     /**
-     * Returns a shape with the same kind as this type. It may be the shape of another type: all enums have one kind,
-     * and so have all messages.
+     * Returns a shape that has the same kind as the type with this name. It may be another type's shape, since all
+     * enums have one kind, and so have all messages.
      *
-     * @param name name that the type has in the lock
+     * @param name name of the type, as the lock writes it
      */
     private static Shape like(String name, Lock lock) {
         for (Scalar scalar : Scalar.values()) {

@@ -20,13 +20,12 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Contents of a lock file: the numbers of the members of messages, enums, sealed types and calls, with the members'
- * names and types. A lock file is committed, and gives numbers to types that have no {@link Field}.
+ * Content of a lock file, which has the number, name and type of each member of messages, enums, sealed types and
+ * calls. The file is committed with a project, so that types without {@link Field} annotations keep their numbers.
  *
- * <p>A lock is a text file to which lines are only ever added. Each type has a line that is not indented. Below it,
- * each member has an indented line with its number, name and type. The line of a removed member stays, with
- * {@code removed} before the number. A line that begins with {@code #} is a comment, and stays above the same line when
- * the file is written again.
+ * <p>A lock file has a line for each type. Below it, an indented line for each member has the number, the name and the
+ * type of the member. Lines are never taken away: if a member is removed, {@code removed} is written before its number.
+ * A line that begins with {@code #} is a comment, and stays above the same line when the file is written again.
  *
  * <pre>
  * message com.acme.Greeting
@@ -35,10 +34,13 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class Lock {
-    /** Path of the lock file within a jar. */
+    /** Path under which a jar contains its lock file. */
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
-    /** Lines of one type, request or reply, by the names of the members. */
+    /**
+     * What a lock has about one type, one request or one reply. {@code type} is its name, {@code kind} is message, enum
+     * or oneof, and {@code lines} has the line of each member under the member's name.
+     */
     public record Entry(String kind, String type, Map<String, Line> lines) {
         public Entry {
             lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
@@ -46,12 +48,13 @@ public final class Lock {
     }
 
     /**
-     * One line of a lock: a number, and the member that has it. The number of a member never changes, and is never
-     * given to another member.
+     * What a lock has about one member. The number of a member never changes. If {@code removed} is true, the type no
+     * longer has this member, and no other member may get its number.
      */
     public record Line(int number, String name, String type, boolean removed) {
         /**
-         * Says whether this is the line of the constant or case that stands for the unknown. Its number is always 0.
+         * Says whether this is the enum constant, or the case of a sealed type, that is read for all values that are
+         * not known. Its number is always 0.
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
@@ -59,12 +62,12 @@ public final class Lock {
     }
 
     /**
-     * Message that a call sends in one direction: its request or reply, or one item of a stream.
+     * Message that a call sends in one direction: a request, a reply or one item of a stream.
      *
-     * @param isStream whether the call may send many of these messages
+     * @param isStream whether one call may send many of these messages
      */
     public record Sent(MessageType type, boolean isStream) {
-        /** Says whether both messages have the same lines in a lock. */
+        /** Says whether a lock would have the same lines for both messages. */
         public boolean isLike(Sent other) {
             return LockLines.of(this).equals(LockLines.of(other));
         }
@@ -74,19 +77,19 @@ public final class Lock {
             "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
 
     /**
-     * Key in {@code comments} of the comments at the head of the file. A blank line separates them from the first type.
+     * Key in {@link #comments} of the comments at the top of the file. A blank line separates them from the first type.
      */
     private static final String HEAD = "head of the file";
 
-    /** Key in {@code comments} of the comments after the last line. */
+    /** Key in {@link #comments} of the comments below the last line of the file. */
     private static final String END = "end of the file";
 
     private final Map<String, Entry> entries;
 
     /**
-     * Comments by the line below them. The key for the line of a type is the name of the type. The key for the line of
-     * a member is the name of the type, a space and the number. All other comments have the key {@code HEAD} or
-     * {@code END}.
+     * Comments of the file, each under a key that says which line stands below them. The key is the name of a type for
+     * the line of the type, and the name of the type, a space and the number for the line of a member. All other
+     * comments have the key {@link #HEAD} or {@link #END}.
      */
     private final Map<String, List<String>> comments;
 
@@ -95,39 +98,39 @@ public final class Lock {
         this.comments = Map.copyOf(comments);
     }
 
-    /** Returns a lock without entries. */
+    /** Returns a lock that has no types and no calls. */
     public static Lock none() {
         return new Lock(Map.of(), Map.of());
     }
 
     /**
-     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. Several files may have the
-     * same type with different lines, for example those of an application and its library. Requests and replies are
-     * left out.
+     * Reads all lock files that this class loader finds under {@link #RESOURCE}, and joins them to one lock. Several
+     * files may have the same type with different members, for example those of an application and its library; all
+     * members are kept. Requests and replies are left out.
      *
      * @param loader null for the system class loader
-     * @throws SchemaException if two of the files give one component two numbers, one number to two components, or one
-     *     type two kinds, or if a file cannot be parsed
+     * @throws SchemaException if a file cannot be parsed, or if two files contradict each other: one member has two
+     *     numbers, one number has two members, or one type has two kinds
      */
     public static Lock of(@Nullable ClassLoader loader) {
         return new Union().addAll(loader).lock();
     }
 
     /**
-     * Returns the union of {@code own} and all lock files that this loader finds under {@link #RESOURCE}. These may
-     * include a copy of {@code own}.
+     * Joins a lock with all lock files that this class loader finds under {@link #RESOURCE}. One of the files may be a
+     * copy of the lock itself.
      *
-     * @param source file or URL of {@code own}, named in errors
+     * @param source file or URL from which {@code own} was read, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
      */
     public static Lock of(@Nullable ClassLoader loader, Lock own, String source) {
         return new Union().addAll(loader).add(own, source).lock();
     }
 
-    /** Makes the union of several lock files. */
+    /** Joins several locks to one. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
-        /** For each type, the names of all sources that have had it so far, to be named in errors. */
+        /** For each type: files or URLs of the locks that have the type, named in errors. */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {
@@ -169,9 +172,9 @@ public final class Lock {
     }
 
     /**
-     * Returns the union of two entries of one type.
+     * Joins two entries of one type to an entry with the members of both.
      *
-     * @param where sources of the entries, and the type, named in errors
+     * @param where beginning of the text of errors: where the entries come from, and the name of the type
      */
     private static Entry union(Entry one, Entry other, String where) {
         if (!one.kind.equals(other.kind)) {
@@ -209,8 +212,8 @@ public final class Lock {
      * Parses the text of a lock file.
      *
      * @param source file or URL of the text, named in errors
-     * @throws SchemaException if a line cannot be read, if a name or a number occurs twice below one line of a type, or
-     *     if two entries of one type contradict each other
+     * @throws SchemaException if a line cannot be parsed, if a name or a number occurs twice below one line of a type,
+     *     or if two entries of a type contradict each other
      */
     public static Lock parse(String text, String source) {
         Map<String, Entry> entries = new LinkedHashMap<>();
@@ -268,8 +271,9 @@ public final class Lock {
     }
 
     /**
-     * Adds the entry of a type, request or reply. A file may have several entries of one type, if a build has merged
-     * the locks of several jars; their union is kept. Of several entries of a request or reply, the first is kept.
+     * Adds an entry for a type, request or reply that has been parsed. If there is an entry for the same type already,
+     * the two are joined: a build may have merged the lock files of several jars. For a request or reply, only the
+     * first entry is kept.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -282,9 +286,10 @@ public final class Lock {
     }
 
     /**
-     * Stores the comments in {@code above} under this key.
+     * Stores comments under the key of the line that stands below them.
      *
-     * @return a new list for the comments that follow
+     * @param above comments to be stored
+     * @return an empty list, for the next comments of the file
      */
     private static List<String> keep(Map<String, List<String>> comments, String key, List<String> above) {
         // the header is dropped here, since text() writes it; a merge of two files may have put it anywhere
@@ -293,15 +298,15 @@ public final class Lock {
         return new ArrayList<>();
     }
 
-    /** Parses a number. Returns -1 for a text that is not a number from 0 to {@code Integer.MAX_VALUE}. */
+    /** Parses a number from 0 to {@code Integer.MAX_VALUE}. Returns -1 for any other text. */
     private static int number(String digits) {
         long number = digits.matches("\\d{1,10}") ? Long.parseLong(digits) : -1;
         return number <= Integer.MAX_VALUE ? (int) number : -1;
     }
 
     /**
-     * Returns the entries by name. The name of a type is that of its Java class with its type arguments; the name of a
-     * request or reply is, for example, {@code greeter/hello.request}.
+     * Returns what the lock has about each type, request and reply, by name. The name of a type is that of its Java
+     * class with type arguments. A request or reply has a name such as {@code greeter/hello.request}.
      */
     public Map<String, Entry> entries() {
         return entries;
@@ -313,16 +318,17 @@ public final class Lock {
     }
 
     /**
-     * Returns this lock, updated with the types that a schema has mapped. New members get lines with their numbers, and
-     * lines of members that are gone are marked as removed.
+     * Returns the next version of this lock, with the present members of all types that a schema has mapped. New
+     * members are added with their numbers, and members that are gone are marked as removed. Types that the schema has
+     * not mapped stay as they are.
      *
-     * <p>Lines that only other locks have are not added, unless they are marked as removed there. Types that the schema
-     * has not mapped stay as they are.
+     * <p>A member that is no longer there, and that only the lock of another project has, is added only if it is marked
+     * as removed in that lock.
      *
-     * @param schema made by {@link Schema#extending} from this lock, or from the union of this lock and others
-     *     ({@link #of(ClassLoader, Lock, String)})
-     * @param calls requests and replies by a name such as {@code greeter/hello.request}
-     * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member but
+     * @param schema made by {@link Schema#extending} from this lock, or from this lock joined with others by
+     *     {@link #of(ClassLoader, Lock, String)}
+     * @param calls requests and replies, each under a name such as {@code greeter/hello.request}
+     * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member, but
      *     another number
      */
     public Lock extended(Schema schema, Map<String, Sent> calls) {
@@ -347,12 +353,12 @@ public final class Lock {
     }
 
     /**
-     * Returns the new entry of one type, request or reply: its present lines, and lines of {@code before} marked as
-     * removed.
+     * Makes the next version of the entry of a type, request or reply. It has the present members, and former members
+     * that are marked as removed.
      *
-     * @param own entry of the type in this lock; null if it has none
-     * @param before entry of the type in the union of all locks; for a request or reply the same as {@code own}; null
-     *     if there is none
+     * @param lines lines of the present members, by number
+     * @param own entry in this lock; null if there is none
+     * @param before entry in all locks joined, or {@code own} for a request or reply; null if there is none
      */
     private static Entry extended(
             String kind, String type, Map<Integer, Line> lines, @Nullable Entry own, @Nullable Entry before) {
@@ -395,7 +401,7 @@ public final class Lock {
         }
     }
 
-    /** Returns the text of the lock file, in the form in which it is committed. */
+    /** Returns the text of the lock file, as it has to be committed. */
     public String text() {
         StringBuilder text = new StringBuilder();
         comments(text, HEAD);

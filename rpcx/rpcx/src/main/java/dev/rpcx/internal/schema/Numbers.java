@@ -10,7 +10,10 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Gives the members of one type their numbers. All numbers of a type come from the same source. */
+/**
+ * Gives the members of one type their numbers. All of them come from one source, such as a lock or {@link Field}
+ * annotations.
+ */
 final class Numbers {
     private static final String REMOVED = ", which was removed";
 
@@ -22,12 +25,12 @@ final class Numbers {
     private int next;
 
     /**
-     * Chooses the source of the numbers: {@link Field} if a member has this annotation, or else the lock if it has the
-     * type, or else {@code otherwise}.
+     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation, or else the lock if it
+     * has the type, or else {@code otherwise}.
      *
      * @param locked entry of the type in the lock; null if there is none
-     * @param otherwise source of the numbers if there is neither an annotation nor a lock
-     * @param extending true to give a member that is not in the lock the next free number; false to refuse it
+     * @param otherwise source of the numbers if there are neither annotations nor an entry in the lock
+     * @param extending true to give a member that the lock does not have the next free number; false to refuse it
      */
     Numbers(
             String where,
@@ -62,9 +65,9 @@ final class Numbers {
     }
 
     /**
-     * Reserves a number, so that no member may have it.
+     * Makes sure that no member gets this number.
      *
-     * @param by what the number is reserved for, named in errors
+     * @param by what has the number instead, named in errors
      */
     void reserve(int number, String by) {
         taken.put(number, by);
@@ -84,9 +87,9 @@ final class Numbers {
     }
 
     /**
-     * Says whether {@code @Field} gives this member its own number, which the lock has as removed. If so, the number is
-     * recorded as the member's. This is allowed since the lock may be from a newer version of the library, without the
-     * member.
+     * Says whether a {@link Field} annotation gives a member its own former number, which the lock marks as removed. If
+     * so, the number is recorded as that of the member. This is allowed, since the lock may come from a newer version
+     * of a library, in which the member is gone.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null
@@ -127,7 +130,7 @@ final class Numbers {
         return line.number();
     }
 
-    /** Refuses a member with this name and this number if the lock has the name at another number. */
+    /** Throws an exception if the lock has a member with this name, but with another number. */
     void refuseOtherNumber(String name, int number) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
@@ -137,8 +140,8 @@ final class Numbers {
     }
 
     /**
-     * Returns the removed members, whose numbers are never given again. A member that has got its old number back is
-     * not among them.
+     * Returns the members that the lock marks as removed, whose numbers no other member may get. A member that has
+     * taken back its former number is not included.
      */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();

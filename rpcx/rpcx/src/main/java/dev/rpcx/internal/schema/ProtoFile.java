@@ -24,12 +24,15 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@code .proto} file with services and their messages, for callers in other languages, as a descriptor or as text.
- * If it contains a decimal, a local date or a local date-time, it imports {@code rpcx/types.proto}, which is in RPCX's
- * jar. Not thread-safe.
+ * Makes a {@code .proto} file that describes services and their messages to callers in other languages. The file can be
+ * had as a descriptor or as text. It imports {@code rpcx/types.proto}, which is in RPCX's jar, if a message contains a
+ * decimal, a local date or a local date-time. Not thread-safe.
  */
 public final class ProtoFile {
-    /** Import path of the messages for Java types that Protobuf does not have. */
+    /**
+     * Import path of the file that has RPCX's messages for decimals, local dates and local date-times. Protobuf itself
+     * has no messages for these.
+     */
     public static final String TYPES = "rpcx/types.proto";
 
     private static final String EMPTY = "google.protobuf.Empty";
@@ -40,18 +43,18 @@ public final class ProtoFile {
     private final Set<String> taken = new HashSet<>();
 
     /**
-     * One published method.
+     * A published method, with the messages that it takes and returns.
      *
-     * @param streamsIn whether the client sends many requests
-     * @param streamsOut whether the server sends many replies
+     * @param streamsIn whether a client may send many requests in one call
+     * @param streamsOut whether the server may send many replies in one call
      */
     public record Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {}
 
     /**
-     * Creates a file without services and messages.
+     * Creates a file that has no services and no messages yet.
      *
      * @param protoPackage package of the file, such as {@code com.acme.greeter}; empty for none
-     * @throws SchemaException if the package does not consist of names with dots between them. A name consists of ASCII
+     * @throws SchemaException if the package is not a list of names with dots between them. A name consists of ASCII
      *     letters, digits and underscores, and begins with a letter
      */
     public ProtoFile(String protoPackage) {
@@ -69,10 +72,10 @@ public final class ProtoFile {
     }
 
     /**
-     * Adds a service with all messages that its methods need. Protobuf has a single name space, so the names of methods
-     * begin with a capital letter.
+     * Adds a service, and all messages and enums that its methods need. The names of methods begin with a capital
+     * letter in the file, as is usual in Protobuf.
      *
-     * @throws SchemaException if two methods, or two fields of a message, have the same name in a {@code .proto}
+     * @throws SchemaException if two methods, or two fields of one message, would have the same name in the file
      */
     public ProtoFile service(String name, List<Rpc> rpcs) {
         String serviceName = unique(identifier(name), "Service");
@@ -107,7 +110,7 @@ public final class ProtoFile {
         return this;
     }
 
-    /** Adds a message, with all messages and enums that it needs. Returns the name of the message in the file. */
+    /** Adds a message, and all messages and enums that it contains. Returns the name of the message in the file. */
     public String message(MessageType type) {
         return message(type, type.protoName());
     }
@@ -138,8 +141,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Reserves a name in the package and returns it. If the wanted name is taken, the suffix, and if necessary a
-     * number, is added. Messages, enums, enum values and services share one name space.
+     * Returns a name that nothing else in the file has, and reserves it. If the wanted name is taken, the suffix is
+     * added to it, and if necessary a number. Messages, enums, enum values and services must all have different names.
      */
     private String unique(String wanted, String suffix) {
         String name = ascii(wanted);
@@ -150,7 +153,10 @@ public final class ProtoFile {
         return free;
     }
 
-    /** Converts a name to what Protobuf allows: ASCII letters, digits and underscores, with a letter first. */
+    /**
+     * Replaces the characters of a name that Protobuf does not allow. The result has only ASCII letters, digits and
+     * underscores, and begins with a letter.
+     */
     private static String ascii(String name) {
         String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
@@ -251,8 +257,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Describes a map as a repeated message with a key and a value. The text of the file uses this message if
-     * Protobuf's {@code map<>} does not allow the type of the key.
+     * Describes a map in the way of Protobuf's descriptors: as a list of messages that have a key and a value. The text
+     * of the file has {@code map<>} instead if Protobuf allows the type of the key there.
      */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
@@ -306,8 +312,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns the qualified name of a message or enum; null for a scalar. If necessary, the message or enum is added to
-     * the file, or the file that has it is imported.
+     * Returns the full name by which a field refers to a message or enum; null for a scalar. If the message or enum is
+     * not in the file yet, it is added, or the file that has it is imported.
      */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {
@@ -361,7 +367,7 @@ public final class ProtoFile {
         return name;
     }
 
-    /** Returns the name in snake case, such as {@code text_field} for {@code textField}. */
+    /** Converts a name to snake case: {@code textField} becomes {@code text_field}. */
     static String snake(String name) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < name.length(); i++) {
@@ -381,12 +387,12 @@ public final class ProtoFile {
         return text.charAt(0) == '_' || Character.isDigit(text.charAt(0)) ? "f" + text : text.toString();
     }
 
-    /** Returns the descriptor of the file, for tools of protobuf-java. */
+    /** Returns the file as a descriptor, for tools that use protobuf-java. */
     public FileDescriptorProto descriptor() {
         return file.build();
     }
 
-    /** Returns the text of the file, for protoc. */
+    /** Returns the file as text, for protoc. */
     public String text() {
         return new ProtoText(descriptor()).toString();
     }

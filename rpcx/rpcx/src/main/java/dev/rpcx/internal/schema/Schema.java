@@ -40,28 +40,29 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Maps Java types to Protobuf messages, each type once. A type that cannot be mapped is refused with a
- * {@link SchemaException} that names the component. Thread-safe.
+ * Maps Java types to Protobuf messages, and keeps the result for each type. A type that cannot be mapped is refused
+ * with a {@link SchemaException} that names the component. Thread-safe.
  *
  * <p>The rules are:
  *
  * <ul>
- *   <li>The parameters of a method are the fields 1 to n of one message. But a single parameter that is itself a
- *       message (a record, a class, a sealed type) and cannot be null is that message.
- *   <li>A result that is itself a message and cannot be null is that message. Any other result is field 1 of a message.
- *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and not a field.
- *   <li>Numbers, booleans, strings, bytes and enums with a constant of number 0 have a default. The default is not
- *       sent, and null is not allowed. If the value is boxed, {@code Optional} or annotated {@code Nullable}, it may be
- *       null, and the default is sent.
- *   <li>Messages, dates, decimals, big integers, UUIDs and enums without a constant of number 0 have no default. They
- *       are null when absent.
+ *   <li>The parameters of a method become the fields 1 to n of one message. But if the only parameter is itself a
+ *       message (a record, a class or a sealed type) and cannot be null, no other message is put around it.
+ *   <li>A result that is itself a message and cannot be null is sent as that message. Any other result becomes field 1
+ *       of a message.
+ *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and no field.
+ *   <li>Numbers, booleans, strings, byte arrays, and enums with a constant of number 0 have a default, which is not
+ *       sent. They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}; then the
+ *       default is sent.
+ *   <li>Messages, dates, decimals, big integers, UUIDs, and enums without a constant of number 0 have no default. They
+ *       are null when they are absent.
  * </ul>
  *
- * <p>The numbers of a type come from {@link Field}, or else from the {@link Lock}, or else from the order of
- * declaration.
+ * <p>The numbers of a type's members come from {@link Field} annotations, or else from the {@link Lock}, or else from
+ * the order of declaration.
  *
- * <p>This class is longer than 400 lines because it handles each kind of type. Each kind may contain any other kind, so
- * all kinds share one table of shapes.
+ * <p>This class is longer than 400 lines because it maps all kinds of types. A type of one kind may contain types of
+ * any other kind, so all kinds share one table of results.
  */
 public final class Schema {
     private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
@@ -95,7 +96,10 @@ public final class Schema {
 
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Types of results that are completed later, by name, since this package must not refer to {@code RPCXFuture}. */
+    /**
+     * Names of the result types whose value comes later, such as {@code CompletableFuture}. They are names and not
+     * classes, since this package must not refer to {@code RPCXFuture}.
+     */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
 
@@ -105,14 +109,15 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Keys added to {@link #shapes} since the mapping of the outermost type began. If the fields of a message cannot be
-     * mapped, that message and all later ones are removed again.
+     * Types that have been added to {@link #shapes} since the mapping of the outermost type began, in this order. If
+     * the mapping of a message's fields fails, that message and all types after it are removed from {@code shapes}
+     * again.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
     /**
-     * Creates a schema that takes numbers from this lock. If the lock has a type, but lacks one of the type's
-     * components, that component is refused.
+     * Creates a schema that takes numbers from this lock. If the lock has a type, but not one of the type's components,
+     * the component is refused.
      */
     public Schema(Lock lock) {
         this(lock, false);
@@ -123,25 +128,29 @@ public final class Schema {
         this.extending = extending;
     }
 
-    /** Returns a schema for writing the next lock. It gives the next free number to a component that the lock lacks. */
+    /**
+     * Creates a schema that is used to write the next version of this lock. A component that the lock does not have
+     * gets the next free number.
+     */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
     }
 
-    /** Returns the lock that gives the numbers of types without annotations. */
+    /** Returns the lock from which types without {@link Field} annotations get their numbers. */
     Lock lock() {
         return lock;
     }
 
     /**
-     * Returns all messages and enums that this schema has mapped so far. This includes messages that wrap containers.
+     * Returns all messages and enums that have been mapped so far. This includes the messages that RPCX makes to hold a
+     * list, set or map.
      */
     public synchronized List<Shape> shapes() {
         return List.copyOf(shapes.values());
     }
 
     /**
-     * Returns the message that a call of this method sends.
+     * Returns the message in which the arguments of this method are sent.
      *
      * @throws SchemaException if a parameter cannot be mapped, if its number is not allowed or is taken, or if it has
      *     no number while other parameters have one
@@ -185,8 +194,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether the parameter is a stream. A type variable bounded by a stream does not count, since its items have
-     * no known type.
+     * Says whether a parameter is a stream, that is, a {@code Flow.Publisher}. A parameter declared with a type
+     * variable that extends {@code Flow.Publisher} is none, since the type of its items is not known.
      */
     private static boolean isStream(Parameter parameter) {
         return parameter.getType() == Flow.Publisher.class
@@ -194,11 +203,11 @@ public final class Schema {
     }
 
     /**
-     * Returns the message of a call's result: for a {@link CompletionStage}, the message of its value; for a stream,
-     * the message of each item.
+     * Returns the message in which a result of this method is sent. For a {@link CompletionStage} it is the message of
+     * the value, and for a stream the message of one item.
      *
-     * @throws SchemaException if the type cannot be mapped, or is a future or stage other than {@code CompletionStage},
-     *     {@code CompletableFuture} and {@code RPCXFuture}
+     * @throws SchemaException if the type cannot be mapped. {@code CompletionStage}, {@code CompletableFuture} and
+     *     {@code RPCXFuture} are the only futures and stages that can be mapped
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
@@ -225,26 +234,28 @@ public final class Schema {
         return message(use, nullable, capital(method.getName()) + "Reply", where);
     }
 
-    /** Returns the message that carries one value of this type. */
+    /** Returns the message in which one value of this type is sent. */
     public synchronized MessageType value(Type type) {
         return value(type, type.getTypeName());
     }
 
     /**
-     * Returns the message for a single value: one parameter of a method, or one item of the stream that the method
-     * takes.
+     * Returns the message in which one value of this type is sent. The value is a parameter of a method, or one item of
+     * a stream that the method takes.
      *
-     * @throws SchemaException if the type cannot be mapped; the text names the method or the component
+     * @param of the method, named in errors
+     * @throws SchemaException if the type cannot be mapped
      */
     public synchronized MessageType value(Type type, Method of) {
         return value(type, where(of));
     }
 
     /**
-     * Returns the message for the value of a single parameter. The value can be null if the declaration says so.
+     * Returns the message in which the value of this one parameter is sent. The value can be null if the declaration
+     * allows it.
      *
-     * <p>A message beside other parameters is never wrapped, even if it can be null. Otherwise its bytes would change
-     * when its declaration starts to allow null, and no lock would report that.
+     * <p>A message that is one of several parameters gets no other message around it, even if it can be null. Otherwise
+     * its bytes would change when its declaration begins to allow null, and no lock would report this.
      *
      * @throws SchemaException if the type cannot be mapped; the text names the method or the component
      */
@@ -263,7 +274,10 @@ public final class Schema {
         return message(use, false, use.simpleName() + "Value", where);
     }
 
-    /** Refuses {@code void} and {@code Void} where a value is needed, such as for an item of a stream. */
+    /**
+     * Throws an exception if the type is {@code void} or {@code Void}. It is called where a value is needed, for
+     * example for an item of a stream.
+     */
     private static void refuseVoid(Use use, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
             throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: it has no value but null");
@@ -275,8 +289,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the primitive type of a boxed type, and any other type as it is. For example, a
-     * {@code CompletableFuture<Integer>} on one side stands for an {@code int} on the other side.
+     * Returns the primitive type of a boxed type, and any other type unchanged. A result that is declared
+     * {@code CompletableFuture<Integer>} on one side may be declared {@code int} on the other.
      */
     private static Use unboxed(Use use) {
         Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
@@ -338,8 +352,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether an absent value of this shape is read as null, whatever its declaration says. False for all enums,
-     * although an absent value of an enum without a constant of number 0 is also read as null.
+     * Says whether an absent field of this shape is read as null even if its declaration does not allow null. Returns
+     * false for every enum, although an absent enum is also read as null if it has no constant of number 0.
      */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
@@ -359,7 +373,10 @@ public final class Schema {
         return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
     }
 
-    /** Refuses arrays as set elements and map keys, since an array is equal only to itself. */
+    /**
+     * Throws an exception if the elements of a set or the keys of a map are byte arrays. In Java, an array is equal
+     * only to itself, and not to another array with the same bytes.
+     */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
             throw new SchemaException(where + ": a byte[] equals no other, so it is no element of a Set and no key of a"
@@ -368,7 +385,10 @@ public final class Schema {
         return element;
     }
 
-    /** Returns a message with the container as field 1, for places where Protobuf allows only a single value. */
+    /**
+     * Returns a message that has a list, set or map as field 1. It is used where Protobuf allows only a single value,
+     * for example for the inner list of a list of lists.
+     */
     private MessageType wrapper(Use use, String where) {
         Shape known = shapes.get(use);
         if (known instanceof MessageType message) {
@@ -380,8 +400,11 @@ public final class Schema {
     }
 
     /**
-     * Adds a message before its fields are mapped, so that a type may contain itself. If the fields cannot be mapped,
-     * the message is removed again, with all messages added after it, which may contain it.
+     * Adds a message to {@link #shapes}, and then maps its fields. The message is added first because a type may
+     * contain itself. If the mapping of the fields fails, the message is removed again, and so are all messages that
+     * were added after it, since they may contain it.
+     *
+     * @param fields maps the fields of the message
      */
     private MessageType addWhole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -494,8 +517,9 @@ public final class Schema {
     }
 
     /**
-     * Refuses a {@link Field} on a record's accessor that differs from the one on the component. The compiler copies
-     * the component's annotation to the accessor, unless the accessor is written in the source.
+     * Throws an exception if the accessor of a record's component has a {@link Field} annotation that the component
+     * itself does not have. This happens only if the accessor is written in the source: otherwise the compiler copies
+     * the component's annotation to it.
      */
     private static void refuseStrayNumber(RecordComponent component) {
         Method accessor = component.getAccessor();
@@ -506,9 +530,10 @@ public final class Schema {
     }
 
     /**
-     * Refuses each {@link Field} in a class and its superclasses that gives no number.
+     * Throws an exception if a class or one of its superclasses has a {@link Field} annotation in a place where it
+     * gives no number.
      *
-     * @param read fields and getters whose annotations are read, one for each component of the class
+     * @param read for each component of the class, the field or getter whose annotations are used
      */
     private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
@@ -726,7 +751,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether one of the elements has an annotation {@code Nullable}, from any package, that is kept at run time.
+     * Says whether one of the elements has an annotation whose simple name is {@code Nullable}, from any package. The
+     * annotation must be kept at run time.
      */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {

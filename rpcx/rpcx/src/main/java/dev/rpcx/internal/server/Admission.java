@@ -10,39 +10,45 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin. A call needs a place, room for its request and, unless its handler
- * runs on the event loop, room in the limit of its method. {@link #enter} counts the handler against that limit, and
- * {@link #leave} has to stop counting it. A handler is not counted while its call is postponed because the client does
- * not read its replies.
+ * Decides which calls of one connection may begin. A call needs a place, that is, a {@link ServerCall} object; it needs
+ * room for its request; and the limit of its method must have room for its handler. {@link #enter} counts the handler
+ * against that limit, and {@link #leave} has to stop counting it. Handlers that run on the event loop have no limit.
  *
- * <p>The limit of a method counts a handler until it ends, on whatever thread that is. The connection counts the
- * handler until the event loop has noticed the end.
+ * <p>A handler is counted twice. The limit of the method counts it until it ends, on whatever thread that is. The
+ * connection counts it until the event loop has noticed the end. While a call is postponed because the client does not
+ * read its replies, its handler is not counted.
  *
  * <p>Event loop only, unless a method says otherwise. The methods for the threads of handlers are static and read no
  * field of this object: the event loop writes to it with each call, so each read would be a cache miss.
  */
 final class Admission {
-    /** Maximum number of free places that are kept for later calls. All others are given back to the server. */
+    /**
+     * Maximum number of unused {@link ServerCall} objects that a connection keeps for later calls. All others are given
+     * back to the server.
+     */
     private static final int MAX_FREE = 512;
 
     private final ServerConnection connection;
     private final ServerCore server;
     private final Account account;
 
-    /** Charge for all places that this connection has made, including the free ones. */
+    /** Charge for all places of this connection, that is, for its {@link ServerCall} objects, in use or free. */
     private final Charge places;
 
     private final RunningHandlers running;
 
     /**
-     * First of the free places, the one that was used last; null if no place is free. They are linked by
-     * {@link Outbound#next}.
+     * First of the free places, that is, of the {@link ServerCall} objects that no call uses; null if there is none.
+     * They are linked by {@link Outbound#next}, beginning with the one that was used last.
      */
     private @Nullable ServerCall free;
 
     private int freePlaces;
 
-    /** Number of places that {@code lendPlace} has stopped counting against the client's maximum number of calls. */
+    /**
+     * Number of calls that do not count against the client's maximum number of calls, although they have a place.
+     * Nothing remains to be sent for them, but threads of the server still run for them: see {@link #lendPlace}.
+     */
     private int lentPlaces;
 
     Admission(ServerConnection connection, ServerCore server, Account account) {
@@ -56,8 +62,9 @@ final class Admission {
     // ---- places
 
     /**
-     * Returns a free place for a call, or makes a place. A cancelled call keeps its place until its handler has ended,
-     * or until the server stops waiting for the handler's future. So a peer gets no more calls by cancelling.
+     * Returns a place for a new call, that is, a {@link ServerCall} object that is free or new. A cancelled call keeps
+     * its place until its handler has ended, or until the server stops waiting for the handler's future. So a client
+     * gets no more calls by cancelling.
      *
      * @return the place; null if this connection, or the server, has too many calls
      */
@@ -69,7 +76,7 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // otherwise the places behind this one could not be collected while this one is in use
+            // without this link, the objects behind this one can be garbage-collected while this one is in use
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -95,23 +102,23 @@ final class Admission {
     }
 
     /**
-     * Returns the number of places that calls hold. Any thread may call this, but the answer is exact only while no
-     * call begins or ends.
+     * Returns the number of calls that have a place on this connection. Any thread may call this, but the number is
+     * exact only while no call begins or ends.
      */
     long taken() {
         return places.held() - freePlaces;
     }
 
     /**
-     * Keeps the place of a call that is over for a later call. If {@code MAX_FREE} places are free already, the place
-     * is given back to the server.
+     * Keeps the {@link ServerCall} object of a call that is over, for a later call. If {@link #MAX_FREE} such objects
+     * are kept already, gives this one back to the server.
      */
     void keep(ServerCall call) {
         boolean isKept = false;
         try {
             if (freePlaces < MAX_FREE) {
                 call.keepBody();
-                // a plain write is enough, since only the event loop has access to this call
+                // a plain write is enough, since only the event loop has access to this object
                 Outbound.NEXT.set(call, (Outbound) free);
                 free = call;
                 freePlaces++;
@@ -129,11 +136,14 @@ final class Admission {
         places.release(1);
     }
 
-    /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
+    /**
+     * Takes back the place of a call that is over, that is, its {@link ServerCall} object. Keeps the object for a later
+     * call, or gives it back to the server.
+     */
     void takeBack(ServerCall call) {
         if (call.isPlaceKeptCharged) {
-            // the place stays charged for objects that the handler's future may still hold. So this ServerCall is not
-            // used again, and the connection no longer owns the charge
+            // the charge for the place remains, for objects that the handler's future may still hold. So this
+            // ServerCall is not used again, and the charge no longer belongs to the connection
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -144,8 +154,8 @@ final class Admission {
     }
 
     /**
-     * Gives back the place of a call that could not begin because there was no memory. Stops counting its handler if it
-     * has been admitted.
+     * Gives back the place of a call that could not begin because there was no memory. If {@link #enter} has counted
+     * the call's handler, also stops counting it.
      *
      * @param hasEntered whether {@link #enter} has returned true for this call
      */
@@ -159,9 +169,10 @@ final class Admission {
     }
 
     /**
-     * Stops counting the place of a call against the client's maximum number of calls. Called when nothing remains to
-     * be sent and only threads of the server still run for the call. Does nothing for a cancelled call, or if as many
-     * places as that maximum are uncounted already.
+     * Stops counting a call against the client's maximum number of calls, although the call keeps its place. Called
+     * when nothing remains to be sent for the call, but threads of the server still run for it.
+     *
+     * <p>Does nothing for a cancelled call, or if as many calls as that maximum are already left out of the count.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -173,8 +184,8 @@ final class Admission {
     }
 
     /**
-     * Counts the place of a call again if {@code lendPlace} has stopped counting it. Called when no thread runs for the
-     * call any more.
+     * Counts a call against the client's maximum number of calls again, if {@link #lendPlace} has stopped counting it.
+     * Called when no thread runs for the call any more.
      */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
@@ -183,17 +194,22 @@ final class Admission {
         }
     }
 
-    /** Gives all free places back to the server. */
+    /** Gives all free places, that is, the unused {@link ServerCall} objects, back to the server. */
     void giveUpPlaces() {
         giveUpPlaces(freePlaces);
     }
 
-    /** Gives half of the free places, rounded up, back to the server. */
+    /**
+     * Gives half of the free places, rounded up, back to the server. Free places are unused {@link ServerCall} objects.
+     */
     void giveUpHalf() {
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
 
-    /** Gives {@code count} free places back to the server. The places that were used last are kept. */
+    /**
+     * Gives {@code count} free places, that is, unused {@link ServerCall} objects, back to the server. Those that were
+     * used last are kept.
+     */
     private void giveUpPlaces(int count) {
         ServerCall last = null;
         ServerCall call = free;
@@ -216,9 +232,9 @@ final class Admission {
     // ---- what a request takes
 
     /**
-     * Charges the call for its metadata, if they take more memory than a call may use without a charge.
+     * Charges a call for its metadata, unless they take so little memory that no charge is needed.
      *
-     * @param bytes memory that the metadata take
+     * @param bytes memory that the metadata take, in bytes
      * @param more whether more parts of the request are to come; if so, less memory may be used without a charge
      * @return false if there is no room for the metadata
      */
@@ -234,7 +250,7 @@ final class Admission {
     }
 
     /**
-     * Copies a request that came in one frame into the call's buffer, for a handler on another thread.
+     * Copies a request that came in one frame into the call's buffer, since the handler reads it on another thread.
      *
      * @return false if the server or the connection already holds too many bytes of requests
      */
@@ -264,10 +280,11 @@ final class Admission {
     // ---- handlers
 
     /**
-     * Admits the handler of a call whose request has arrived completely, and counts it. A handler on the event loop is
-     * always admitted, and not counted.
+     * Admits the handler of a call whose request has arrived completely, and counts it, or refuses it. A handler that
+     * runs on the event loop is always admitted, and not counted.
      *
-     * @return false if the connection's share, or the limit of the method, has no room for it
+     * @return false if the handler is refused, because the connection's share or the limit of the method has no room
+     *     for it
      */
     boolean enter(ServerCall call, ServerMethod method) {
         AdmissionLimit limit = method.admission();
@@ -284,9 +301,11 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler against the limit of its method, because the handler has ended or will not start.
-     * Further calls for the same handler do nothing. If other threads run for the call, the last of them stops counting
-     * the handler instead: see {@link #leaveNow}. Any thread may call this.
+     * Has the limit of a method stop counting a handler. Called when the handler has ended or will not start; further
+     * calls for the same handler do nothing. Any thread may call this.
+     *
+     * <p>If other threads still run for the call, this method leaves it to the last of them to stop counting the
+     * handler: see {@link #leaveNow}.
      *
      * @param isDone whether the call has brought a result
      */
@@ -299,8 +318,8 @@ final class Admission {
     }
 
     /**
-     * Stops counting a started handler against the limit of its method, even if other threads run for its call. Further
-     * calls of this method for the same handler do nothing. Any thread may call this, but only one at a time.
+     * Has the limit of a method stop counting a handler that has started, even if other threads still run for its call.
+     * Further calls for the same handler do nothing. Any thread may call this, but only one at a time.
      *
      * @param isDone whether the call has brought a result
      */
@@ -314,8 +333,9 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler whose result nobody waits for any more. The limit ignores how long the handler took. If
-     * other threads run for the call, the last of them stops counting the handler instead.
+     * Has the limit of a method stop counting a handler whose result nobody waits for any more. The limit ignores how
+     * long this handler took. If other threads still run for the call, the last of them stops counting the handler
+     * instead.
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
@@ -326,8 +346,8 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler that will not start. The thread that cancels the call and the thread that was to run the
-     * handler may both call this; the second time it does nothing.
+     * Has the limit of a method stop counting a handler that will not start. Both the thread that cancels the call and
+     * the thread that was to run the handler may call this; the second call does nothing.
      */
     private static void leaveUnbegun(ServerCall call) {
         // the clock is read first: if that fails, the call still has its group, and the code that ends the call can
@@ -339,7 +359,8 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // a wait for the connection's own share of threads shows nothing about the limit of the method
+            // the handler waited because its connection already held too many threads, which shows nothing about the
+            // limit of the method
             counted.release();
         } else {
             counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
@@ -347,8 +368,8 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler for its connection, unless other threads run for its call. Further calls of this method
-     * for the same handler do nothing.
+     * Removes a handler from the connection's count of running handlers, unless other threads still run for its call.
+     * Further calls for the same handler do nothing.
      */
     void uncount(ServerCall call) {
         if (!call.hasThreads()) {
@@ -357,8 +378,8 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler for its connection, even if other threads run for its call. Further calls of this method
-     * for the same handler do nothing.
+     * Removes a handler from the connection's count of running handlers, even if other threads still run for its call.
+     * Further calls for the same handler do nothing.
      */
     void uncountNow(ServerCall call) {
         if (call.loopState.running) {
@@ -367,14 +388,14 @@ final class Admission {
         }
     }
 
-    /** Returns whether the connection runs any handler that is counted. Handlers on the event loop are not counted. */
+    /** Returns whether the connection counts any handler as running. Handlers on the event loop are not counted. */
     boolean isAnyRunning() {
         return running.all() > 0;
     }
 
     /**
-     * Records that the connection is gone. Its handlers that still run count in the shares of later connections from
-     * the same address. Called exactly once.
+     * Records that the connection is gone. Called exactly once. From now on, its handlers that still run count in the
+     * shares of connections that come later from the same address.
      */
     void connectionGone() {
         running.connectionGone();

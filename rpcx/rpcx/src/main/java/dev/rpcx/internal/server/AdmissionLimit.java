@@ -13,32 +13,33 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits how many handlers of one method run at the same time, so that admitted calls end in time. Calls above the
- * limit are refused immediately.
+ * Limits how many handlers of one method run at the same time. Further calls are refused at once, so that the admitted
+ * ones end before their deadlines. The limit is updated up to ten times a second, from the calls that have ended since
+ * the last update. An update is also called a step.
  *
- * <p>The limit is the rate at which calls end, multiplied by the target latency. By Little's law, the number of running
- * calls divided by that rate is the time that a call takes. The target latency is the time that the handler itself
- * needs, plus half of the rest of the time that its caller gives.
+ * <p><b>The limit</b> is the rate at which calls end, multiplied by the time that a call should take. By Little's law,
+ * the number of running calls divided by that rate is the time that a call does take. A call should take the time that
+ * its handler needs without waiting for other calls, plus half of the time that then remains until its deadline.
  *
- * <p>The time that a handler itself needs is estimated as a share of the time that its callers give, from calls that
- * did not have to wait. While calls are refused, handlers always have to wait. Then the estimate is made only when the
- * limit has sunk to half of its earlier value; if it does not sink so far, it is halved for a moment now and then: see
- * {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each other. If they end
- * at a lower rate, the time that they took is the time that handlers need, and the limit is restored.
+ * <p><b>What a handler needs</b> is measured on calls that did not wait, as a part of the time from the start of a call
+ * to its deadline. While calls are refused, all handlers wait, so what they need shows only when the limit has sunk to
+ * half of its earlier value. If it does not sink so far by itself, it is halved for a moment now and then, in a trial:
+ * see {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each other. If they
+ * end at a lower rate, handlers need the time that the calls took, and the limit is restored.
  *
- * <p>If most calls end too late, or wait in vain for a thread for nearly all of their time, the limit is halved. If far
- * fewer calls bring a result after that, the late calls had not waited for other calls, and the limit is restored.
- * While hardly any call ends, refused calls cause this check.
+ * <p><b>Late calls</b> halve the limit if they are more than half of all calls. A call is also late if it waits for a
+ * thread, in vain, for nearly all of its time. If far fewer calls bring a result under the halved limit, the late calls
+ * had not waited for other calls, and the limit is restored. While hardly any call ends, refused calls cause this
+ * check.
  *
- * <p>Callers choose how much time they give, so one caller must not determine the limit for the others. Calls that
- * failed or were cancelled early are ignored, and so are calls that were given less time than a call takes without
- * waiting. A given time above the usual time, about the 5th percentile of the given times, counts as the usual time. If
- * only calls of one group end, late calls lower the limit only if calls take, on average, at least 1.25 times the
- * smallest mean duration that was seen lately.
- *
- * <p>How long calls take, how much time they are given and which are late is computed from what most groups of peers
- * report. A group counts for at most twice as many calls as the median group has. A group that runs fewer handlers than
- * its part of the limit is not refused because of the handlers of other groups: see {@link Group}.
+ * <p><b>No caller determines the limit for the others</b>, although callers choose their deadlines. Calls that failed
+ * or were cancelled early are ignored, and so are calls that were given less time than a call takes without waiting. A
+ * call that is given more than the usual time, about the 5th percentile, counts as if it were given the usual time. The
+ * connections of a server belong to groups, mostly by the address of the peer, and a group counts for at most twice as
+ * many calls as the median group. How long calls take, how much time they are given and which are late is computed from
+ * what most groups report. If calls of only one group end, late calls lower the limit only if calls take, on average,
+ * at least 1.25 times the smallest mean duration that was seen lately. A group that runs fewer handlers than its part
+ * of the limit is not refused because of other groups: see {@link Group}.
  *
  * <p>Each method has its own limit, because methods wait for different things. Handlers on the event loop need no
  * limit, since each event loop runs one handler at a time.
@@ -50,12 +51,17 @@ import org.jspecify.annotations.Nullable;
 public final class AdmissionLimit {
     public static final int MIN = 4;
 
-    /** Maximum weight of a group or an address, as a multiple of the number of calls of the median group or address. */
+    /**
+     * Maximum weight of a group of connections, as a multiple of the weight of the median group. The weight is the
+     * number of the group's calls that count when the limit is computed. The weight of an address is bounded in the
+     * same way, by that of the median address.
+     */
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * Maximum number of a group's calls that are all evaluated in one step. Of further calls, only one in
-     * {@link #SAMPLED} is evaluated.
+     * Number of calls of one group that are all compared with their deadlines, from one update of the limit to the
+     * next. Of further calls, only one in {@link #SAMPLED} is compared. The comparison counts late calls, and measures
+     * which part of the time until its deadline a call takes.
      */
     private static final int ALL_COUNT = 256;
 
@@ -64,80 +70,87 @@ public final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** Minimum number of calls from which a step learns anything. */
+    /** Minimum number of calls from which the limit is updated. Fewer calls would say too little. */
     private static final int MIN_COUNT = 8;
 
     /**
-     * Length of a memory period. The time that handlers need is the minimum over the current period and the one before
-     * it.
+     * Length of the periods for which the shortest times of calls are remembered, in nanoseconds. The time that a
+     * handler needs without waiting is the shortest one of the current period and the period before it.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Number of steps with refused calls from one trial to the next. In a trial the limit is halved for a moment, to
-     * find out whether calls then end at a lower rate.
+     * Number of steps, that is, updates of the limit, from one trial to the next. Only steps while calls are refused
+     * are counted. In a trial, the limit is halved for a moment, to find out whether calls then end at a lower rate.
      */
     private static final int PROBE_STEPS = 64;
 
     /**
-     * If calls end at this part of the earlier rate or more, the rate counts as unchanged. The part is less than 1
-     * because a rate over one step is noisy.
+     * The rate at which calls end counts as unchanged if it is at least this part of the earlier rate. The part is less
+     * than 1 because a rate that is measured over a short time varies by chance.
      */
     private static final double SAME_RATE = 0.8;
 
-    /** If calls end at less than this part of the earlier rate, they count as having nearly stopped. */
+    /** Calls count as having nearly stopped ending if their rate is less than this part of the earlier rate. */
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * A refused call may find that calls have stopped ending only if at least this number of calls would have ended
-     * since the last step at the earlier rate, that is, the rate before the limit sank.
+     * A refused call may conclude that calls have nearly stopped ending only if at least this number of calls would
+     * have ended since the last update of the limit, at the rate from before the limit sank.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
-    /** If a step is overdue for this long, because too few calls end, each refused call checks the limit. */
+    /**
+     * How much too late an update of the limit must be before refused calls check the limit, in nanoseconds. Normally
+     * calls that end update it, but sometimes too few of them end.
+     */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
     /**
-     * If less than one call in this number is late, no limit is needed, even if calls take nearly all of their time.
+     * If less than one call in this number is late, the method needs no limit. This is so even if calls take nearly all
+     * of the time until their deadlines, as calls that wait for news do.
      */
     private static final int SOME_LATE = 64;
 
     /**
-     * Minimum time after which a limit is raised because hardly any call ends: in that time, fewer calls end than half
-     * the number of running calls. See {@code MAX_PATIENCE_NANOS} for a longer time.
+     * The limit is raised if, for at least this time, calls are refused and hardly any call ends. Hardly any means
+     * fewer than half the number of running calls. If calls take long, it is raised later: see
+     * {@link #MAX_PATIENCE_NANOS}.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum of the longer time that may be used instead of {@code PATIENCE_NANOS}: {@code ROOMY} times the duration
-     * of a call or, if most calls were late and the usual time is longer, the usual time.
+     * Maximum time until the limit is raised because calls are refused and hardly any call ends. If calls take long,
+     * this time is {@link #ROOMY} times the duration of a call that does not wait. If most calls were late, it is at
+     * least {@link #usualNanos}, the time that calls are usually given. But it is never longer than this maximum.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Maximum share of the callers' time that handlers are assumed to need themselves while some calls are late. A
-     * larger share would leave nothing that a limit could change.
+     * Maximum part of a call's time until its deadline that its handler is assumed to need, while some calls are late.
+     * If a handler needed more, nothing would remain that a limit could change.
      */
     private static final double MAX_OWN_SHARE = 0.95;
 
     /**
-     * If calls take at most this part of their time after a cut, and none is late, the check of the cut ends early and
-     * the limit stays halved.
+     * Calls are far from late if they take at most this part of the time until their deadlines. If late calls have
+     * halved the limit, and calls are then far from late and none is late, the limit stays halved without a further
+     * check.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
     /**
-     * Lowest bit of {@link #ended} that counts calls. The bits below it sum up the durations of these calls, in units
-     * of 2^16 ns and at most a minute each.
+     * In {@link #ended}, the bits from this one upwards are the number of calls. The bits below it are the sum of the
+     * durations of these calls, in units of 2^16 ns; a call adds at most a minute.
      */
     private static final int COUNT_SHIFT = 40;
 
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum in units of 1/1024.
-     * Each call adds its duration divided by the time that it was given, or by the usual time if that is shorter, but
-     * at most 2.
+     * In {@link GroupStats#shares}, the bits from this one upwards are the number of late calls. The bits below it are
+     * a sum in units of 1/1024. Each call that is compared with its deadline adds its duration divided by the time that
+     * it was given, or by {@link #usualNanos} if that is shorter, but at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
@@ -145,126 +158,138 @@ public final class AdmissionLimit {
     private static final double MAX_SHARE = 2;
 
     /**
-     * Calls that are given less time than this are not checked for being late, and their share of time is not
-     * evaluated, since any pause of the process makes them late.
+     * Calls that are given less time than this, in nanoseconds, are not compared with their deadlines: they do not
+     * count as late, and the part of their time that they take is not measured. Any pause of the process makes such
+     * calls late.
      */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * The usual time is the 5th percentile of the times that calls are given: one call in this number is given at most
-     * the usual time.
+     * One call in this number is given at most the usual time, from its start to its deadline. So the usual time,
+     * {@link #usualNanos}, is about the 5th percentile of the times that calls are given.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * Lower bound of the usual time, as a multiple of the duration of calls that do not wait, or of
-     * {@code ownMiddleNanos} if that is longer. The bound is at most the middle given time: see
-     * {@code middleGivenNanos}. Without it, a limit for callers who give hardly more time than the handler needs would
-     * leave the handler idle. The factor is 4 because the durations of single calls of one method differ by about this
-     * much.
+     * The usual time, {@link #usualNanos}, is at least this multiple of the time that calls take without waiting. That
+     * time is {@link #needNanos}, or {@link #ownMiddleNanos} if that is greater. The bound is never above
+     * {@link #middleGivenNanos}. Without the bound, the limit for callers who give hardly more time than the handler
+     * needs would be so low that the handler is idle at times. The factor is 4 because the durations of single calls of
+     * one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
     /**
-     * Maximum factor by which the usual time rises in one step, since a few calls with much time may come together by
-     * chance.
+     * Maximum factor by which {@link #usualNanos}, the time that calls are usually given, rises in one update of the
+     * limit. With calls of several groups, it may rise by this factor for each {@link #STEP_NANOS} since the last
+     * update. A few calls that are given much time may come together by chance.
      */
     private static final double MAX_RISE = 1.25;
 
     /**
-     * A call without a result counts as late if it took at least this part of its time. The part is less than 1 since
-     * the clocks of caller and server differ a little.
+     * A call without a result is late if it took at least this part of the time until its deadline. The part is less
+     * than 1 because the clocks of caller and server differ a little.
      */
     private static final double NEARLY_ALL = 0.9;
 
     /**
-     * Number of calls over which durations are smoothed. Fewer calls in a step move the smoothed mean in proportion to
-     * their number.
+     * Number of calls over which the mean duration of calls is smoothed. If fewer calls end between two updates of the
+     * limit, they change the mean in proportion to their number.
      */
     private static final double SMOOTHED = 64;
 
-    /** After a limit has been restored, late calls do not halve it for at least this long. */
+    /** After a limit has been restored, late calls do not halve it again for at least this long. */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Calls have not waited if they take less than this multiple of the smallest mean duration that was seen lately.
+     * Calls count as not having waited if they take less than this multiple of the smallest mean duration that was seen
+     * lately.
      */
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is always
-     * evaluated. A call that is given less is evaluated only if its time is at least {@code MIN_GIVEN_NANOS} and
-     * {@code UNHINDERED} times the duration of calls that do not wait.
+     * A call that is given at least this part of {@link #usualNanos} is compared with its deadline. If it is given
+     * less, it is compared only if its time is at least {@code UNHINDERED} times the duration of calls that do not
+     * wait. In both cases, its time must be at least {@link #MIN_GIVEN_NANOS}.
      */
     private static final double NEARLY_USUAL = 0.75;
 
     /**
-     * Number of steps for which each connection has only its share of the limit, after a connection has found the limit
-     * used up while others run handlers of the method. If a connection asks for a handler during these steps, while
-     * others run handlers, the steps are counted anew.
+     * Number of steps, that is, updates of the limit, for which each connection may use only a share of it, after
+     * connections have competed. They compete if one of them finds the limit used up while others run handlers of the
+     * method. If a connection asks for a handler during these steps, while others run handlers, the count begins anew.
      */
     private static final int SHARED_STEPS = 10;
 
     private final int maxRunning;
 
-    /** Whether the durations of calls say anything about the load of the method. They do not for a {@link LongPoll}. */
+    /**
+     * Whether the limit adapts to how long calls take. It does not for a {@link LongPoll} method, whose calls mostly
+     * wait for news, so that their durations say nothing about the load.
+     */
     private final boolean isLearning;
 
-    /** Number of running handlers of all methods of the server, except those on event loops. */
+    /** Number of handlers that run on the server now, for all methods together, except those on event loops. */
     private final AtomicInteger all;
 
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Groups by number. An element is null until {@code group} is first called for this number. */
+    /** Groups of connections, by number. An element is null until {@code group} is first called for this number. */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
-     * Returns how many groups with consecutive numbers belong to one address: see
-     * {@link AddressGroups#groupsPerAddress}.
+     * Returns how many groups of connections belong to each address now. The groups of one address have consecutive
+     * numbers: see {@link AddressGroups#groupsPerAddress}.
      */
     private final IntSupplier groupsPerAddress;
 
-    /** Number of groups that run handlers of this method. */
+    /** Number of groups of connections that run at least one handler of this method. */
     private final AtomicInteger activeGroups = new AtomicInteger();
 
     private volatile int limit;
 
-    /** Calls that have ended since the last step, and their durations; see {@code COUNT_SHIFT} for the layout. */
+    /**
+     * Number of calls that have ended since the last update of the limit, and the sum of their durations. See
+     * {@link #COUNT_SHIFT} for the layout of the bits.
+     */
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Calls, since the last step, whose handlers never began and that waited for a thread for nearly all of their time,
-     * in the layout of {@link #ended}.
+     * Number of calls since the last update of the limit whose handlers never began, and the sum of their waiting
+     * times. Only calls that waited for a thread for nearly all of the time until their deadlines are counted. The
+     * layout of the bits is that of {@link #ended}.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
-    /** Time that the calls in {@link #ended} took in total, for each range of durations. */
+    /** Histogram of the durations of the calls that have ended since the last update of the limit. */
     private final HandlerTimeHistogram taken = new HandlerTimeHistogram(MAX_GIVEN_NANOS);
 
     private final Medians medians = new Medians(AddressGroups.COUNT);
 
     /**
-     * Whether, since the last step, a call has found the limit used up, or has been refused because of its connection's
-     * share of a limit below the maximum. The call that found the limit used up may have been admitted within its
-     * group's part.
+     * Whether the limit has been used up for at least one call since it was last updated. The call may still have been
+     * admitted, because its group ran fewer handlers than its part of the limit. Also true if a limit below the maximum
+     * was not used up, but a call was refused because its connection may use only a share of it.
      */
     private volatile boolean wasLimitReached;
 
-    /** Whether there was a time since the last step at which no handler ran. */
+    /** Whether, at some time since the last update of the limit, no handler of this method ran. */
     private volatile boolean wasIdle;
 
     /**
-     * Number of remaining steps in which a connection has only its share of the limit, even if no other connection runs
-     * handlers.
+     * Number of remaining steps, that is, updates of the limit, during which a connection may use only a share of it.
+     * This holds even if no other connection runs handlers of the method. 0 if a connection that is alone may use all
+     * of the limit.
      */
     private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time at which a step that is due is tried again, after a try at which too few groups had reported calls.
+     * Earliest time for another try to update the limit. It is set by a try that found that too few groups of
+     * connections had reported calls.
      */
     private volatile long nextLookNanos;
 
@@ -272,17 +297,24 @@ public final class AdmissionLimit {
     private volatile long caughtUpNanos;
 
     /**
-     * Lock for changes of the limit. A thread that finds the lock taken makes no change. The lock guards the fields
-     * that follow; the volatile ones among them are read without it.
+     * Lock for steps and all other changes of the limit; true while a thread holds it. A thread that finds the lock
+     * taken does not wait, and makes no change. The lock guards the fields that follow; the volatile ones among them
+     * are read without it.
      */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
     private long windowBeganNanos;
 
-    /** Smallest part of the callers' time, from 0 to 1, that handlers lately needed themselves. */
+    /**
+     * Part of a call's time until its deadline that its handler needs if it does not wait, from 0 to 1. It is the
+     * smallest part that was measured lately.
+     */
     private double ownShare = MAX_OWN_SHARE;
 
-    /** Upper bound of {@link #ownShare}: {@code MAX_OWN_SHARE}, or 1 while hardly any call is late. */
+    /**
+     * Upper bound of {@link #ownShare}, the part of a call's time that its handler needs. It is {@link #MAX_OWN_SHARE},
+     * or 1 while hardly any call is late.
+     */
     private double maxOwnShare = MAX_OWN_SHARE;
 
     private double minShareNow = MAX_OWN_SHARE;
@@ -290,25 +322,33 @@ public final class AdmissionLimit {
     private long memoryEndNanos;
 
     /**
-     * End of the current memory period for durations. It differs from {@code memoryEndNanos}, since some steps measure
-     * durations but no shares.
+     * End of the current memory period for the durations of calls: see {@link #MEMORY_NANOS}. Which part of their time
+     * calls take is remembered in other periods, whose end is {@code memoryEndNanos}, since some updates of the limit
+     * measure only durations.
      */
     private long timeMemoryEndNanos;
 
-    /** The usual time: see {@link #USUAL_PART}. It is {@code MAX_GIVEN_NANOS} until a step has computed it. */
+    /**
+     * The usual time, in nanoseconds: about the 5th percentile of the times that calls are given from their start to
+     * their deadline, but with a lower bound. See {@link #USUAL_PART} and, for the bound, {@link #ROOMY}. Until an
+     * update of the limit has computed it, it is {@link #MAX_GIVEN_NANOS}.
+     */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
-    /** Calls that are given less time than this are not evaluated, since they are late whatever the limit is. */
+    /**
+     * Calls that are given less time than this, in nanoseconds, are not compared with their deadlines. They would be
+     * late whatever the limit is.
+     */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
     /**
-     * Duration of calls that do not wait, in nanoseconds: the smallest mean duration that was seen lately. 0 while
-     * unknown.
+     * Time that a call takes if it does not wait for other calls, in nanoseconds; 0 while unknown. It is the smallest
+     * mean duration that was seen lately.
      */
     private double ownNanos;
 
     /**
-     * Mean duration over about the last {@code SMOOTHED} calls, or over all calls if there were fewer.
+     * Mean duration, in nanoseconds, of about the last {@code SMOOTHED} calls, or of all calls if there were fewer.
      * {@link #smoothed} is their number.
      */
     private double smoothNanos;
@@ -318,12 +358,15 @@ public final class AdmissionLimit {
     private double minNanosNow = MAX_GIVEN_NANOS;
     private double minNanosBefore = MAX_GIVEN_NANOS;
 
-    /** Smallest value of {@code middleNanos} that was seen lately. */
+    /**
+     * Middle duration of calls that do not wait for other calls, in nanoseconds; 0 while unknown. It is the smallest
+     * value of {@link #middleNanos} that was seen lately.
+     */
     private double ownMiddleNanos;
 
     /**
-     * Current middle duration, in nanoseconds; 0 while unknown. Half of the time of all handlers goes to calls that
-     * take at least this long. Even many quick calls lower the middle less than they would lower a mean.
+     * Middle duration of calls, in nanoseconds; 0 while unknown. Half of the time of all handlers goes to calls that
+     * take at least this long. Many quick calls lower it less than they would lower a mean.
      */
     private double middleNanos;
 
@@ -333,41 +376,45 @@ public final class AdmissionLimit {
     private long cutNanos;
     private int refusingSteps;
 
-    /** Limit at which the current decline of the limit began; 0 if the limit is not in decline. */
+    /**
+     * Value of the limit before it began to sink; 0 if it is not sinking. If fewer handlers ran than the limit allowed,
+     * it is their number instead. When the limit is at half of this value, its effect on the rate of ended calls is
+     * judged.
+     */
     private double sinkingFrom;
 
     /**
-     * Rate at which calls ended when the limit began to sink, in calls per nanosecond. If the limit was cut because
-     * most calls were late, only calls that brought a result in time are counted.
+     * Rate at which calls ended before the limit began to sink, in calls per nanosecond. If the limit was halved
+     * because most calls were late, only calls that brought a result in time are counted.
      */
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended when the limit was last cut because most calls were late, in calls per nanosecond.
-     * Includes calls that brought no result in time.
+     * Rate at which calls ended before the limit was last halved because most calls were late, in calls per nanosecond.
+     * Calls that brought no result in time are counted too.
      */
     private double sinkingEnds;
 
     /**
-     * Duration of calls that did not become quicker under a lower limit, in nanoseconds. Until
-     * {@code neededUntilNanos}, it replaces {@link #ownNanos} if it is greater.
+     * Time that a call was found to need without waiting, in nanoseconds, since a lower limit did not make calls
+     * quicker. Until {@link #neededUntilNanos}, this time replaces {@link #ownNanos} if it is greater.
      */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /** Time since which every refused call has found that hardly any call ends. */
+    /** Time since which every refused call has found that hardly any call ends. The limit is raised if this goes on. */
     private long stalledSinceNanos;
 
     /**
-     * Number of calls from the last step to {@code stalledSinceNanos} that had ended, or are counted in
-     * {@code unbegun}. Valid only while {@code stalledWindowNanos} equals {@code windowBeganNanos}.
+     * Number of calls that ended, or waited for a thread in vain, between the last update of the limit and
+     * {@link #stalledSinceNanos}. Valid only while {@code stalledWindowNanos} equals {@code windowBeganNanos}.
      */
     private long stalledEnds;
 
     private long stalledWindowNanos = Long.MIN_VALUE;
 
-    /** Whether most of the calls that were counted in the last step were late. */
+    /** Whether most calls were late, as the last update of the limit found. */
     private boolean wereMostLate;
 
     private boolean isProbe;
@@ -378,7 +425,7 @@ public final class AdmissionLimit {
     private long probeEndNanos;
 
     /**
-     * Creates a limit that adapts, and whose groups all belong to different addresses.
+     * Creates a limit that adapts to how long calls take, and whose groups of connections all have different addresses.
      *
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
      * @param all number of running handlers; all methods of a server share this counter
@@ -393,8 +440,8 @@ public final class AdmissionLimit {
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
      * @param all number of running handlers; all methods of a server share this counter
      * @param isLearning false for a limit that always stays at {@code maxRunning}
-     * @param groupsPerAddress returns how many groups with consecutive numbers belong to one address, counted from
-     *     group 0
+     * @param groupsPerAddress returns how many groups of connections belong to one address now; the groups of one
+     *     address have consecutive numbers, counted from group 0
      */
     public AdmissionLimit(
             int maxRunning, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
@@ -413,7 +460,7 @@ public final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** Returns the group of peers with this number, from 0 to {@link AddressGroups#COUNT} - 1. */
+    /** Returns the group of connections with this number, from 0 to {@link AddressGroups#COUNT} - 1. */
     public Group group(int number) {
         Group known = groups.get(number);
         if (known != null) {
@@ -425,14 +472,14 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Group of peers, most of which have the same address: see {@link Ledger}. It counts the handlers that its peers
-     * run, and records how their calls end. The limit is computed from what most groups report, so no group decides for
-     * the others.
+     * Connections that count together when the limit is computed, usually all from one address. A group counts the
+     * handlers that its connections run, and records how their calls end. The limit is computed from what most groups
+     * record, so no group decides for the others. {@link AddressGroups} decides which connections form a group.
      */
     public final class Group {
         private final AtomicInteger running = new AtomicInteger();
 
-        /** What the calls of this group have shown; null if the limit does not learn. */
+        /** What the calls of this group have shown; null if the limit does not adapt. */
         private final @Nullable GroupStats stats = isLearning ? new GroupStats() : null;
 
         /** Admits or refuses a call of a connection that runs no other handler: see {@link #admit(int, int)}. */
@@ -441,11 +488,11 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Admits a call or refuses it. A connection may run another handler if it runs at most as many handlers as the
-         * maximum for all methods still leaves free. So something always remains for a connection that runs few
-         * handlers. The same rule holds for the handlers of this method and the limit of this method. But while a
-         * connection is the only one to use the method, it may use all of the limit, until another connection finds the
-         * limit used up. See {@link Ledger} for the source of the rule.
+         * Admits a call and counts it as a running handler, or refuses it. A connection that runs n handlers may run
+         * another one only if the maximum for all methods leaves at least n further handlers free. So something always
+         * remains for a connection that runs few handlers. The same rule holds for the handlers of this method and its
+         * limit. But a connection that is the only one to use the method may use all of the limit, until another
+         * connection finds the limit used up. See {@link Ledger} for the source of the rule.
          *
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
          * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
@@ -467,8 +514,9 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, without evaluating it. Called once for each admitted
-         * call, unless {@code release} with times or {@code leaveUnbegun} is called instead.
+         * Stops counting an admitted call as a running handler, and does not evaluate how long it took. For each
+         * admitted call, exactly one of this method, {@link #release(long, long, long, boolean)} and
+         * {@link #leaveUnbegun} is called, once.
          */
         public void release() {
             if (running.decrementAndGet() == 0) {
@@ -478,8 +526,8 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, and evaluates how long it took. Called at most once for
-         * each admitted call, and then instead of {@code release} without times and {@code leaveUnbegun}.
+         * Stops counting an admitted call as a running handler, and evaluates how long it took. For each admitted call,
+         * exactly one of this method, {@link #release()} and {@link #leaveUnbegun} is called, once.
          *
          * @param isDone whether the handler brought a result. A call that failed or was cancelled early is not
          *     evaluated, since callers decide whether that happens
@@ -492,9 +540,9 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call whose handler never began. If the call has waited for a thread for nearly all
-         * of its time, it counts as late, but not as ended, since the rate of ended calls says how much can be done. If
-         * its caller gave up earlier, the call is not evaluated.
+         * Stops counting an admitted call whose handler never began. If the call waited for a thread for nearly all of
+         * the time until its deadline, it counts as late. It does not count as ended, since the rate at which calls end
+         * says how much the method can do. A call whose caller gave up earlier is not evaluated.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -503,7 +551,7 @@ public final class AdmissionLimit {
             AdmissionLimit.this.leaveUnbegun(stats, beganNanos, deadlineNanos, nowNanos);
         }
 
-        /** Records that a call of this method has been refused: see {@link AdmissionLimit#refused(long)}. */
+        /** Reports that a call of this method has been refused: see {@link AdmissionLimit#refused(long)}. */
         public void refused(long nowNanos) {
             AdmissionLimit.this.refused(nowNanos);
         }
@@ -513,24 +561,29 @@ public final class AdmissionLimit {
             return limit;
         }
 
-        /** Returns how many handlers of the method run, of all groups. */
+        /** Returns how many handlers of the method run now, for all groups together. */
         public int running() {
             return AdmissionLimit.this.running.get();
         }
     }
 
-    /** What the calls of a group have shown since the last step, and the sums of the last step. */
+    /**
+     * What the calls of one group of connections have shown. It has the counters since the last update of the limit,
+     * and the values that they had at that update.
+     */
     private static final class GroupStats {
-        // The next fields count what has happened since the last step. Any thread writes them.
+        // The next fields count calls since the last update of the limit. Any thread writes them.
 
         /**
-         * Calls that ended in time and with a result. The layout of the bits is that of {@link AdmissionLimit#ended}.
+         * Number of the group's calls that ended in time and with a result, and the sum of their durations. The layout
+         * of the bits is that of {@link AdmissionLimit#ended}.
          */
         private final AtomicLong done = new AtomicLong();
 
         /**
-         * Calls that ended too late or without a result, in the layout of {@link AdmissionLimit#ended}; but the lower
-         * bits sum up the times that the calls were given.
+         * Number of the group's calls that ended too late or without a result, and the sum of their given times. A
+         * given time is the time from the start of a call to its deadline. The layout of the bits is that of
+         * {@link AdmissionLimit#ended}.
          */
         private final AtomicLong undone = new AtomicLong();
 
@@ -538,7 +591,8 @@ public final class AdmissionLimit {
         private final AtomicLong shares = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // The next fields are the sums of the last step. The lock "stepping" guards them.
+        // The next fields hold the values that the counters above had at the last update of the limit. The lock
+        // "stepping" guards them.
         private long doneSum;
         private long undoneSum;
         private long shareSum;
@@ -575,15 +629,15 @@ public final class AdmissionLimit {
             return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
         }
 
-        /** Returns the mean duration of the calls that ended in time and with a result, in nanoseconds. */
+        /** Returns the mean duration, in nanoseconds, of the calls that ended in time and with a result. */
         private double doneNanos() {
             return mean(doneSum);
         }
 
-        /** Returns the mean duration of all calls that ended, in nanoseconds. */
+        /** Returns the mean duration, in nanoseconds, of all calls that ended, late or not. */
         private double tookNanos() {
-            // Most calls that did not end in time ended about when their time was over, so their given time counts as
-            // their duration.
+            // A call that did not end in time counts with the time that it was given, since most such calls ended about
+            // then.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -602,7 +656,7 @@ public final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(limitNow, ofGroup, ownHere)) {
             if (!wasLimitReached && limitNow < this.maxRunning) {
-                // A refusal because of a share counts too: connections that share a limit always leave a part of it
+                // A refusal because of a share counts too. Connections that share a limit always leave a part of it
                 // free, so the limit might never seem used up.
                 wasLimitReached = true;
             }
@@ -619,9 +673,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether a call is admitted although the limit, or the connection's share of it, is used up. Its group
-     * must run fewer handlers than its part of the limit, while other groups run handlers too. Its connection must run
-     * at most as many handlers of the method as the group's part leaves free, or all handlers of the group.
+     * Returns whether a call is admitted because its group runs fewer handlers than its part of the limit. This is
+     * asked when the limit, or the connection's share of it, is used up. The answer is false if no other group runs
+     * handlers. The call's connection must run at most as many handlers of the method as the group's part leaves free,
+     * or else all handlers of the group.
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -641,8 +696,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Checks the limit when a call has been refused. Normally the limit is checked when calls end. But if the running
-     * calls use up the limit and do not end, only a refused call can find that the limit has to be raised.
+     * Checks, after a call has been refused, whether the limit has to be raised. Normally calls that end update the
+     * limit. But if the running calls use up the limit and do not end, only a refused call can find this. Nothing is
+     * done unless an update of the limit is overdue.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -658,12 +714,12 @@ public final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // The running calls use up the present limit, so the new limit must exceed their number.
+                // The running calls use up the present limit, so the new limit must be greater than their number.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // The running calls have used up the limit for a long time, which shows nothing about how many other
-                // calls could be executed. So the limit is at least doubled.
+                // The running calls have used up the limit for a long time, so nobody knows how many other calls the
+                // method could handle. So the limit is at least doubled.
                 limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -679,8 +735,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether calls have been refused for long, and in that time fewer calls have ended than half the number of
-     * running ones. See {@code PATIENCE_NANOS}.
+     * Returns whether calls have been refused for so long, while hardly any ended, that the limit has to be raised.
+     * Hardly any means fewer than half the number of running calls. The time that must have passed is between
+     * {@link #PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}.
+     *
+     * @param ends number of calls, since the last update of the limit, that ended or waited for a thread in vain
      */
     private boolean isStalled(long nowNanos, long ends) {
         if (stalledWindowNanos != windowBeganNanos || 2 * (ends - stalledEnds) >= running.get()) {
@@ -689,15 +748,17 @@ public final class AdmissionLimit {
             stalledSinceNanos = nowNanos;
             return false;
         }
-        // While the method is overloaded, calls end only when their time is over. Then the limit is raised at the
-        // earliest after the usual time, or after MAX_PATIENCE_NANOS if that is shorter.
+        // Calls of an overloaded method end only when their time is over. So if most calls were late, the limit is
+        // raised at the earliest after the usual time, or after MAX_PATIENCE_NANOS if that is shorter.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
         return nowNanos - stalledSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
-    /** Returns the duration of a call that does not wait, in nanoseconds, as far as recent steps have shown it. */
+    /**
+     * Returns how long a call takes that does not wait for other calls, in nanoseconds, as seen lately; 0 if unknown.
+     */
     private double needNanos(long now) {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
@@ -715,8 +776,8 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // No other call runs now, so this call's duration is not recorded. The time until the next call is idle
-            // time.
+            // No other call runs now, so the duration of this call is not recorded. The time until the next call is
+            // idle time.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -728,7 +789,7 @@ public final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // Not evaluated: a call that failed or was cancelled early, or that began when its time was already over.
+            // The call failed or was cancelled early, or began after its deadline, so it is not evaluated.
             return;
         }
         recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
@@ -751,9 +812,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how a call has ended, and takes a step if one is due.
+     * Records how a call has ended, and updates the limit if an update is due.
      *
-     * @param counted counter to which the call is added: {@link #ended} or {@code unbegun}
+     * @param counted counter to which the call is added: {@link #ended}, or {@link #unbegun} for a call whose handler
+     *     never began
      */
     private void recordCall(
             GroupStats stats, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
@@ -793,8 +855,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Raises the limit when the last running call has ended, if that call took less than {@code NEARLY_ALL} of the
-     * usual time. Otherwise the limit would stay low for calls that come in bursts with idle time between the bursts.
+     * Raises the limit after the last running call of the method has ended, if that call was quick enough. It must have
+     * taken less than {@code NEARLY_ALL} of {@link #usualNanos}, the time that calls are usually given. Otherwise the
+     * limit would stay low for calls that come in bursts with idle time between the bursts.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -812,6 +875,10 @@ public final class AdmissionLimit {
         }
     }
 
+    /**
+     * Takes a step: updates the limit, if an update is due, from the calls that have ended since the last update. The
+     * caller holds the lock {@link #stepping}.
+     */
     private void step(long now) {
         if (now - nextStepNanos < 0) {
             return;
@@ -834,7 +901,8 @@ public final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // Most calls were late, and some of them got no thread. The limit is cut, and the effect is not checked.
+            // Most calls were late, and some of them got no thread. So the limit is halved, and nothing checks the
+            // effect later.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -858,25 +926,27 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // Computed even if no call was counted: if this minimum is too great, no call would ever be counted.
+        // Computed even if no call was compared with its deadline: if this minimum is too great, no call would ever be
+        // compared.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // If most calls of several groups are late, the calls did have to wait. A single group may have given its calls
-        // too little time, so only their duration counts.
+        // If most calls of several groups are late, the calls did have to wait for each other. A single group may have
+        // given its calls too little time, so only their duration counts.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
         double current = count / elapsed;
-        // Includes the calls that have not ended, by Little's law: the calls that end first are the quickest.
+        // Includes the calls that have not ended, by Little's law. The calls that end first are the quickest, so a mean
+        // over them alone would be too short.
         double needed = Math.max(tookByMost, running.get() / current);
-        // Length of a trial, and of the check of a cut limit. It is bounded, since callers choose how long their calls
-        // take.
+        // How long a trial lasts, or the check of a halved limit. It is bounded, since callers choose how long their
+        // calls take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        // A lower limit refuses mainly calls of the group with the most calls. That shows nothing about the other
-        // groups, so the rates are weighted by group.
+        // A lower limit refuses mainly calls of the group with the most calls, which shows nothing about the other
+        // groups. So in these rates no group counts for many more calls than most groups do.
         double ends = endedByMost / elapsed;
         double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
@@ -904,7 +974,7 @@ public final class AdmissionLimit {
             }
             return;
         }
-        // The effect of a change cannot be seen before calls have ended that began after the change.
+        // The effect of a change is seen at the earliest when calls end that began after the change.
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
@@ -917,8 +987,8 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls, hardly any long ones end. So the rate is converted to that of calls of the mean
-        // duration tookByMost that take as much time in total.
+        // In a flood of quick calls, the rate at which calls end is high, although hardly any long ones end. So it is
+        // converted to the rate of calls that take tookByMost each and the same time in total.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == maxRunning) {
             refusingSteps = 0;
@@ -942,44 +1012,57 @@ public final class AdmissionLimit {
 
     // ---- what groups report in a step
 
-    /** Returns one of the figures that a group has reported. */
+    /** Reads one number from what a group of connections has reported, such as the mean duration of its calls. */
     private interface GroupFigure {
         double value(GroupStats stats);
     }
 
-    /** Value in {@link #counts} for a group or an address that runs handlers and has not reported anything yet. */
+    /**
+     * Value in {@link #counts} for a group, or an address, that has reported no call yet. It runs handlers, but none of
+     * its calls has ended since the last update of the limit.
+     */
     private static final double NOT_REPORTED = -1;
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group, in calls, by the number of its calls whose given times were counted: see {@code weigh}.
-     * Element i belongs to group i.
+     * Weight of each group of connections where times until the deadline are evaluated. It is the number of the group's
+     * calls that were compared with their deadlines, but bounded: see {@code weigh}. The index is the group's number.
      */
     private final double[] weights = new double[AddressGroups.COUNT];
 
-    /** Weight of each group, in calls, by the number of its calls that have ended. Element i belongs to group i. */
+    /**
+     * Weight of each group of connections where durations of calls are evaluated. It is the number of the group's calls
+     * that have ended, but bounded: see {@code weigh}. The index is the group's number.
+     */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
-    /** Part of {@link #endedWeights} for calls that ended in time and with a result. Element i belongs to group i. */
+    /**
+     * Part of {@link #endedWeights}, the weight of each group's ended calls, for calls that ended in time and with a
+     * result. The index is the group's number.
+     */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
-    /** Sum of {@code weights}. */
+    /**
+     * Weighted number of calls that were compared with their deadlines: the sum of {@link #weights} over all groups.
+     */
     private double counted;
 
-    /** Sum of {@code endedWeights}. */
+    /** Weighted number of calls that have ended: the sum of {@link #endedWeights} over all groups. */
     private double endedByMost;
 
-    /** Sum of {@code doneWeights}. */
+    /**
+     * Weighted number of calls that ended in time and with a result: the sum of {@link #doneWeights} over all groups.
+     */
     private double done;
 
-    /** Weight of the late calls among {@link #counted}. */
+    /** Number of late calls among those in {@link #counted}, with the same weights. */
     private double late;
 
-    /** Number of calls, without weights, whose given times were counted in the last step. */
+    /** Number of calls that were compared with their deadlines before the last update of the limit, without weights. */
     private long countedCalls;
 
-    /** Number of groups of which calls ended in the last step. */
+    /** Number of groups of connections that had at least one call end before the last update of the limit. */
     private int groupsEnded;
 
     private void takeAll() {
@@ -1018,9 +1101,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether enough calls have ended for a step. A group that runs handlers and has not reported anything yet
-     * counts as a group with 0 calls in the medians. So no step is based only on a group that calls often. A step waits
-     * for such groups, but for no longer than {@code PATIENCE_NANOS}.
+     * Returns whether enough calls have ended, in enough groups of connections, to update the limit. A group counts for
+     * at most {@code MAX_OF_MIDDLE} times as many calls as the median group. A group that runs handlers, and has had no
+     * call end, has 0 calls in that median, so no update is based only on a group that calls often. An update that is
+     * overdue by {@link #PATIENCE_NANOS} no longer waits for such groups.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1036,9 +1120,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Weighs each group by its calls. A group counts for at most {@code MAX_OF_MIDDLE} times as many calls as the
-     * median group of its address has. An address counts for at most {@code MAX_OF_MIDDLE} times as many calls as the
-     * median address has.
+     * Computes how much each group of connections counts, from the number of its calls. A group counts for at most
+     * {@code MAX_OF_MIDDLE} times as many calls as the median group of its address. An address counts for at most
+     * {@code MAX_OF_MIDDLE} times as many calls as the median address.
      *
      * @param weights receives the weight of each group, in calls
      * @param each number of groups that belong to one address
@@ -1079,9 +1163,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight for the entries in a range: {@code MAX_OF_MIDDLE} times the median of the entries that
-     * are not 0. {@link #NOT_REPORTED} counts as 0 in the median. If at most two entries are not 0, there is no
-     * maximum, since the smaller entry would determine it.
+     * Returns the maximum weight for the groups or addresses in a range, from the numbers of their calls. It is
+     * {@code MAX_OF_MIDDLE} times the median of the numbers that are not 0; in the median, {@link #NOT_REPORTED} counts
+     * as 0 calls. If at most two numbers are not 0, there is no maximum, since the smaller one would determine it.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1091,7 +1175,7 @@ public final class AdmissionLimit {
         return medians.size() > 2 ? MAX_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
 
-    /** Returns the weighted median of one of the figures that the groups report. */
+    /** Returns the weighted median, over all groups of connections, of a number that the groups report. */
     private double median(double[] weights, GroupFigure value) {
         medians.clear();
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -1115,10 +1199,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the weighted median of the groups' middle given times, in nanoseconds. As long as hardly any call is
-     * late, groups are weighted by the time that they give in total. So callers who give little time have little
-     * weight, even if they are many. In an overload, groups are weighted by their calls; otherwise the limit would
-     * serve only callers who give much time.
+     * Returns the middle time that calls are given until their deadlines, in nanoseconds. It is the weighted median of
+     * {@link GivenTimes#middleNanos} over all groups of connections. While hardly any call is late, the weight of a
+     * group is the time that it gives in total, so callers who give little time have little weight, even if they are
+     * many. In an overload, the weight is the number of the group's calls; otherwise the limit would serve only callers
+     * who give much time.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1136,7 +1221,10 @@ public final class AdmissionLimit {
         return median(weights, GroupStats::share);
     }
 
-    /** Returns whether more than half of all the given time belonged to calls that brought no result in time. */
+    /**
+     * Returns whether more than half of all the time that calls were given belonged to calls that brought no result in
+     * time.
+     */
     private boolean isMostGivenInVain() {
         double inVain = 0;
         double ends = 0;
@@ -1153,8 +1241,12 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the new usual time. Its rise is bounded. If few calls are counted, its fall is bounded too, since most of
-     * them may come from a minority of the groups.
+     * Returns the new value of {@link #usualNanos}: the measured value, unless it is much greater than the present one.
+     * If few calls were counted, it is not much smaller than the present one either, since most of these calls may come
+     * from a minority of the groups.
+     *
+     * @param usual the measured value, in nanoseconds
+     * @param elapsed time since the last update of the limit, in nanoseconds
      */
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
@@ -1164,7 +1256,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the mean duration in nanoseconds, from {@link #ended} or a value of the same layout, which must not be 0.
+     * Returns the mean duration of calls, in nanoseconds, from their number and the sum of their durations.
+     *
+     * @param sum value of {@link #ended}, or of the same layout; must not be 0
      */
     private static double mean(long sum) {
         return sum(sum) / (sum >>> COUNT_SHIFT);
@@ -1175,11 +1269,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Halves the limit, since most calls end too late although they were given enough time. Two cuts are at least the
-     * duration of a call apart, or the usual time if that is shorter.
+     * Halves the limit, because most calls are late although they were given enough time. The limit is halved again, at
+     * the earliest, after the duration of a call, or after the usual time if that is shorter.
      *
      * @param took mean duration of a call, in nanoseconds
-     * @return false, without changing the limit, if the last cut or restoration of the limit is too recent
+     * @return false, without changing the limit, if it was halved or restored too recently
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1195,11 +1289,12 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Estimates the duration of calls that do not wait. {@link #learn} estimates separately which share of the callers'
-     * time this duration is, since callers choose their time.
+     * Learns how long a call takes that does not wait for other calls. The results are {@link #ownNanos} and
+     * {@link #ownMiddleNanos}. {@link #learn} learns separately which part of the time until its deadline a call takes,
+     * since callers choose their deadlines.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
-        // Smoothed, since the minimum of many means over few calls would be smaller than any mean over many calls.
+        // Smoothed, since the smallest of many means would be too small if each were a mean over only a few calls.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         minNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(minNanosNow, smoothNanos);
@@ -1216,8 +1311,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Updates the middle duration. The calls that have ended count by their part of the time of all handlers in this
-     * step. So quick calls that end while long calls still run change hardly anything.
+     * Updates {@link #middleNanos}, the middle duration of calls, from the calls that ended before this update of the
+     * limit. These calls count by their part of the time that all handlers took since the last update. So quick calls
+     * that end while long calls still run change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1229,19 +1325,19 @@ public final class AdmissionLimit {
         minMiddleNow = Math.min(minMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
             // At the smallest limit, calls wait for each other as little as possible. So the duration that is measured
-            // now replaces the earlier minimum. learn() does the same with the share.
+            // now replaces the earlier minimum. learn() does the same with the part of their time that calls take.
             minMiddleNow = middleNanos;
             minMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * Evaluates a limit that has sunk to half. If calls end at about the same rate as before, the calls that are kept
-     * out had only waited: the limit stays low or, after a trial, returns to its earlier value. If calls end at a lower
-     * rate, the limit is restored.
+     * Decides whether a limit that has sunk to half of its earlier value stays low. If calls end at about the same rate
+     * as before, the calls that are kept out had only waited. Then the limit stays low or, after a trial, returns to
+     * its earlier value. If calls end at a lower rate, the limit is restored.
      *
      * @param current rate at which calls end now, in calls per nanosecond
-     * @param used share of their callers' time that calls took
+     * @param used part of the time until their deadlines that calls took
      * @param needed mean duration of a call in nanoseconds, including calls that have not ended
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
@@ -1258,9 +1354,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether the halved limit shows that calls need all the time that they took, and had not waited for each
-     * other: calls end at a lower rate, and bring results at a lower rate. If many calls still end, but hardly any of
-     * them brings a result in time, the limit is still too high, and the answer is false.
+     * Returns whether calls need all the time that they took, as the effect of halving the limit shows. They do if
+     * fewer calls end, and fewer bring a result in time. Had they waited for each other, they would end at the same
+     * rate under a lower limit. If many calls still end, but hardly any of them brings a result in time, the limit is
+     * still too high, and the answer is false.
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
@@ -1276,8 +1373,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how long calls were found to take without waiting. The smallest mean duration would be too short, since
-     * the quickest calls determine it. For at least {@code HOLD_NANOS}, late calls do not halve the limit.
+     * Remembers how long calls take without waiting, after a lower limit has shown it. The smallest mean duration would
+     * be too short, since the quickest calls determine it. For at least {@link #HOLD_NANOS}, late calls do not halve
+     * the limit.
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1293,8 +1391,8 @@ public final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < ownShare || refusing && limit == MIN) {
-            // At the smallest limit, calls wait for each other as little as possible. So the share that is measured now
-            // replaces the earlier one.
+            // At the smallest limit, calls wait for each other as little as possible. So the part of their time that
+            // calls take now replaces the earlier one.
             resetOwnShare(Math.min(maxOwnShare, used));
         } else if (!refusing) {
             minShareNow = Math.min(minShareNow, used);
@@ -1308,30 +1406,30 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Computes the new limit, from the rate at which calls end and the target latency.
+     * Computes the new limit: the rate at which calls end, multiplied by the time that a call should take.
      *
-     * @param refusing whether calls have been refused since the last step
-     * @param areSomeLate whether at least one in {@code SOME_LATE} calls ended too late or without a result. If not, no
-     *     limit is needed, even if calls take nearly all of their time, as a call that waits for news does
-     * @param used part of the callers' time that calls took: the median of the groups' means
-     * @param inTheirTime number of calls that end, at the current rate, in a span as long as the usual time
+     * @param refusing whether calls have been refused since the last update of the limit
+     * @param areSomeLate whether at least one in {@code SOME_LATE} calls was late. If not, no limit is needed, even if
+     *     calls take nearly all of their time, as a call that waits for news does
+     * @param used part of the time until their deadlines that calls took: the median of the groups' means
+     * @param inTheirTime number of calls that end, at the current rate, in a span as long as {@link #usualNanos}
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + ownShare) / 2;
-        // If isCalm is true, hardly any of the calls that have ended had to wait. But the calls that run now may turn
-        // out to have waited longer.
+        // If isCalm is true, hardly any of the calls that have ended had to wait. But the calls that still run may have
+        // waited longer.
         boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
         // If no call was refused, it is not known whether calls wait for each other. Then a limit below the maximum is
-        // lowered only if calls are in danger of being late, and a limit at the maximum only if some have been late
-        // too.
+        // lowered only if calls come close to their deadlines, and a limit at the maximum only if, besides, some calls
+        // were late.
         if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A limit at the maximum has admitted more than enough calls, so the new limit is computed from the goal
-            // alone, unless isCalm is true.
+            // A limit at the maximum has admitted more than enough calls. So it is set to the goal at once, unless
+            // isCalm is true.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

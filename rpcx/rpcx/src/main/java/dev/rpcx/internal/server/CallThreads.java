@@ -17,35 +17,35 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs user code for the calls of one connection, on either wire, in addition to their handlers: callbacks for the end
- * of a call, the publishers and subscribers of a call's streams, and the rest of a chain of interceptors if an
- * interceptor proceeds on an event loop. All this code runs where the handlers of the method run. The threads that run
- * it are counted, and so is an interceptor's own thread on which the handler runs. They are counted in the call's
- * context, since the object of the call may serve another call later. A call that is over keeps its place, and its
- * handler stays counted, until the last of these threads has ended.
+ * Runs the user code of a connection's calls besides their handlers: callbacks for the end of a call, the publishers
+ * and subscribers of its streams, and the rest of its chain of interceptors if an interceptor proceeds on an event
+ * loop. All this code runs where the handlers of the method run. Used for both wires.
+ *
+ * <p>The threads that run such code are counted, and so is an interceptor's own thread on which the handler runs. The
+ * count is in the call's {@link HandledContext}, since the object of the call may serve another call later. A call that
+ * is over keeps its place, and its handler stays counted, until the last of these threads has ended.
  */
 public final class CallThreads {
-    /** Call for which threads may run in addition to the thread of its handler. */
+    /** Call for which further threads may run, besides the thread of its handler. */
     public interface Call {
         ServerMethod method();
 
         HandledContext context();
 
-        /**
-         * Returns whether the calling thread was given to the call, and runs the call's handler or the interceptors
-         * before it.
-         */
+        /** Returns whether the calling thread was given to this call, and is running its handler or interceptors. */
         boolean isRunner();
 
         /**
-         * Stops counting the handler in the limit of its method. Any thread may call this, but only one at a time.
-         * Further calls of this method do nothing.
+         * Stops counting the call's handler in the limit of its method. Any thread may call this, but only one at a
+         * time. Further calls do nothing.
+         *
+         * @param isDone whether the call has produced a result
          */
         void releaseAdmission(boolean isDone);
 
         /**
-         * Called when the last of the call's threads has ended, and the call is over or only its reply remains to be
-         * sent. Event loop only.
+         * Called when the last further thread has ended for a call that is over, or of which only the reply remains to
+         * be sent. Event loop only.
          *
          * @param of context of the call for which the threads ran; this {@code Call} object may serve another call by
          *     now
@@ -53,7 +53,7 @@ public final class CallThreads {
         void threadsEnded(HandledContext of);
     }
 
-    /** Steps of every call that is over. */
+    /** {@link Steps} of every call that is over. They run nothing. */
     public static final Steps NO_STEPS = new Steps() {
         @Override
         public boolean isElsewhere() {
@@ -91,16 +91,16 @@ public final class CallThreads {
     };
 
     /**
-     * Maximum number of stack frames that are needed to hand a task over, or to end the work of a thread. If fewer are
-     * free, no handler starts, and no thread is counted.
+     * Number of stack frames that must be free before a handler starts or a thread is counted. So many are enough to
+     * hand a task over to a thread, or to record that a thread has ended.
      */
     private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
 
     /**
-     * Runs a task on the connection's event loop, after the method that hands the task over has returned. If the loop
-     * has ended, the task runs immediately on the calling thread.
+     * Runs a task on the connection's event loop, after the method that hands it over has returned. If the loop has
+     * ended, runs the task immediately on the calling thread.
      */
     private final Executor inLoopOrHere;
 
@@ -115,8 +115,9 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call, without a current call. They run after the code that ends the call has
-     * returned, unless there is no thread for them or the event loop has ended.
+     * Runs the callbacks for the end of a call where the handlers of its method run, without a current call. They run
+     * after the code that ends the call has returned. They run earlier only if there is no thread for them or the event
+     * loop has ended.
      */
     public void runCallbacks(Call call, List<? extends Runnable> callbacks) {
         run(
@@ -125,8 +126,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call, as {@link #runCallbacks(Call, List)} does. A failure is reported and
-     * not thrown, since the call is over all the same.
+     * Runs the callbacks for the end of a call like {@link #runCallbacks(Call, List)}, but only reports a failure. The
+     * call is over in any case.
      */
     void runCallbacksIfPossible(Call call, List<? extends Runnable> callbacks) {
         try {
@@ -146,14 +147,19 @@ public final class CallThreads {
         });
     }
 
-    /** Returns an executor that runs the signals of a call's streams, in the call's context. */
+    /**
+     * Returns an executor that calls the publishers and subscribers of a call's streams. It calls them in the call's
+     * context, where the handlers of the method run.
+     */
     public Executor signalsOf(Call call) {
         HandledContext context = call.context();
         RunOn.Place place = call.method().place();
         return signal -> run(place, new Counted(call, context, () -> context.run(signal), null).begin());
     }
 
-    /** Returns an object that runs the rest of the call's chain where the handlers of the method run. */
+    /**
+     * Returns an object that runs the rest of the call's chain of interceptors where the handlers of its method run.
+     */
     public Steps stepsOf(Call call) {
         return new StepsOfCall(this, call);
     }
@@ -203,9 +209,9 @@ public final class CallThreads {
     }
 
     /**
-     * Task that runs at most once, even if the executor to which it is given both takes it and throws. Create it before
-     * its thread is counted, and hand it over right after that. So whatever fails, a counted thread is later counted as
-     * ended.
+     * Task for a thread that is counted for its call. The task runs at most once, even if an executor takes it and
+     * throws nevertheless. Create the task before its thread is counted, and hand it over right after: then a counted
+     * thread is also counted as ended, whatever fails.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -215,8 +221,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Step of a chain that this task runs; a step may run only where the handlers run. Null for any other task,
-         * which runs on the event loop if there is no thread for it.
+         * Part of the call's chain of interceptors that this task runs; null for any other task. Such a part runs only
+         * where handlers of the method run. Any other task runs on the event loop if there is no thread for it.
          */
         final transient @Nullable LaterStep step;
 
@@ -228,8 +234,8 @@ public final class CallThreads {
         }
 
         /**
-         * Records that one more thread will run for the call. If this method throws, for example because the stack is
-         * nearly full, nothing has been recorded.
+         * Counts one more thread for the call. If this method throws, for example because the stack is nearly full,
+         * nothing has been counted.
          */
         Counted begin() {
             ThreadTools.reserveStack(RESERVED_FRAMES);
@@ -279,37 +285,42 @@ public final class CallThreads {
         }
     }
 
-    /** Continues the chain of one call on the threads on which the handlers of its method run. */
+    /**
+     * Runs parts of one call's chain of interceptors on the threads on which the handlers of its method run. The chain
+     * ends with the handler.
+     */
     public interface Steps {
-        /** Returns whether the calling thread is an event loop on which no handler of the method may run. */
+        /** Returns whether the calling thread is an event loop on which handlers of the method must not run. */
         boolean isElsewhere();
 
         /**
-         * Runs the next step of the call's chain later, on a thread on which the handlers of the method run. Returns a
-         * stage that ends with the result of that step.
+         * Runs the next step of the call's chain of interceptors later, on a thread for handlers of the method. Returns
+         * a stage that ends with the result of that step.
          *
          * @throws RPCXException the call has ended
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
         /**
-         * Returns whether the method returns a stream. Then a publisher that also is a {@link CompletionStage} must not
-         * be treated as a stage.
+         * Returns whether the method of the call returns a stream. If so, a publisher that is also a
+         * {@link CompletionStage} must not be treated as a stage.
          */
         boolean bringsStream();
 
-        /** Returns whether a thread other than the call's own runs a part of the call's chain. */
+        /**
+         * Returns whether some thread other than the call's own is running a part of the call's chain of interceptors.
+         */
         boolean isAnyBehind();
 
         /**
-         * Returns whether the call stays open as long as the calling thread runs for it: the thread is the call's own,
-         * or runs a part of the call's chain and is counted.
+         * Returns whether the call stays open as long as the calling thread runs for it. This is so if the thread is
+         * the call's own, or if it is counted and runs a part of the call's chain of interceptors.
          */
         boolean isCounted();
 
         /**
-         * Runs the handler on the calling thread, which belongs to an interceptor. While the handler runs, the thread
-         * is counted, and a cancel of the call interrupts it.
+         * Runs the handler on the calling thread, which belongs to an interceptor. Meanwhile, the thread is counted for
+         * the call, and a cancel of the call interrupts it.
          *
          * @throws RPCXException the call has ended
          */
@@ -317,7 +328,7 @@ public final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Takes back the steps that still wait for a thread. Called when the call has ended. Any thread may call this.
+         * Called when the call has ended, to withdraw the steps that still wait for a thread. Any thread may call this.
          * The method throws nothing.
          */
         void callEnded();
@@ -331,14 +342,14 @@ public final class CallThreads {
         private final boolean bringsStream;
 
         /**
-         * Steps that have not started. Null if no step of the call has been handed to another thread. Guarded by
-         * {@code this}.
+         * Steps of the call's chain of interceptors that wait for a thread. Null if no step has ever been handed to
+         * another thread. Guarded by {@code this}.
          */
         private @Nullable Set<LaterStep> unbegun;
 
         /**
-         * Counted threads that run a part of the chain. Null if there has never been such a thread. Guarded by
-         * {@code this}.
+         * Threads other than the call's own that are running a part of its chain of interceptors. Null if there has
+         * never been one. Guarded by {@code this}.
          */
         private @Nullable Set<Thread> counted;
 
@@ -410,8 +421,8 @@ public final class CallThreads {
         }
 
         /**
-         * Runs the next step of the chain on the calling thread, which has already been counted. A cancel of the call
-         * interrupts the thread during that step.
+         * Runs the next step of the chain of interceptors on the calling thread. The thread has been counted for the
+         * call before. A cancel of the call interrupts the thread during the step.
          */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {
@@ -456,8 +467,8 @@ public final class CallThreads {
     }
 
     /**
-     * Rest of a call's chain, which runs later, on a thread on which the handlers of the method run. A cancel of the
-     * call interrupts this thread. If the call ends before the step has started, the step is taken back.
+     * Rest of a call's chain of interceptors, which runs later on a thread for handlers of the method. A cancel of the
+     * call interrupts this thread. If the call ends before the step has started, the step is withdrawn.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
@@ -476,8 +487,7 @@ public final class CallThreads {
         }
 
         /**
-         * Takes the step back if the call ended before the step was in the queue. Called after the step has been handed
-         * over.
+         * Called after the step has been handed to a thread. Withdraws the step if the call has ended in the meantime.
          */
         void onQueued() {
             if (context.isBarred()) {
@@ -486,8 +496,8 @@ public final class CallThreads {
         }
 
         /**
-         * Takes the step back, if it still waits for its thread. Called when the call has ended. The result of the step
-         * then fails, and code that waits for it runs where the signals of the call's streams run.
+         * Withdraws the step if it still waits for its thread. Called when the call has ended. The result of the step
+         * then fails, and code that waits for this result runs where the publishers and subscribers of the call run.
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
@@ -546,12 +556,15 @@ public final class CallThreads {
         }
     }
 
-    /** Thread that a cancel of the call interrupts, as long as the thread runs a part of the call's chain. */
+    /**
+     * Thread that a cancel of the call interrupts, as long as the thread runs a part of the call's chain of
+     * interceptors.
+     */
     static final class Interruptible implements Runnable {
-        /** The thread while it runs a part of the chain; null afterwards. Guarded by {@code this}. */
+        /** Thread that runs a part of the chain; null after it has done so. Guarded by {@code this}. */
         private @Nullable Thread thread;
 
-        /** Whether a cancel has interrupted the thread. Guarded by {@code this}. */
+        /** Whether a cancel of the call has interrupted the thread. Guarded by {@code this}. */
         private boolean isInterrupted;
 
         Interruptible(Thread thread) {
@@ -567,9 +580,9 @@ public final class CallThreads {
         }
 
         /**
-         * Called on the thread when it has run its part of the chain. A later cancel of the call does not interrupt the
-         * thread, and the interrupt of an earlier cancel is cleared. Any other interrupt is kept, since the owner of
-         * the thread may have caused it.
+         * Called on the thread itself, after it has run its part of the chain. From now on, a cancel of the call does
+         * not interrupt the thread, and the interrupt of an earlier cancel is cleared. Any other interrupt is kept,
+         * since it may come from the owner of the thread.
          */
         public synchronized void end() {
             thread = null;

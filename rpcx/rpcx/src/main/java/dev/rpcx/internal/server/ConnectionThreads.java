@@ -5,12 +5,12 @@ import dev.rpcx.internal.ledger.Account;
 import io.netty.channel.EventLoop;
 
 /**
- * Runs the handlers and the signals of one connection on threads other than its event loop. A signal notifies a stream
- * or a call of the connection.
+ * Runs the handlers and the signals of one connection on threads other than its event loop. A signal is a task that
+ * notifies a stream or a call of the connection.
  *
- * <p>A pool has a part for handlers and a part for signals, and all connections share both. Signals have their own part
- * because a handler may keep its thread until it receives a signal. On virtual threads, handlers and signals are
- * treated alike.
+ * <p>The pool of platform threads has a part for handlers and a part for signals, each with its own maximum number of
+ * threads. All connections share both parts. Signals have their own part because a handler may keep its thread until it
+ * receives a signal. On virtual threads, handlers and signals are treated alike.
  */
 public final class ConnectionThreads {
     private final Threads threads;
@@ -26,16 +26,18 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a handler, now or when the pool has a thread for it. If the start fails now, this method throws what
-     * {@link Threads#run} throws. If the start fails later, the handler is refused.
+     * Starts a handler on a thread, at once or when the pool has a thread for it.
+     *
+     * <p>If the start fails at once, this method throws what {@link Threads#run} throws. If the start fails later,
+     * {@link PoolShares.Task#refused} of the handler is called.
      */
     public void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);
     }
 
     /**
-     * Runs a signal for the subscriber or publisher of a stream, or a callback that a handler has registered. It does
-     * the same as {@link #run}, but uses the part of the pool that is for signals.
+     * Starts a signal, as {@link #run} starts a handler, but in the part of the pool that is for signals. A signal is a
+     * task that notifies a stream's subscriber or publisher, or runs a callback that a handler has registered.
      */
     void runSignal(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
@@ -52,23 +54,23 @@ public final class ConnectionThreads {
     /**
      * Takes back a handler that was given to {@link #run} and still waits for a thread.
      *
-     * @return false if the handler has started or is about to start
+     * @return false if the handler does not wait, because it has started or is about to start
      */
     boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
     /**
-     * Returns whether a handler waits although the pool has a free thread, because its own connection already uses its
-     * share of the threads.
+     * Returns whether a handler waits although the pool has a free thread, because its connection already holds too
+     * many threads.
      */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBlockedByShare(handler);
     }
 
     /**
-     * Records that the connection is gone. Called exactly once. From now on, the connection's handlers and signals that
-     * still run or wait count in the shares of later connections from the same address.
+     * Records that the connection is gone. Called exactly once. From now on, its handlers and signals that still run or
+     * wait count in the shares of connections that come later from the same address.
      */
     void connectionGone() {
         handlers.connectionGone();

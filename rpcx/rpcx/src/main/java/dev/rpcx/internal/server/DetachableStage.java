@@ -7,12 +7,12 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stage that the interceptors of one call see instead of its source: the stage that the handler, or a later
- * interceptor, has returned. This stage ends when its source does. If the call ends or is given up earlier, this stage
- * ends as cancelled. Thread-safe.
+ * Stage that the interceptors of one call see in place of the one that the handler or a later interceptor has returned.
+ * The returned stage is called the source. This stage ends when the source ends. If the call ends or is given up before
+ * that, this stage ends as cancelled. Thread-safe.
  *
- * <p>Interceptors attach their dependents here and not to the source, since the source may never end, or may be shared
- * with other calls.
+ * <p>Interceptors attach their callbacks here and not to the source, because the source may never end, and other calls
+ * may share it.
  */
 public final class DetachableStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
@@ -32,8 +32,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     };
 
     /**
-     * Whether the source has ended, or could not be waited for. This stage may have ended earlier, if an interceptor
-     * has completed it.
+     * Whether the source has ended, or waiting for it has failed. An interceptor may have completed this stage earlier.
      */
     private volatile boolean isBrought;
 
@@ -42,10 +41,11 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Creates a stage that does not wait for its source yet.
+     * Creates a stage that starts to wait for its source when {@link #begin} is called.
      *
-     * @param nullRefused text of the exception with which this stage fails if the source's result is null; null if the
-     *     result may be null
+     * @param source stage that the handler or a later interceptor has returned
+     * @param nullRefused message of the exception with which this stage fails if the source's result is null; null if
+     *     the result may be null
      */
     public DetachableStage(CompletionStage<?> source, @Nullable String nullRefused) {
         this.source = source;
@@ -53,8 +53,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Starts waiting for the source. If the source throws, this method throws the same exception, and does not complete
-     * this stage.
+     * Starts to wait for the source. If the source throws when a callback is attached to it, this method throws the
+     * same exception and leaves this stage uncompleted.
      */
     void begin() {
         try {
@@ -67,34 +67,35 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         }
     }
 
-    /** Stops waiting for the source. Afterwards {@link #run} has to be called, to end this stage. */
+    /** Stops waiting for the source. The caller has to call {@link #run} afterwards, which ends this stage. */
     void giveUp() {
         waiter.leave();
     }
 
-    /** Returns whether the source has not ended yet, as far as this stage knows. */
+    /** Returns whether this stage has not seen its source end yet. */
     boolean isOpen() {
         return !isBrought;
     }
 
-    /** Ends this stage as cancelled, because nobody waits for the source any more. */
+    /** Ends this stage with the error CANCELLED. Called when the call does not wait for the source any more. */
     @Override
     public void run() {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
     /**
-     * Passes the cancel of a call on to the source, as {@link PendingResult#cancel(HandledContext)} describes.
+     * Cancels the source if it is the future of an RPC that the handler has made. Does nothing if another call waits
+     * for the source too. See {@link PendingResult#cancel(HandledContext)}.
      *
-     * @param given context of the call that is cancelled
+     * @param given context of the handler's own call, which is being cancelled
      */
     void cancelSource(HandledContext given) {
         PendingResult.cancel(source, waiter, given);
     }
 
     /**
-     * Returns the {@link Stages.Hook} that was attached to the source for this call. Null if there is no such hook, for
-     * example because the source already had the hook of another call.
+     * Returns the callback that was attached to the source for this call, a {@link Stages.Hook}. Returns null if there
+     * is none, for example because the callback of another call was there already.
      */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);

@@ -3,20 +3,20 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the times that calls were given, from the start of the call to its deadline. The width of a bucket is at
- * most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call {@code take}
- * and then read the results.
+ * Histogram of the times that callers give their calls, from the start of a call to its deadline. The width of a bucket
+ * is at most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call
+ * {@code take} and then read the results.
  */
 final class GivenTimes {
     /**
-     * Number of bits, after the highest bit of a time, that determine the bucket of the time. With 2 bits, there are
-     * four buckets between a time and its double.
+     * Number of bits, after the highest set bit of a time in nanoseconds, that determine the time's bucket. With 2
+     * bits, there are four buckets from each power of two to the next.
      */
     private static final int FINE_BITS = 2;
 
     /**
-     * Bit position that divides the value of a bucket. The bits from here upwards count the calls of the bucket. The
-     * bits below are the sum of their times, in units of 2^16 ns.
+     * In the value of a bucket, the bits from this one upwards are the number of calls. The bits below it are the sum
+     * of the times that these calls were given, in units of 2^16 ns.
      */
     private static final int COUNT_SHIFT = 42;
 
@@ -46,7 +46,7 @@ final class GivenTimes {
         return bits << FINE_BITS | (int) (nanos >>> bits - FINE_BITS) & (1 << FINE_BITS) - 1;
     }
 
-    /** Returns the smallest time, in nanoseconds, that belongs to a bucket. */
+    /** Returns the smallest time, in nanoseconds, that belongs to the bucket with this number. */
     static long lowest(int position) {
         long fine = 1 << FINE_BITS | position & (1 << FINE_BITS) - 1;
         return fine << (position >>> FINE_BITS) - FINE_BITS;
@@ -64,8 +64,9 @@ final class GivenTimes {
     /**
      * Computes the results from the times that were added since the last call of this method, and clears the histogram.
      *
-     * @param part determines the usual time: this is the mean time of the first bucket at which the calls of this
-     *     bucket and of all buckets with shorter times are at least 1 / {@code part} of all calls
+     * @param part about one call in this number is given at most the usual time, which is one of the results. It is the
+     *     mean time of the first bucket for which the calls of this and all lower buckets are at least 1 / {@code part}
+     *     of all calls
      */
     void take(int part) {
         count = 0;
@@ -113,9 +114,9 @@ final class GivenTimes {
     }
 
     /**
-     * Returns the middle time, in nanoseconds: of all the time that calls were given, half went to calls that were
-     * given at most about this much each. Short calls lower this value only if together they were given as much time as
-     * all other calls. Returns 0 if no call was added.
+     * Returns the middle time, in nanoseconds, or 0 if no call was added. About half of all the time that calls were
+     * given went to calls that were given at most this much each. Calls with little time lower it only if, together,
+     * they were given as much time as all other calls.
      */
     double middleNanos() {
         return middleNanos;

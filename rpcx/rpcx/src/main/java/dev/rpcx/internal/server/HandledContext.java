@@ -19,18 +19,18 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of a call that a server handles, on either wire. It keeps the state of the handler, the number of threads
- * that run for the call, and the tasks to run when the call is cancelled. Unlike the call object, a context is never
- * used for a second call.
+ * Context of one call that a server handles, on either wire. It knows whether the handler has started, counts the
+ * further threads that run for the call, and has the tasks to run when the call is cancelled. Unlike the call object, a
+ * context is never used for a second call.
  */
 public final class HandledContext extends TimedContext implements HandledCall {
-    /** Bit of {@code handler}: the handler has started, after the last interceptor. */
+    /** Bit of {@code handler}: the handler itself has started, after the last interceptor. */
     private static final int ENTERED = 1;
 
-    /** Bit of {@code handler}: the handler must not start any more, because the outcome of the call is decided. */
+    /** Bit of {@code handler}: the handler must not start any more, since the outcome of the call is decided. */
     private static final int BARRED = 2;
 
-    /** Bit of {@code handler}: the call is over, except for its threads and perhaps its reply. */
+    /** Bit of {@code handler}: the call is over, except for its threads and perhaps the sending of its reply. */
     private static final int OVER = 4;
 
     /**
@@ -40,14 +40,14 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final int LEAVES = 8;
 
     /**
-     * Bit of {@code handler}, set only together with {@code LEAVES}: the handler, or an interceptor before it, has
-     * produced a result.
+     * Bit of {@code handler}, set only together with {@code LEAVES}: the handler or an interceptor has produced a
+     * result.
      */
     private static final int DONE = 16;
 
     /**
-     * Lowest bit of the thread count in {@code handler}: the number of threads that run for the call in addition to the
-     * thread of its handler. See {@link CallThreads}.
+     * Value that stands for one thread in {@code handler}, whose bits from this one on count threads. These are the
+     * threads that {@link CallThreads} counts for the call, besides the thread of the handler.
      */
     private static final int THREAD = 32;
 
@@ -61,29 +61,29 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Time at which the first frame of the call had arrived. */
+    /** Time at which the first frame of the call had arrived, by the ticker. */
     private final long arrivedNanos;
 
     private volatile boolean cancelled;
 
     /**
-     * Value of {@code cancelTasks} for a call that is over. Tasks that are added later are dropped, unless the call has
-     * been cancelled: then they run at once.
+     * Value of {@code cancelTasks} for a call that is over. Tasks that are added later are dropped, or run immediately
+     * if the call has been cancelled.
      */
     private static final List<Runnable> NOBODY = List.of();
 
     /**
-     * Tasks that were given to {@link #onCancel}, and stages that interceptors have been given. Null if there has been
-     * neither yet. Guarded by {@code this}.
+     * Tasks to run when the call is cancelled, and stages that interceptors see in place of the returned ones. Null if
+     * there has been neither yet. Guarded by {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 
-    /** Whether nobody waits for the call's result any more. Guarded by {@code this}. */
+    /** Whether the call has its result, or nobody waits for the result any more. Guarded by {@code this}. */
     private boolean isGivenUp;
 
     /**
-     * State of the handler and of its call, as bits, with the thread count from {@code THREAD} on. {@code ENTERED},
-     * {@code BARRED}, {@code LEAVES} and {@code DONE} matter only if the call has interceptors.
+     * State of the handler and of its call, as bits, with a number of threads from the bit {@code THREAD} on. The bits
+     * {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE} matter only if the call has interceptors.
      */
     private volatile int handler;
 
@@ -94,7 +94,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private CallThreads.@Nullable Steps steps;
 
     /**
-     * Creates the context of a call that arrives now.
+     * Creates the context of a call that has just arrived.
      *
      * @param peer principal that the peer's certificate names; null if there is none
      */
@@ -105,7 +105,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Creates the context of a call.
      *
-     * @param arrivedNanos time, by the ticker, at which the first frame of the call arrived
+     * @param arrivedNanos time at which the first frame of the call arrived, by the ticker
      * @param peer principal that the peer's certificate names; null if there is none
      */
     public HandledContext(
@@ -125,8 +125,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once, or on a thread
-     * of its own, which then counts as one of the call's threads.
+     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once. It may also run
+     * the handler on a thread of its own, which then counts as one of the call's threads.
      *
      * @throws RPCXException the call has ended, so the handler does not start
      */
@@ -142,30 +142,30 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the handler is about to start on a thread that keeps the call from ending.
+     * Records that the handler is about to start on a thread for which the end of the call waits.
      *
-     * @return false if the handler must not start, because the call has ended
+     * @return false if the call has ended: then the handler must not start
      */
     boolean enterHandler() {
         return enterUnlessBarred(ENTERED, 0);
     }
 
     /**
-     * Records that the handler is about to start on another thread, and counts that thread until {@link #endThread} is
-     * called.
+     * Records that the handler is about to start on an interceptor's thread, and counts this thread for the call. The
+     * thread is counted until {@link #endThread} is called.
      *
-     * @return false if the handler must not start, because the call has ended: then the thread is not counted
+     * @return false if the call has ended: then the handler must not start, and the thread is not counted
      */
     boolean enterHandlerOnThread() {
         return enterUnlessBarred(ENTERED, THREAD);
     }
 
     /**
-     * Sets bits of {@code handler} and counts threads. Both happen in one atomic operation: between two operations, the
-     * call could end, and its object could start serving another call.
+     * Sets bits of {@code handler} and counts threads there, unless the call has ended. Both happen in one atomic
+     * operation: between two operations, the call could end, and its object could start to serve another call.
      *
      * @param bits bits to set
-     * @param threads {@code THREAD} to count one thread, 0 for none
+     * @param threads {@code THREAD} to count one thread; 0 to count none
      * @return false if the call has ended: then nothing is changed
      */
     private boolean enterUnlessBarred(int bits, int threads) {
@@ -184,7 +184,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the call has ended. Its handler cannot start any more.
+     * Records that the call has ended, so that its handler cannot start any more.
      *
      * @return whether the handler has started
      */
@@ -200,7 +200,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes back the steps of the call's chain that wait for a thread. Such a step already counts as a thread.
+     * Withdraws the parts of the call's chain of interceptors that wait for a thread. Each of them is counted as a
+     * thread already.
      *
      * @param before value of {@code handler} when the call ended
      */
@@ -211,13 +212,13 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Counts a thread that begins to run for the call, in addition to the thread of its handler. */
+    /** Counts a thread that is about to run for the call, besides the thread of its handler. */
     void beginThread() {
         HANDLER.getAndAdd(this, THREAD);
     }
 
     /**
-     * Counts a thread that will run the rest of the call's chain.
+     * Counts a thread that will run the rest of the call's chain of interceptors.
      *
      * @return false if the call has ended: then the rest of the chain must not run
      */
@@ -226,8 +227,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Stops counting a thread that has finished. If it is the last one and {@code LEAVES} is set, the limit of the
-     * method stops counting the handler first. Once no thread is counted, the call object may serve another call.
+     * Stops counting a thread that has finished its work for the call. If it is the last one, and the method's limit is
+     * still to stop counting the handler, the limit does so first. Once no thread is counted, the call object may serve
+     * another call.
      *
      * @return true if this was the last thread, and everything else of the call is over
      */
@@ -255,11 +257,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the limit of the method is about to stop counting the handler. The handler cannot start any more.
+     * Prevents the handler from starting, because the limit of its method is about to stop counting it.
      *
      * @param isDone whether the call has produced a result
-     * @return false if threads run for the call, since one of them may run the handler: then the handler is counted
-     *     until the last of them ends
+     * @return false if threads run for the call, since one of them may run the handler: then the limit counts the
+     *     handler until the last of them ends
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -277,9 +279,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the call is over. Its handler cannot start any more.
+     * Records that the call is over, so that its handler cannot start any more.
      *
-     * @return false if threads run for the call: then {@link #endThread} returns true for the last of them
+     * @return false if further threads run for the call: then {@link #endThread} returns true for the last of them
      */
     public boolean endUnlessThreads() {
         if (steps != null) {
@@ -297,14 +299,16 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return false;
     }
 
-    /** Sets the object that continues the call's chain. Called before the chain begins. */
+    /**
+     * Sets the object that runs the rest of the call's chain of interceptors. Called before the first interceptor runs.
+     */
     public void setSteps(CallThreads.Steps given) {
         steps = given;
     }
 
     /**
-     * Clears the context's references to a call that is over, since other code may keep the context for longer: for
-     * example the future of a call that was made while this one was handled.
+     * Clears the references of a context whose call is over, since other code may keep the context. For example, the
+     * future of an RPC that the handler has made refers to the context.
      */
     void releaseReferences() {
         if (steps != null) {
@@ -333,11 +337,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs a step of the chain on the calling thread, in the context of the call. The caller has checked that the call
-     * has not ended. If the step returns a stage that may do its work only when a dependent is attached, a dependent is
-     * attached here: see {@link ServerMethod#invoke}.
+     * Runs the next step of the call's chain of interceptors on the calling thread, in the call's context. The caller
+     * has checked that the call has not ended. If the step returns a lazy stage, which may start its work only when a
+     * callback is attached, a callback is attached here: see {@link ServerMethod#invoke}.
      *
-     * @param steps steps of the call; null if it has none
+     * @param steps steps of the call; null if the call has no interceptors
      */
     static @Nullable Object proceedHere(
             HandledContext handled,
@@ -358,8 +362,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the result. If the result is a stage that may do its work only when a dependent is attached, returns what
-     * {@code own} returns for that stage. The publisher of a stream is never replaced.
+     * Returns the result, or what {@code own} returns for it if it is a lazy stage. A lazy stage may start its work
+     * only when a callback is attached. The publisher of a stream is never replaced.
      */
     private @Nullable Object ownIfActive(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
@@ -371,9 +375,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs a step of the call's chain later, where the handlers of the method run, on a thread that is counted.
+     * Runs the next step of the call's chain of interceptors later, where the handlers of its method run. The thread
+     * that runs the step is counted for the call.
      *
-     * @return stage that ends with the result of the step; already failed if the call has ended
+     * @return stage that ends with the result of the step; it has failed already if the call has ended
      */
     CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
         CallThreads.Steps given = steps;
@@ -396,7 +401,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
         task.run();
     }
 
-    /** Adds a task to the tasks that a cancel runs. Does nothing if the call is over. Called while holding the lock. */
+    /**
+     * Adds a task to those that run when the call is cancelled. Does nothing if the call is over. Called with the lock
+     * of this object held.
+     */
     private void addCancelTask(Runnable task) {
         if (cancelTasks == NOBODY) {
             return;
@@ -411,7 +419,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Records that the call has been cancelled.
      *
      * @return tasks that the caller has to run now, in this order. Tasks that users gave to {@link #onCancel} are last,
-     *     since they may wait for the threads and calls that the other tasks interrupt or cancel
+     *     since they may wait for threads and calls that the other tasks interrupt or cancel
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -441,18 +449,18 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns a stage for interceptors to see instead of {@code returned}. The new stage belongs to this call alone,
-     * and ends when the call is given up: see {@link DetachableStage}. If {@code returned} has already ended, returns
-     * {@code returned} itself.
+     * Returns a {@link DetachableStage} for interceptors to see in place of the returned stage. It belongs to this call
+     * alone, and ends at the latest when the call is given up. If the returned stage has ended already, it is returned
+     * itself.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
     /**
-     * Does what {@code own} with one parameter does.
+     * Does what {@link #own(CompletionStage)} does, and can also refuse null as the result.
      *
-     * @param nullRefused text of the exception with which the stage fails if the result of {@code returned} is null;
+     * @param nullRefused message of the exception with which the stage fails if the result of {@code returned} is null;
      *     null if that result is allowed
      */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
@@ -475,8 +483,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the given stage if it belongs to this call already, otherwise what {@code own} returns for it. A stage
-     * that belongs to another call is replaced as well, since it does not end when this call ends.
+     * Returns the stage itself if it was made for this call; otherwise returns what {@code own} returns for it. A stage
+     * that was made for another call is replaced too, since it does not end when this call ends.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);
@@ -494,17 +502,14 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return true;
     }
 
-    /**
-     * Returns whether a thread other than the call's own runs a part of the call's chain, because an interceptor has
-     * proceeded to that part on that thread.
-     */
+    /** Returns whether a thread other than the call's own is running a part of the call's chain of interceptors. */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;
         return its != null && its.isAnyBehind();
     }
 
     /**
-     * Gives up the stages of a call that has its result, or whose result nobody waits for any more.
+     * Stops waiting for the stages that interceptors still see, because the call has its result or nobody waits for it.
      *
      * @return stages whose sources have not ended; the caller has to run them, so that they end
      */

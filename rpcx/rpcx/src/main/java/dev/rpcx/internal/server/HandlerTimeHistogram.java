@@ -3,12 +3,13 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the time that handlers took. Each bucket is the sum of the durations of its calls. The width of a bucket
- * is at most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call
- * {@code take} and then read the results.
+ * Histogram of the time that handlers took, which shows how much of their total time went to long calls. The value of a
+ * bucket is not a number of calls, but the sum of their durations. The width of a bucket is at most a quarter of its
+ * lower bound. Any thread may call {@code add}. Only one thread at a time may call {@code take} and then read the
+ * results.
  *
- * <p>Only some calls are sampled. The probability grows with the duration of a call, up to 1. Some hundreds of samples
- * are enough for any number of calls.
+ * <p>Only a sample of the calls is added. The longer a call took, the more likely it is part of the sample. Some
+ * hundreds of calls in the sample are enough, however many calls there are.
  */
 final class HandlerTimeHistogram {
     /** Exponent of the unit in which durations are measured: the unit is 2^{@code UNIT_SHIFT} ns. */
@@ -18,15 +19,17 @@ final class HandlerTimeHistogram {
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
     /**
-     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. The index is the bucket.
+     * Time that handlers took since the last {@code take}, for each bucket of durations. Its unit is
+     * 2^{@code UNIT_SHIFT} ns.
      */
     private final AtomicLongArray now;
 
     private final long[] taken;
 
     /**
-     * Determines which calls are sampled. A call is sampled if its duration makes the sum of all durations reach a
-     * further multiple of 2^{@code grainShift} units. A unit is 2^{@code UNIT_SHIFT} ns.
+     * Determines how many calls are added to the histogram: at most one for each 2^{@code grainShift} units of time
+     * that handlers take. A call is added if, with its duration, the sum of all durations reaches a further multiple of
+     * this time. A unit is 2^{@code UNIT_SHIFT} ns.
      */
     private volatile int grainShift;
 
@@ -39,7 +42,7 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * Adds a call, if it is to be sampled. Any thread may call this.
+     * Adds the duration of a call, if the call is part of the sample. Any thread may call this.
      *
      * @param units duration of the call, in units of 2^{@code UNIT_SHIFT} ns, at most {@code maxNanos} of the
      *     constructor
@@ -53,7 +56,9 @@ final class HandlerTimeHistogram {
         }
     }
 
-    /** Computes the results from what was added since the last call of this method, and clears the histogram. */
+    /**
+     * Computes the results from the calls that were added since the last call of this method, and clears the histogram.
+     */
     void take() {
         sum = 0;
         for (int i = 0; i < taken.length; i++) {
@@ -78,9 +83,9 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * Returns the middle duration, in nanoseconds: of all the time that handlers took, half went to calls that took at
-     * least about this long each. Short calls lower this value only if together they took as much time as all other
-     * calls. Returns 0 if handlers took no time.
+     * Returns the middle duration, in nanoseconds, or 0 if handlers took no time. About half of all the time that
+     * handlers took went to calls that took at least this long each. Quick calls lower it only if, together, they took
+     * as much time as all other calls.
      */
     double middleNanos() {
         return middleNanos;

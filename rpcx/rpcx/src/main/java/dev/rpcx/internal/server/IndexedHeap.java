@@ -5,13 +5,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Priority queue of entries, as a binary heap. The entry with the lowest order comes first. Adding an entry and
- * removing any entry take logarithmic time. Not thread-safe.
+ * Priority queue of entries, as a binary heap. The entry with the lowest {@link Entry#order} comes first. Adding an
+ * entry takes logarithmic time, and so does removing any entry, since each entry knows its index in the heap. Not
+ * thread-safe.
  */
 final class IndexedHeap<E extends IndexedHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
 
-    /** Entry of a queue. It can be in one queue at most. */
+    /** Entry of a queue. It can be in only one queue at a time. */
     abstract static class Entry {
         /**
          * Number by which a queue is ordered, lowest first. It must be unique within a queue, and must not change while
@@ -31,13 +32,13 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return size == 0;
     }
 
-    /** Returns the entry with the lowest order; null if the queue is empty. */
+    /** Returns the entry with the lowest {@link Entry#order}; null if the queue is empty. */
     @Nullable
     E first() {
         return at(0);
     }
 
-    /** Makes room for one more entry, so that adding it needs no memory. */
+    /** Makes room for one more entry, so that adding the entry later needs no memory. */
     void makeRoom() {
         if (size == entries.length) {
             entries = Arrays.copyOf(entries, 2 * size);
@@ -49,7 +50,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         up(size++, entry);
     }
 
-    /** Removes an entry. If the entry is not in this queue, does nothing. */
+    /** Removes an entry. Does nothing if the entry is not in this queue. */
     void remove(E entry) {
         int at = ((Entry) entry).at;
         if (at >= size || entries[at] != entry) {

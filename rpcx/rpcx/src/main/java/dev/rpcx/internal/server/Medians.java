@@ -38,8 +38,8 @@ final class Medians {
     }
 
     /**
-     * Returns the weighted median: the smallest value for which the weights of all values up to and including it add up
-     * to at least half of the total weight. Returns 0 if there is no value.
+     * Returns the weighted median of the values, or 0 if there are none. It is the smallest value for which the values
+     * up to and including it have at least half of the total weight.
      */
     double median() {
         double below = 0;

@@ -11,33 +11,36 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Receives the result of a handler from the stage that the handler has returned. Only the first result counts, and none
- * after the call has been given up. Used for both wires. Thread-safe.
+ * Waits for the stage that a handler has returned, and passes the result on to the handler's call. Only the first
+ * result counts, and none after the call has been given up. Used for both wires. Thread-safe.
  */
 public final class PendingResult extends Stages.Waiter {
-    /** Time for which a call still waits for its stage after its caller has gone. The wait uses no thread. */
+    /**
+     * Time for which the server still waits for a handler's stage after the caller has gone. No thread is blocked
+     * meanwhile.
+     */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of bytes that a stage holds for a call that has been given up, not counting the objects of the
-     * call's request. Source: the sizes of the hook, of its entry and of the charge, 270 bytes in all with compressed
-     * references.
+     * Maximum number of bytes that RPCX leaves at an unfinished stage when it gives up the stage's call. The objects of
+     * the call's request are not included. Source: RPCX's callback at the stage, the list of the stage's waiters in
+     * {@link Stages}, and the charge take 270 bytes together, with compressed references.
      */
     public static final int LINGERING_BYTES = 512;
 
     /**
-     * Number of stack frames that a thread must have left before it may take over the call in order to end it. If there
-     * are fewer, the thread fails without taking over the call. Counted in the frames of
-     * {@code ThreadTools.reserveStack}, which are smaller than most of the frames that are needed to end the call.
+     * Number of stack frames that a thread must have free before it takes over a call in order to end it. With fewer,
+     * the thread fails without taking the call over. Counted in frames of {@code ThreadTools.reserveStack}, which are
+     * smaller than most of the frames that are needed to end the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
-    /** Call whose handler has returned a stage which had not ended. */
+    /** Call whose handler has returned a stage that had not ended yet. */
     interface Call {
         /**
-         * Called at most once, when the result has come. Any thread may call this.
+         * Called at most once, when the stage has ended or could not be waited for. Any thread may call this.
          *
-         * @param value the result; null if {@code thrown} is not null
+         * @param value result of the handler; null if {@code thrown} is not null
          * @param thrown why there is no result; null if there is one
          */
         void onResult(@Nullable Object value, @Nullable Throwable thrown);
@@ -47,7 +50,7 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** Whether the thread that had the result took over the call, but failed before it ended the call. */
+    /** Whether the thread that received the result took over the call, but failed before it had ended the call. */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -56,7 +59,10 @@ public final class PendingResult extends Stages.Waiter {
         this.lost = lost;
     }
 
-    /** Begins to wait for the result. The result may come before this method returns. */
+    /**
+     * Starts to wait for the stage. The call may get the result before this method returns. If the stage throws, the
+     * call gets the exception as its result.
+     */
     void begin() {
         try {
             await(stage);
@@ -92,7 +98,7 @@ public final class PendingResult extends Stages.Waiter {
         }
     }
 
-    /** Returns whether the result has come, but has not ended the call and will not end it. */
+    /** Returns whether the result has come, but the thread that received it failed to end the call. */
     boolean isLost() {
         return isLost;
     }
@@ -104,9 +110,9 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Stops waiting for the result.
+     * Stops waiting for the stage. A result that comes later is ignored.
      *
-     * @return true if the result had not come; false if it has come
+     * @return false if the result has come, or this method has been called before
      */
     boolean giveUp() {
         if (take() == null) {
@@ -121,12 +127,11 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Cancels the call that the stage is the future of, because the handler's own call is cancelled. Does nothing if
-     * the stage is not the future of a call that this handler has made, or if anybody else waits for it. A stage of
-     * another kind is not cancelled: that would skip what its maker has attached to it, for example to give a resource
-     * back, and other calls may wait for it.
+     * Cancels the stage if it is the future of an RPC that the handler has made. The future is not cancelled if another
+     * call waits for it too. A stage of another kind is never cancelled: that would skip what its maker has attached to
+     * it, for example to give a resource back, and other code may wait for it.
      *
-     * @param given context of the handler's own call
+     * @param given context of the handler's own call, which is being cancelled
      */
     void cancel(HandledContext given) {
         if (stage instanceof DetachableStage seen) {
@@ -143,16 +148,16 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Leaves a charge for a call that has been given up although its handler's stage has not ended. The objects of the
-     * call's request stay charged until the stage ends or is unreachable. Nothing stays charged if another call has
-     * returned the same stage before: then nothing of this call remains at the stage, unless the handler itself has
-     * attached the request to it.
+     * Keeps the objects of a given-up call's request charged, since the handler's unfinished stage may refer to them.
+     * The charge is released when the stage ends or becomes unreachable. If another call has returned the same stage
+     * before, nothing stays charged, because RPCX has attached nothing of this call to the stage.
      *
-     * @param own stages that the interceptors have been given instead of the handler's stage
-     * @param chargedBytes bytes that are charged for the objects of the request; this method takes over the charge
-     * @param unchargedBytes further bytes that the parameters take, which have not been charged yet
+     * @param own stages that interceptors got in place of the handler's stage
+     * @param chargedBytes bytes that are already charged for the objects of the request; this method takes over the
+     *     charge
+     * @param unchargedBytes bytes of the handler's arguments that are not charged yet
      * @param metadataBytes bytes that the metadata of the request take
-     * @return whether the call's place has to stay charged, because the bytes cannot be charged
+     * @return true if some of these bytes could not be charged; the call's place then has to stay charged instead
      */
     boolean leaveCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -165,8 +170,8 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Does what {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its interceptors have ended
-     * before the handler's stage has ended.
+     * Does what {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its interceptors have ended.
+     * The handler's stage had not ended then, and the call does not wait for it.
      */
     static boolean leaveOwnCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -174,10 +179,11 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Leaves the charge at the first hook that was attached to a stage for this call.
+     * Lets the first {@link Stages.Hook} that was attached to a stage for this call hold the charge until that stage
+     * ends.
      *
-     * @param last result for which the call waits, whose hook is used if the stages in {@code own} have attached none;
-     *     null if the call waits for none
+     * @param last waits for the call's result; its hook is used if the stages in {@code own} have attached none; null
+     *     if the call waits for no result
      */
     private static boolean leaveCharge(
             Account account,
@@ -214,8 +220,8 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first hook that one of the given stages has attached to its source; null if there is none. The first
-     * hook is at the handler's own stage.
+     * Returns the first {@link Stages.Hook} that one of the given stages has attached to its source; null if there is
+     * none. The first one is at the stage that the handler itself has returned.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

@@ -24,21 +24,23 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shares the threads of a pool among connections, by the rule of {@link AdmissionLimit}: a connection gets another
- * thread if it holds at most as many threads as are free. Other tasks wait: in order within a connection, and in
- * rotation among the connections. A task whose connection has gone is left behind, and counts in the shares of later
- * connections from the same address: see {@link OrphanedWork}. Thread-safe.
+ * Shares the threads of a pool among connections. A connection may begin another task if it holds at most as many
+ * threads as are free, which is the rule of {@link AdmissionLimit}. Other tasks wait. The waiting tasks of one
+ * connection begin in the order in which they came, and the connections take turns. Thread-safe.
  *
- * <p>A connection has <em>found</em> the tasks that had been left behind at its address before it came. Whether a
- * connection may begin a task depends on two numbers: the number of free threads, and the number of threads that the
- * connection holds plus the number of running tasks that it has found. There is one queue of waiting connections for
- * each value of the second number. The next to begin a task is the earliest connection in all queues up to the number
- * of free threads.
+ * <p>A task whose connection has gone is left behind. The task counts in the shares of connections that come later from
+ * the same address: see {@link OrphanedWork}. When a connection comes, it <em>finds</em> the tasks that have been left
+ * behind at its address so far.
  *
- * <p>A queue has one entry for all connections of one address that hold equally many threads and have found the same
- * tasks. Connections of one address that hold equally many threads and have found all running tasks left behind there
- * share one entry as well, whenever they came: see {@code Crowd}. So few entries move when a task that was left behind
- * begins or ends, however many connections wait.
+ * <p>Whether a connection may begin a task depends on two numbers: the number of free threads, and the number of
+ * threads that the connection holds plus the number of running tasks that it has found. For each value of the second
+ * number, there is a queue of the connections that wait. The next task to begin is that of the connection whose turn
+ * comes first in the queues for values up to the number of free threads.
+ *
+ * <p>An entry of a queue stands for all connections of one address that hold equally many threads and have found the
+ * same tasks. Connections of one address that hold equally many threads and have found all running tasks left behind
+ * there also share an entry, whenever they came: see {@code Crowd}. So few entries move when a task that was left
+ * behind begins or ends, however many connections wait.
  *
  * <p>If no thread can be started for a waiting task, the task waits for the end of a running task. If no task runs, all
  * waiting tasks are refused, or wait until the pool tries again: see {@link #patient}. A lack of memory is handled like
@@ -49,15 +51,18 @@ public final class PoolShares {
     /** Runs tasks on the threads that the connections share. */
     @FunctionalInterface
     public interface Pool {
-        /** Runs {@code run} on a thread now, or throws. There are never more runs under way than threads to share. */
+        /**
+         * Runs {@code run} on a thread at once, or throws. The caller never has more runs under way than the maximum
+         * number of threads that the connections share.
+         */
         void run(EventLoop loop, Runnable run);
     }
 
-    /** Task that needs a thread. */
+    /** Task that a connection wants to run on a thread of the pool, for example a call's handler. */
     public interface Task extends Runnable {
         /**
-         * Called if {@code Share.run} has accepted the task, but no thread can be started and the task cannot wait for
-         * one. Any thread may call this.
+         * Called instead of {@code run} if no thread can be started for the task, and the task cannot wait for one.
+         * {@code Share.run} has accepted the task before. Any thread may call this.
          *
          * @param noThread why no thread can be started
          */
@@ -65,8 +70,8 @@ public final class PoolShares {
     }
 
     /**
-     * A set that has held more waiting tasks than this is replaced by a smaller one when at most a quarter of this
-     * number still wait.
+     * Number of waiting tasks above which a share's set of these tasks counts as large. A set that has been large is
+     * replaced by a smaller one, to save memory, when at most a quarter of this number still wait.
      */
     private static final int MAX_KEPT = 64;
 
@@ -77,54 +82,57 @@ public final class PoolShares {
     private final Pool pool;
     private final Function<Ledger.Address, OrphanedWork> orphanedWorkAt;
 
-    // the lock of this object guards the next fields
+    // the next fields are guarded by the lock of this object
     private int running;
 
     /**
-     * Connections with waiting tasks, by the {@link OrphanedWork} of their address. The key of a connection without an
-     * address is its share.
+     * Connections with waiting tasks, grouped by address. The key is the {@link OrphanedWork} of the address; a
+     * connection without an address has its {@link Share} as the key.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
     /**
-     * Queues of waiting connections. The index is the number of threads that each connection of the queue holds, plus
-     * the number of running tasks that it has found.
+     * Queues of connections with waiting tasks. The index of a queue is the number of threads that each of its
+     * connections holds, plus the number of running tasks of gone connections that count in its share.
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
-    /** Indexes of the queues of {@link #byHeld} that are not empty. */
+    /** Indexes of those queues in {@link #byHeld} that are not empty. */
     private final BitSet waitingAt = new BitSet();
 
     private int waitingConnections;
     private long queueJoins;
 
-    /** Next value for the {@code order} of a share. The share with the smallest order comes first. */
+    /**
+     * Value of {@code order} for the next share that joins the end of the rotation. The share with the smallest order
+     * has the first turn.
+     */
     private long nextOrder;
 
-    /** Whether a task waits although it may begin, because no thread could be started for it. */
+    /** Whether starting a thread has failed, so that a task may wait although it is allowed to begin. */
     private boolean isShortOfThreads;
 
-    /** Whether a timer is set to try again to start a thread. */
+    /** Whether a timer is set after which the pool tries again to start threads. */
     private boolean isRetryPlanned;
 
     private boolean isClosed;
 
     /**
-     * Creates shares of a pool. A task for which no thread can be started is refused if no other task runs.
+     * Creates shares of a pool that refuses its waiting tasks if no thread can be started and no task runs.
      *
      * @param maxThreads maximum number of threads that are in use at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns the counts of the pool's tasks that are left behind at an address; only this object
-     *     may change them
+     * @param orphanedWorkAt returns the counts of the pool's tasks that were left behind at an address, that is, tasks
+     *     whose connections have gone; only this object may change these counts
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);
     }
 
     /**
-     * Creates shares of a pool for tasks that cannot be refused, and for which other tasks may wait. If no thread can
-     * be started for a task, the pool tries again every {@code RETRY_NANOS}. The parameters are those of the public
-     * constructor.
+     * Creates shares of a pool for tasks that should not be refused, because other tasks may wait for them. If no
+     * thread can be started for a task, the task waits, and the pool tries again every {@code RETRY_NANOS}. The
+     * parameters are those of the public constructor.
      */
     public static PoolShares patient(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         return new PoolShares(maxThreads, true, pool, orphanedWorkAt);
@@ -138,25 +146,28 @@ public final class PoolShares {
         this.orphanedWorkAt = orphanedWorkAt;
     }
 
-    /** Creates the share of a connection. */
+    /** Creates the share of a new connection. */
     public Share share(EventLoop loop, Account account) {
         return new Share(loop, account.address == null ? null : orphanedWorkAt.apply(account.address));
     }
 
-    /** Returns the number of connections with waiting tasks. For tests. */
+    /** Returns the number of connections that have waiting tasks. For tests. */
     public synchronized int waitingConnections() {
         return waitingConnections;
     }
 
-    /** Returns how often an entry has been put into a queue or into a {@code Crowd}. For tests. */
+    /**
+     * Returns how often an entry has been put into a queue or into a {@code Crowd} since this object was created. For
+     * tests, which check that few entries move.
+     */
     public synchronized long queueJoins() {
         return queueJoins;
     }
 
     /**
-     * Closes the pool. From now on, the pool begins none of the waiting tasks.
+     * Closes the pool, and removes all waiting tasks. From now on, {@code Share.run} throws.
      *
-     * @return the tasks that were waiting
+     * @return the tasks that were waiting, which the pool will not run
      */
     public synchronized List<Task> close() {
         isClosed = true;
@@ -177,7 +188,9 @@ public final class PoolShares {
         return left;
     }
 
-    /** Returns the share that is next to begin a task; null if no share may. Called while holding the lock. */
+    /**
+     * Returns the share whose task has to begin next; null if no waiting task may begin. Called while holding the lock.
+     */
     private @Nullable Share next() {
         int free = maxThreads - running;
         if (free <= 0) {
@@ -208,17 +221,18 @@ public final class PoolShares {
         if (next == null) {
             return null;
         }
-        // The ThreadRun is created first: there may be no memory for it, and a task that has been taken has to run.
+        // The ThreadRun is created before a task is taken: there may be no memory for it, and a task that has been
+        // taken has to run.
         ThreadRun run = new ThreadRun(next);
         run.task = next.take();
         return run;
     }
 
     /**
-     * Begins all waiting tasks that may begin, each on its own thread. Throws nothing, since the tasks may belong to
-     * others than the caller.
+     * Begins all waiting tasks that may begin, each on its own thread. Throws nothing, since these tasks may belong to
+     * other connections than the caller's.
      *
-     * @param first the first {@code ThreadRun} to begin; null if this method has to find it
+     * @param first run to begin first, whose task no longer waits; null if this method has to find it
      */
     private void beginWaiting(@Nullable ThreadRun first) {
         ThreadRun run = first;
@@ -262,9 +276,10 @@ public final class PoolShares {
     }
 
     /**
-     * Sets a timer to try again to start a thread. It is set even if a task runs, since that task may block for long.
+     * Sets a timer after which the pool tries again to start threads, if none is set. The timer is needed even while a
+     * task runs, since that task may block for long.
      *
-     * @return false if the pool is closed or no timer can be set: then nothing will try again
+     * @return false if nothing will try again, because the pool is closed or no timer can be set
      */
     private boolean retryLater(EventLoop loop) {
         synchronized (this) {
@@ -296,8 +311,8 @@ public final class PoolShares {
     }
 
     /**
-     * Leaves the waiting tasks to the threads that run, since no thread could be started. If no thread runs, all
-     * waiting tasks are refused.
+     * Leaves the waiting tasks to the threads that run, each of which looks for another task when its own has ended. If
+     * no thread runs, refuses all waiting tasks. Called when no thread can be started or there is no memory.
      */
     private void leaveToRunningThreadsOrRefuse(Throwable noThread) {
         List<Task> refused = List.of();
@@ -327,8 +342,8 @@ public final class PoolShares {
     }
 
     /**
-     * Changes the count of tasks that are left behind at an address, and moves the waiting connections that have found
-     * some of these tasks.
+     * Changes the counts of the tasks that gone connections have left behind at an address. Also moves the waiting
+     * connections in whose shares these tasks count to the queues where these connections belong now.
      */
     private void changeOrphanedWork(OrphanedWork orphanedWork, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(orphanedWork);
@@ -339,26 +354,35 @@ public final class PoolShares {
         }
     }
 
-    /** Entry in one of the queues of {@link #byHeld}. Of its connections, either all may begin a task or none may. */
+    /**
+     * Entry in one of the queues of {@link #byHeld}. It stands for one or more connections with waiting tasks; either
+     * all of them may begin a task, or none may.
+     */
     private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
 
         /**
-         * Index of the queue that contains the entry; {@code NOWHERE} if none does. {@code held()} may have changed
-         * since the entry was added.
+         * Index in {@link #byHeld} of the queue that contains the entry; {@link #NOWHERE} if none does. It is recorded
+         * because {@link #held} may have changed since the entry joined the queue.
          */
         private int standsAt = NOWHERE;
 
         /**
-         * Returns the number of threads that each connection of this entry holds, plus the number of running tasks that
-         * it has found.
+         * Returns how many threads count in the share of each connection of this entry. These are the threads that the
+         * connection holds, and those that run tasks that it has found: see {@link PoolShares}.
          */
         abstract int held();
 
-        /** Returns the share of this entry with the lowest order; null if no connection of this entry waits. */
+        /**
+         * Returns the share whose turn is first among the connections of this entry; null if none of them waits. This
+         * is the share with the lowest order.
+         */
         abstract @Nullable Share first();
 
-        /** Removes the entry from its queue. Called before {@code held()} or {@code first()} changes. */
+        /**
+         * Removes the entry from its queue, if it is in one. Must be called before {@link #held} or {@link #first}
+         * changes.
+         */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
                 IndexedHeap<QueueEntry> queue = queue(standsAt);
@@ -371,8 +395,8 @@ public final class PoolShares {
         }
 
         /**
-         * Makes room in the queue that the entry will join, so that joining needs no memory. The room lasts until
-         * {@code held()} changes or another entry joins that queue.
+         * Makes room in the queue that this entry will join, so that {@link #joinQueue} needs no memory. The room lasts
+         * until {@link #held} changes or another entry joins that queue.
          */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
@@ -392,19 +416,19 @@ public final class PoolShares {
     }
 
     /**
-     * Connections of one address with waiting tasks. A connection without an address has a {@code Neighbours} object of
-     * its own.
+     * Connections of one address that have waiting tasks. A connection without an address has its own object of this
+     * class.
      */
     private final class Neighbours {
         /**
-         * The waiting connections, by their marks. The mark says how many tasks had ever been left behind at the
-         * address when the connection came. It is {@code OrphanedWork.ALL} if the connection has gone.
+         * The waiting connections, by their marks. A connection's mark is the number of tasks that had ever been left
+         * behind at the address when the connection came, or {@link OrphanedWork#ALL} if the connection has gone.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Crowds of the address. The index is the number of threads that each connection of the crowd holds. An element
-         * is null if no connection with that number of threads has waited yet.
+         * Each {@link Crowd} of the address, at the index that is the number of threads that each connection of the
+         * crowd holds. An element is null if no crowd has been needed for that number yet.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -427,9 +451,12 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the counts of tasks that are left behind, and moves the connections whose position in the queues
-         * depends on them. A connection has found all running tasks if its mark is at least
-         * {@code OrphanedWork.allFrom()}. That value never decreases, so connections only ever move out of the crowds.
+         * Changes the counts of the tasks that were left behind at the address, and moves the waiting connections whose
+         * queues depend on these counts.
+         *
+         * <p>{@link OrphanedWork#allFrom} is the smallest mark with which all running tasks that were left behind count
+         * in a connection's share. Waiting connections with at least this mark are in crowds, except with the mark 0:
+         * see {@link Crowd}. The value never decreases, so a connection may leave its crowd, but never comes back.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -457,8 +484,9 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one address that hold equally many threads, and have found all running tasks that are left
-     * behind at the address.
+     * Waiting connections of one address that hold equally many threads. All running tasks that gone connections have
+     * left behind at the address count in the share of each. The connections are one entry of a queue, so only this
+     * entry moves when such a task begins or ends.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork orphanedWork;
@@ -470,7 +498,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more level in this crowd, so that adding the level needs no memory. */
+        /** Makes room for one more {@link Level} in this crowd, so that {@link #add} needs no memory. */
         void makeRoom() {
             levels.makeRoom();
             makeRoomInQueue();
@@ -501,27 +529,33 @@ public final class PoolShares {
         }
     }
 
-    /** Connections of one address that have found the same tasks and have waiting tasks. */
+    /**
+     * Connections of one address that have waiting tasks and the same mark. {@link Neighbours#byMark} says what the
+     * mark is. The same tasks left behind count in the shares of all these connections.
+     */
     private final class Peers {
         private final Object key;
         private final Neighbours among;
 
-        /** Key of this object in {@code byMark}, kept as an object so that removing it needs no memory. */
+        /**
+         * Key of this object in {@link Neighbours#byMark}. It is kept as an object, so that removing the key needs no
+         * memory.
+         */
         private final Long mark;
 
         /**
-         * The waiting connections, by the number of threads that each of them holds. An element is null if no
-         * connection with that number of threads has waited yet.
+         * The waiting connections, grouped in levels by the number of threads that each of them holds. That number is
+         * the index. An element is null if no connection with that number of threads has waited yet.
          */
         private @Nullable Level[] byOwn = new Level[1];
 
         /**
-         * Whether the levels are in the crowds of their address. If not, they are directly in the queues of
-         * {@code byHeld}.
+         * Whether each {@link Level} of this object is in a {@link Crowd} of the address. If not, each level is itself
+         * an entry in one of the queues of {@link #byHeld}.
          */
         private boolean isOfCrowds;
 
-        /** Number of connections that wait. */
+        /** Number of connections of this object that have waiting tasks. */
         private int waiting;
 
         Peers(Share one, Neighbours among) {
@@ -563,8 +597,9 @@ public final class PoolShares {
         }
 
         /**
-         * Moves the levels from the crowds to the queues, because a task that these connections have not found now
-         * runs.
+         * Moves each {@link Level} of these connections from its {@link Crowd} to a queue. Called when, by the counts
+         * of {@link OrphanedWork}, a task runs that was left behind at the address after these connections came. That
+         * task does not count in their shares, so these connections no longer belong in a crowd.
          */
         void leaveCrowds() {
             leaveTurns();
@@ -592,7 +627,10 @@ public final class PoolShares {
         }
     }
 
-    /** Waiting connections of one {@code Peers} object that hold equally many threads. */
+    /**
+     * Waiting connections of one {@link Peers} object that hold equally many threads. They have the same address, and
+     * the same tasks left behind there count in their shares.
+     */
     private final class Level extends QueueEntry {
         private final Peers of;
         private final int own;
@@ -603,7 +641,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more share in this level, so that adding the share needs no memory. */
+        /** Makes room for one more share in this level, so that {@link #add} needs no memory. */
         void makeRoom() {
             shares.makeRoom();
             if (of.isOfCrowds) {
@@ -636,7 +674,10 @@ public final class PoolShares {
             return shares.first();
         }
 
-        /** Removes the level from its queue or crowd. Called before {@code held()} or {@code first()} changes. */
+        /**
+         * Removes the level from its {@link Crowd} or queue. Must be called before {@link #held} or {@link #first}
+         * changes.
+         */
         private void leaveTurn() {
             if (!of.isOfCrowds) {
                 leaveQueue();
@@ -657,26 +698,41 @@ public final class PoolShares {
         }
     }
 
-    /** Share of one connection: the threads that it holds, and its tasks that wait for a thread. */
+    /**
+     * Share of one connection in the pool: the threads that the connection holds, and its tasks that wait for a thread.
+     */
     public final class Share extends IndexedHeap.Entry {
         private final EventLoop loop;
 
-        /** Tasks that are left behind at the connection's address; null if the connection has no address. */
+        /**
+         * Counts of the tasks that gone connections have left behind at this connection's address; null if it has no
+         * address.
+         */
         private final @Nullable OrphanedWork orphanedWork;
 
         // The next fields are guarded by PoolShares.this.
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
 
-        /** Largest number of tasks that waited at the same time since {@code waiting} was made. */
+        /**
+         * Largest number of tasks that {@link #waiting} has held since it was created. It shows whether a smaller set
+         * would save memory.
+         */
         private int peakWaiting;
 
         private boolean isGone;
 
-        /** Mark of this connection. It says which tasks of {@link #orphanedWork} count in the connection's share. */
+        /**
+         * Number of tasks that gone connections had ever left behind at the address when this connection came.
+         * {@link OrphanedWork#ALL} if this connection has gone too. {@link #orphanedWork} computes from this number how
+         * many running tasks of gone connections count in this share.
+         */
         private long mark;
 
-        /** Level in which this share waits for its turn; null while no task of this share waits. */
+        /**
+         * Group of waiting connections that contains this share; null while no task of this share waits. The
+         * connections of the group have the same address and the same mark, and hold equally many threads.
+         */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable OrphanedWork orphanedWork) {
@@ -686,8 +742,8 @@ public final class PoolShares {
         }
 
         /**
-         * Runs a task on a thread of the pool, now or when there is a thread for it. A task that still waits must not
-         * be given to this method again.
+         * Runs a task on a thread of the pool, at once or when the connection may use another thread. A task that still
+         * waits must not be given to this method again.
          *
          * @throws RejectedExecutionException the pool is closed
          * @throws OutOfMemoryError no thread can be started now, and the pool is not {@link #patient}. The method also
@@ -716,8 +772,8 @@ public final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // Tasks may have begun to wait while this task counted as holding a thread, or when no thread could be
-                // started.
+                // Some waiting tasks may be allowed to begin now. They began to wait while this task counted as holding
+                // a thread, or because no thread could be started for them.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -728,7 +784,7 @@ public final class PoolShares {
         }
 
         /**
-         * Takes back a task that waits for a thread.
+         * Takes back a task that still waits for a thread, so that it will not run.
          *
          * @return false if the task does not wait, because it has begun or is about to begin
          */
@@ -741,15 +797,15 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // A share without waiting tasks has to leave the queue: if the share's connection has gone, only
-                    // the queue would keep the share in memory.
+                    // A share without waiting tasks must not stay in the queue: if its connection has gone, the queue
+                    // would keep the share in memory.
                     leaveTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;
             }
             if (isOfOthers) {
-                // Other connections of the address may have found this task. Their shares now contain one task less, so
-                // these connections may be able to begin a task.
+                // The task had been left behind at its address, and may have counted in the shares of other connections
+                // of the address. Now these connections may be able to begin a task.
                 beginWaiting(null);
             }
             return true;
@@ -766,8 +822,9 @@ public final class PoolShares {
         }
 
         /**
-         * Records that the connection has gone. Called exactly once. Its running and waiting tasks are now left behind
-         * at its address. The waiting tasks will still run, unless they are withdrawn.
+         * Records that the connection has gone. Called exactly once. From now on, its running and waiting tasks count
+         * in the shares of connections that come later from the same address. The waiting tasks will still run, unless
+         * they are withdrawn.
          */
         public void connectionGone() {
             synchronized (PoolShares.this) {
@@ -787,7 +844,10 @@ public final class PoolShares {
             }
         }
 
-        /** Counts a new task as left behind, if the connection has gone already. */
+        /**
+         * Counts a new task, which does not run yet, as left behind at the connection's address, if the connection has
+         * gone. Does nothing otherwise.
+         */
         private void countAsLeftBehindIfGone() {
             if (isGone && orphanedWork != null) {
                 changeOrphanedWork(orphanedWork, all -> all.leave(0, 1));
@@ -795,8 +855,8 @@ public final class PoolShares {
         }
 
         /**
-         * Stops counting {@code tasks} waiting tasks as left behind, since they will not run. Does nothing if the
-         * connection has not gone.
+         * Stops counting {@code tasks} waiting tasks as left behind at the connection's address, because they will not
+         * run. Does nothing if the connection has not gone.
          */
         private void dropped(int tasks) {
             if (isGone && orphanedWork != null) {
@@ -808,7 +868,10 @@ public final class PoolShares {
             return waiting != null && !waiting.isEmpty();
         }
 
-        /** Replaces the set of waiting tasks if it has grown and few tasks still wait: see {@code MAX_KEPT}. */
+        /**
+         * Replaces {@link #waiting} by a smaller set if it has held many tasks and only few still wait: see
+         * {@link #MAX_KEPT}.
+         */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
             if (grown != null && peakWaiting > MAX_KEPT && grown.size() <= MAX_KEPT / 4) {
@@ -829,7 +892,8 @@ public final class PoolShares {
         }
 
         /**
-         * Adds a task after the other waiting tasks of its connection. If the method throws, the task does not wait.
+         * Makes a task wait behind the other waiting tasks of its connection. If this method throws, the task does not
+         * wait.
          */
         private void add(Task task) {
             countAsLeftBehindIfGone();
@@ -877,7 +941,10 @@ public final class PoolShares {
             }
         }
 
-        /** Returns the number of threads that the connection holds and that do not count as left behind. */
+        /**
+         * Returns the number of threads that the connection holds; 0 if the connection has gone and has an address,
+         * since its tasks then count as left behind at the address.
+         */
         private int ofItself() {
             return isGone && orphanedWork != null ? 0 : own;
         }
@@ -888,8 +955,8 @@ public final class PoolShares {
         }
 
         /**
-         * Removes the first waiting task, and counts it as running. The connection then goes to the end of the
-         * rotation.
+         * Removes the first waiting task of the connection, and counts it as running. The connection then goes to the
+         * end of the rotation.
          */
         private Task take() {
             Iterator<Task> first = waiting().iterator();
@@ -905,23 +972,25 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a task of this share as ended, and its thread as free. If there is no memory to move the share to
-         * another level, its waiting tasks wait as if the share still held that thread.
+         * Counts a task of this connection as ended, and its thread as free. If there is no memory to move the share to
+         * the {@link Level} where it belongs now, its waiting tasks wait as if the connection still held that thread.
          */
         private void ended() {
             Level now = among;
             try {
                 now = levelAfter(-1);
             } catch (Throwable noMemory) {
-                // The share moves when its number of threads changes the next time.
+                // The share stays in its level until its number of threads changes the next time.
             }
             count(-1, order, now);
         }
 
         /**
-         * Returns the level to which the share will belong when its number of running tasks has changed by
-         * {@code begun}, or null if no task waits. Also makes room in that level, so that moving the share to it needs
-         * no memory.
+         * Returns the {@link Level} to which the share will belong when its number of running tasks has changed. Makes
+         * room there, so that moving the share needs no memory.
+         *
+         * @param begun change in the number of running tasks: 1 if a task begins, -1 if one ends
+         * @return the level; null if no task of the share waits
          */
         private @Nullable Level levelAfter(int begun) {
             Level before = among;
@@ -935,9 +1004,9 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the number of running tasks, and moves the share to another level.
+         * Changes the number of running tasks, and moves the share to another {@link Level}.
          *
-         * @param begun number of tasks that have begun; negative if tasks have ended
+         * @param begun change in the number of running tasks: 1 if a task begins, -1 if one ends
          * @param newOrder order of the share from now on; it matters only if a task waits
          * @param now level to which the share belongs from now on; null if no task waits
          */
@@ -960,24 +1029,24 @@ public final class PoolShares {
     }
 
     /**
-     * Runs tasks on one thread of the pool, as long as there are tasks for it. The boolean decides whether the first
-     * task runs: the thread sets it before the task, and {@code begin} sets it if the pool has thrown. If {@code begin}
-     * is first, the task does not run.
+     * Runs tasks on one thread of the pool, as long as there are tasks for it. The boolean value of this object is true
+     * once it is decided whether the first task runs. The thread sets it just before the task, and {@link #begin} sets
+     * it if the pool has thrown. If {@code begin} is first, the task does not run.
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the running task; null when there is none, since the thread may keep this {@code ThreadRun} for
-         * long.
+         * Share of the task that runs; null if no task runs. The thread may keep this object for long, and must not
+         * keep the share in memory meanwhile.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
         /**
-         * State of the thread, restored after each task. Created early, since nothing may fail between the start of a
-         * thread and its first task.
+         * Saved state of the thread, such as its name, which is restored after each task. Created before the thread
+         * starts, since nothing may fail between the start and the first task.
          */
         private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 
@@ -986,10 +1055,10 @@ public final class PoolShares {
         }
 
         /**
-         * Has the pool run the task.
+         * Has the pool run the first task on a thread.
          *
-         * @return null if a thread runs the task; otherwise why none does, and the task no longer counts as holding a
-         *     thread
+         * @return null if a thread runs the task; otherwise why none does. In that case, the task no longer counts as
+         *     holding a thread
          */
         @Nullable
         Throwable begin() {
@@ -1020,7 +1089,7 @@ public final class PoolShares {
         }
 
         /**
-         * Counts the task as ended, and takes the next one for this thread.
+         * Counts the task that this thread has run as ended, and takes the next task, of whichever connection.
          *
          * @return false if there is no next task
          */
@@ -1038,7 +1107,8 @@ public final class PoolShares {
                     }
                     task = next.take();
                     share = next;
-                    // The connection whose task has ended now holds one thread less, so a second task may begin too.
+                    // The connection whose task has ended now holds one thread less. So a second task may be allowed to
+                    // begin, on another thread.
                     other = nextRun();
                 }
             } catch (Throwable noMemory) {

@@ -4,25 +4,28 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Calls of one connection whose handlers are not started while the caller does not read what is sent to it. The
- * requests of these calls have arrived completely. As the caller reads, the calls are started in the order in which
- * they came. Event loop only, unless a method says otherwise.
+ * Calls of one connection that are held back while their caller does not read what the server sends. Their requests
+ * have arrived completely, but their handlers are not started. As the caller reads, the calls are started in the order
+ * in which they came. Event loop only, unless a method says otherwise.
  *
- * <p>A connection has two objects of this class: one for calls with a single reply, which wait for replies to be read,
- * and one for calls that return streams, which wait for items of streams to be read too.
+ * <p>A connection has two objects of this class. One is for calls with a single reply, and considers only replies that
+ * the caller has not read. The other is for calls that return streams, and considers unread items of streams too.
  */
 final class PostponedCalls {
     /**
-     * While more bytes than this are unread, no call is started. The number is several times what the queue of a socket
-     * holds, so that a caller that reads does not notice the limit, except after a larger reply that is sent slowly.
+     * Number of bytes that the caller may leave unread before calls are held back. It is several times what the queue
+     * of a socket holds. So a caller that reads does not notice the limit, except after a larger reply that is sent
+     * slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum of {@code resumed}.
+     * Maximum of {@link #resumed}, the number of calls that were started although the caller had not read nearly
+     * everything.
      *
-     * <p>Also limits {@code starting}: while {@code starting} is at least this number, {@code resume} starts no call,
-     * however much the caller has read. Otherwise {@code resume} could start calls that then have to wait again.
+     * <p>Also limits {@link #starting}, the number of started calls that have no thread yet. As long as there are at
+     * least this many, {@link #resume} starts no call, however much the caller has read. Otherwise {@code resume} could
+     * start calls that then have to wait again.
      */
     private static final int MAX_AT_ONCE = 16;
 
@@ -31,22 +34,22 @@ final class PostponedCalls {
     private final CallList waiting = new CallList();
 
     /**
-     * Number of calls under way that have waited here, and were started before their caller had read nearly everything,
-     * or were started by {@code resumeOne}.
+     * Number of calls under way that have waited here, and were started although the caller had not read nearly
+     * everything. Calls that {@link #resumeOne} has started are included.
      */
     private int resumed;
 
     /**
-     * Number of calls that have waited and were started, but whose handlers have no thread yet. Incremented on the
-     * event loop, decremented by any thread.
+     * Number of calls that have waited here and were started, but whose handlers have no thread yet. The event loop
+     * increments it; any thread may decrement it.
      */
     private final AtomicInteger starting = new AtomicInteger();
 
     private boolean resuming;
 
     /**
-     * Whether more than {@link #MAX_UNREAD_BYTES} bytes are unread, or calls wait until fewer bytes are unread. Any
-     * thread may set this flag; only the event loop clears it.
+     * Whether a new call has to wait here. It has to if more than {@link #MAX_UNREAD_BYTES} bytes are unread, or if
+     * earlier calls wait until fewer bytes are unread. Any thread may set this flag; only the event loop clears it.
      */
     private volatile boolean congested;
 
@@ -60,12 +63,15 @@ final class PostponedCalls {
         this.unreadBytes = unreadBytes;
     }
 
-    /** Returns whether a call has to wait before it is started. Any thread may call this. */
+    /** Returns whether a new call has to wait here instead of being started. Any thread may call this. */
     boolean isCongested() {
         return congested;
     }
 
-    /** Called when the number of unread bytes has grown. Any thread may call this. */
+    /**
+     * Makes new calls wait if too many bytes are unread. Called when the number of unread bytes has grown. Any thread
+     * may call this.
+     */
     void unreadHasGrown() {
         if (unreadBytes.getAsLong() > MAX_UNREAD_BYTES) {
             congested = true;
@@ -77,7 +83,7 @@ final class PostponedCalls {
         return waiting.contains(call);
     }
 
-    /** Makes a call wait instead of starting it. */
+    /** Makes a call wait here until the caller has read enough. */
     void add(ServerCall call) {
         congested = true;
         waiting.add(call);
@@ -85,8 +91,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Stops counting a call in {@code resumed}. Called when the call is over, or when its stream is opened: the items
-     * of the stream are counted instead.
+     * Stops counting a call in {@link #resumed}. Called when the call is over, or when its stream is opened: from then
+     * on, the items of the stream are counted.
      */
     void stopCountingResumed(ServerCall call) {
         call.resumed = false;
@@ -94,8 +100,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts calls that have waited, if the caller has read enough. Called when a handler has ended or the caller has
-     * read.
+     * Starts calls that have waited here, if the caller has read enough. Called when a handler has ended or the caller
+     * has read.
      */
     void resumeIfWaiting() {
         if (congested || !waiting.isEmpty()) {
@@ -114,18 +120,18 @@ final class PostponedCalls {
         }
     }
 
-    /** Starts as many of the waiting calls as the caller's reading allows. */
+    /** Starts as many of the waiting calls as the number of unread bytes allows. */
     private void resume() {
         if (resuming) {
             return;
         }
         resuming = true;
         try {
-            // if the caller has read nearly everything, no call needs to wait; a call that is started now may have to
-            // wait again if many bytes are unread when its thread starts
+            // if the caller has read nearly everything, no call needs to wait here; but a call that is started now may
+            // come back if many bytes are unread again when its thread starts
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // the flag is set before the unread bytes are read again: if another thread reduces their number, either
-            // this thread sees the new number, or the other thread sees the flag
+            // the flag is set before mayResume() reads the number of unread bytes again: if another thread reduces the
+            // number meanwhile, either this thread sees the new number, or the other thread sees the flag
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {
@@ -152,10 +158,10 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts a call that has waited, or refuses it.
+     * Starts a call that has waited here, or refuses it.
      *
-     * @param isRead whether the caller has read nearly everything
-     * @return false if the call has to wait longer, because it is not admitted yet
+     * @param isRead whether the caller has read nearly everything that was sent to it
+     * @return false if the call has to wait longer, because its handler is not admitted yet
      */
     private boolean begin(ServerCall call, boolean isRead) {
         // the task is created first: nothing may fail between the end of the call's wait and its start
@@ -179,17 +185,18 @@ final class PostponedCalls {
     }
 
     /**
-     * Called when a call that counts in {@code starting} starts, is refused, or is taken back. Any thread may call
-     * this.
+     * Stops counting a call in {@link #starting}. Called when the call starts on its thread, is refused, or is taken
+     * back. Any thread may call this.
      */
     void notStarted() {
-        // decremented first, so that the number is right even if the event loop rejects the task
+        // the number is decremented first, so that it is right even if the event loop rejects the task
         starting.decrementAndGet();
         connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
     /**
-     * Runs a call that has waited. The call counts in {@code starting} until it starts, is refused or is taken back.
+     * Runs a call that has waited here. The call counts in {@link #starting} until this task starts, is refused or is
+     * taken back.
      */
     private final class Begun implements PoolShares.Task {
         private final ServerCall call;

@@ -8,13 +8,15 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Counts the running handlers of one connection, except those on the event loop, in total and for each method. Handlers
- * that run on after their connection has gone count in the shares of later connections from the same address: see
- * {@link OrphanedWork}. Event loop only, until the loop has ended. Afterwards, any thread that holds the connection's
- * lock may use this object.
+ * Counts the running handlers of one connection, in total and for each method. Handlers on the event loop are not
+ * counted. Handlers that still run when their connection has gone count in the shares of connections that come later
+ * from the same address: see {@link OrphanedWork}.
+ *
+ * <p>Event loop only, until the event loop has ended. Afterwards, any thread that holds the connection's lock may use
+ * this object.
  */
 final class RunningHandlers {
-    /** When {@link #ofMethods} is shrunk, it keeps room for at least this many methods. */
+    /** Minimum number of methods for which {@link #ofMethods} keeps room when it is shrunk. */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -24,8 +26,9 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Says which of the handlers in {@link #orphanedWork} count in the share of this connection: see <em>mark</em> in
-     * {@link OrphanedWork}.
+     * Number of handlers that gone connections had ever left behind at this connection's address when the connection
+     * came. {@link #orphanedWork} computes from this number how many of these handlers still run; they count in the
+     * connection's share. {@link OrphanedWork#ALL} if the connection has gone too.
      */
     private long mark;
 
@@ -33,19 +36,23 @@ final class RunningHandlers {
     private int all;
 
     /**
-     * Pairs of integers, in no particular order: the number of a method that has running handlers, and the number of
-     * these handlers. Needs no charge, since each handler or its call has been charged at far more bytes than a pair
+     * Number of running handlers of each method, as pairs of integers in no particular order. The first integer of a
+     * pair is the number of a method that has running handlers; the second is how many of its handlers run.
+     *
+     * <p>The array is not charged, since each handler or its call has been charged for far more bytes than a pair
      * takes.
      */
     private int[] ofMethods = new int[2 * FIRST_METHODS];
 
-    /** Number of elements of {@link #ofMethods} that are in use: twice the number of pairs. */
+    /**
+     * Number of elements of {@link #ofMethods} that are in use: twice the number of methods that have running handlers.
+     */
     private int end;
 
     /**
-     * Creates the counts of a new connection, which runs no handler.
+     * Creates the counts of a new connection, which runs no handler yet.
      *
-     * @param clock returns the time by which calls are timed, in nanoseconds
+     * @param clock returns the current time, in nanoseconds, by the clock that measures how long calls take
      */
     RunningHandlers(Account account, LongSupplier clock) {
         this.clock = clock;
@@ -55,16 +62,17 @@ final class RunningHandlers {
     }
 
     /**
-     * Admits a handler of this method, and counts it.
+     * Admits a handler of this method and counts it, or refuses it.
      *
-     * @return false if the connection's share, or the method's limit, has no room for the handler
+     * @return false if the handler is refused, because the connection's share or the limit of the method has no room
+     *     for it
      */
     boolean admit(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
-        // if the connection has gone, its handlers are counted by OrphanedWork already
+        // if the connection has gone, OrphanedWork counts the connection's own handlers already
         long own = orphanedWork.runningOf(mark) + (isConnectionGone ? 0 : all);
         if (!limit.admit((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
@@ -84,7 +92,9 @@ final class RunningHandlers {
         return true;
     }
 
-    /** Returns the index of the method's pair in {@link #ofMethods}; {@code end} if none of its handlers runs. */
+    /**
+     * Returns the index of the method's pair in {@link #ofMethods}; {@code end} if the method has no running handler.
+     */
     private int find(ServerMethod method) {
         int number = method.number();
         int at = 0;
@@ -94,7 +104,7 @@ final class RunningHandlers {
         return at;
     }
 
-    /** Stops counting a handler that was admitted, because it has ended. */
+    /** Stops counting a handler that {@link #admit} has admitted, because it has ended or will not start. */
     void handlerEnded(ServerMethod method) {
         int at = find(method);
         all--;
@@ -122,18 +132,18 @@ final class RunningHandlers {
         }
     }
 
-    /** Returns the number of methods for which there is room. For tests. */
+    /** Returns the number of methods for which {@link #ofMethods} has room without growing. For tests. */
     int room() {
         return ofMethods.length / 2;
     }
 
     /**
-     * Records that the connection has gone. From now on, its running handlers count as left behind. Called exactly
-     * once.
+     * Records that the connection has gone. Called exactly once. From now on, its running handlers count in the shares
+     * of connections that come later from the same address.
      */
     void connectionGone() {
         isConnectionGone = true;
-        // this charge has no limit, since the handlers that are left behind run already
+        // this charge has no limit: the handlers run already, so it is too late to refuse them
         orphans.add(all);
         orphanedWork.leave(all, 0);
         mark = OrphanedWork.ALL;

@@ -20,8 +20,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call on the native wire at its server: its request, and then its reply. The object may serve another call, but
- * only after the reply has been sent or dropped, and the handler has ended or has been given up.
+ * One call on the native wire at its server: first its request, then its reply. The object may serve another call,
+ * after the reply has been sent or dropped and the handler has ended or has been given up.
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
@@ -48,8 +48,8 @@ public final class ServerCall extends Outbound
     private @Nullable Thread runner;
 
     /**
-     * Receives the result of a handler that has returned a future; null for other handlers. Written while holding this
-     * object's lock.
+     * Waits for the stage that the handler has returned; null if there is no stage to wait for. Written with the lock
+     * of this object held.
      */
     private volatile @Nullable PendingResult pendingResult;
 
@@ -57,62 +57,63 @@ public final class ServerCall extends Outbound
     private boolean hasBegun;
 
     /**
-     * Task that was handed to a thread to run this call; null if there has been none. May differ from this object. Only
-     * the event loop writes this field.
+     * Task that was handed to a thread to run this call; null if none was. It may be another object than this call,
+     * which is a task itself. Only the event loop writes this field.
      */
     PoolShares.@Nullable Task handed;
 
     boolean notice;
 
     /**
-     * Whether the call goes back to the event loop, to wait until its caller has read more. Set on the thread that
-     * would have run the handler.
+     * Whether the call has to go back to the event loop, to wait until its caller has read more. Set by the thread that
+     * would otherwise have run the handler.
      */
     boolean postponeRequested;
 
     /** Whether the call was postponed, and then started although its caller still had many bytes to read. */
     boolean resumed;
 
-    /** Estimated number of bytes of the handler's arguments that are not charged. */
+    /** Estimated number of bytes of the handler's arguments for which the call is not charged. */
     int uncharged;
 
     /** Number of bytes of memory that the metadata of the request take. */
     int metadataCost;
 
-    /** Id of the call that a thread failed to end; 0 if there is none. Set before the flag in {@link LostCalls}. */
+    /**
+     * Id of the call that a thread of the server failed to end; 0 if there is none. Set before the flag in
+     * {@link LostCalls}.
+     */
     private int lostId;
 
     /**
-     * Whether the place of this call stays charged for a handler's future that was given up, because the bytes that the
-     * future may hold could not be charged.
+     * Whether the place of a given-up call stays charged, because its handler's future may still hold bytes. This is so
+     * if there was no room to charge those bytes themselves.
      */
     boolean isPlaceKeptCharged;
 
-    /**
-     * Charges of the call. Null as long as no call that used this object has been charged for anything but its place.
-     */
+    /** Charges of the call, except that for its place. Null if no call that used this object has needed any. */
     private @Nullable CallCharges charges;
 
     /**
-     * Group that counts the handler against the limit of its method; null if the handler is not counted. Set before the
-     * handler starts, and cleared when it ends or will certainly not start. Cleared while holding this object's lock if
-     * the handler has not started. If {@link CallThreads} runs threads for the call, the last of them clears this
-     * field, unless the method returns a stream.
+     * Group that counts the handler in the limit of its method; null if the handler is not counted. Set before the
+     * handler starts, and cleared when it ends or will certainly not start. If the handler has not started, the field
+     * is cleared with the lock of this object held. If {@link CallThreads} runs threads for the call, the last of them
+     * clears the field, unless the method returns a stream.
      */
     AdmissionLimit.@Nullable Group admitted;
 
-    /** Receiver of the items that the client sends with the call; null if the method takes no stream. */
+    /** Receiver of the stream of items that the client sends; null if the method takes no stream. */
     @Nullable
     StreamReceiver receiver;
 
     /**
-     * Sender of the items of the stream that the method returns; null if the method returns no stream, or the stream
-     * has not been opened yet.
+     * Sender of the stream of items that the method returns. Null if the method returns no stream, or the stream has
+     * not been opened yet.
      */
     @Nullable
     StreamSender sender;
 
-    /** Whether the right to send the final frame has been taken: see {@link #tryEnd}. */
+    /** Whether some thread has taken the right to send the final frame of the call, by {@link #tryEnd}. */
     private volatile boolean ended;
 
     public ServerCall(ServerConnection connection) {
@@ -149,14 +150,14 @@ public final class ServerCall extends Outbound
 
     /**
      * Sets the time from which the limit of the method measures how long the handler takes. Called when the last part
-     * of the request has arrived, or when a call that has waited is admitted, since the limit must not measure the
+     * of a request has arrived, or when a call that has waited is admitted, since the limit must not measure the
      * caller.
      */
     void restartAdmissionClock(long now) {
         beganNanos = now;
     }
 
-    /** Clears what the object refers to, when the call is over. Event loop only. */
+    /** Clears the references that this object holds for its call, when the call is over. Event loop only. */
     void forget() {
         metadata = Metadata.EMPTY;
         HandledContext its = context;
@@ -178,8 +179,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the time from which the limit of the method measures how long the handler takes, in nanoseconds of the
-     * event loop's ticker.
+     * Returns the time from which the limit of the method measures the handler, in nanoseconds of the event loop's
+     * ticker.
      */
     long admittedNanos() {
         return beganNanos;
@@ -189,7 +190,7 @@ public final class ServerCall extends Outbound
         return deadlineNanos;
     }
 
-    /** Returns the charges of this call, and makes them if they do not exist yet. */
+    /** Returns the charges of this call, and creates them if they do not exist yet. */
     CallCharges charges() {
         CallCharges made = charges;
         if (made == null) {
@@ -199,8 +200,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases all charges of the call except that for a kept buffer. Called when the call is over, or has been refused
-     * before it began.
+     * Releases the charges of the call, except that for a buffer that is kept for the next call. Called when the call
+     * is over, or was refused before it began.
      */
     void releaseCharges() {
         CallCharges charged = charges;
@@ -212,8 +213,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads may use the
-     * metadata, so the metadata stay charged, as bytes of the request if possible.
+     * Gives up the buffer and the reply of a call that is over, while threads still run for it. The threads may use the
+     * metadata of the request. So the metadata stay charged, as bytes of the request if possible.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -241,9 +242,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes for which the reply has to be charged. This is the size of the reply, or what the
-     * reply's buffer and the request's metadata take beyond the charges for a kept buffer and for the request,
-     * whichever is more. The metadata are included because they stay in memory until the call ends.
+     * Returns the number of bytes to charge for the reply. This is the size of the reply or, if that is more, the part
+     * of the reply's buffer and of the request's metadata that is not charged yet. The metadata are included because
+     * they stay in memory until the call ends.
      */
     public long replyBytes() {
         CallCharges own = charges;
@@ -252,7 +253,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Keeps the buffer for the next call, if there is room for its charge; otherwise shrinks the buffer. A kept buffer
+     * Keeps the buffer for the next call, if there is room for its charge; otherwise shrinks the buffer. The buffer
      * stays charged while the next call uses it.
      */
     void keepBody() {
@@ -268,8 +269,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer, together with the place. Code that still refers to this object, such as a publisher that the
-     * handler has kept, then holds no buffer that is not charged.
+     * Gives up the buffer of a call object whose place is given back. Other code, such as a publisher that the handler
+     * has kept, may still refer to this object, and must not keep an uncharged buffer in memory.
      */
     void releasePlace() {
         releaseKept();
@@ -297,7 +298,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges the call for an object of the request that is being read. The codec calls this only if the request is not
+     * Charges the call for an object that is read from its request. The codec calls this only if the request is not
      * small.
      */
     @Override
@@ -306,7 +307,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes that the request's objects may take without a charge. The number is larger if the
+     * Returns the number of bytes that the objects of the request may take without a charge. It is larger if the
      * handler counts as running.
      */
     @Override
@@ -334,8 +335,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up a buffer that has grown, and its charge. Called when the request of a call that returns a stream has
-     * been read. Large metadata stay charged.
+     * Replaces the call's buffer by a small one if it has grown, and releases the charge for it. Called for a call that
+     * returns a stream, after its request has been read. Large metadata stay charged.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
@@ -350,10 +351,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the request, since the handler has ended and its reply is not sent immediately. What the
-     * call keeps of the request, such as metadata, is charged with the reply. Event loop only.
+     * Releases the charge for the request of a call whose handler has ended, but whose reply cannot be sent yet. What
+     * the call keeps of the request, such as metadata, is charged with the reply. Event loop only.
      *
-     * @param waits whether the client does not read: a large buffer that is at most half full is then replaced by a
+     * @param waits whether the client does not read; if so, a large buffer that is at most half full is replaced by a
      *     smaller one
      */
     void giveUpRequest(boolean waits) {
@@ -408,7 +409,7 @@ public final class ServerCall extends Outbound
         }
     }
 
-    /** Returns whether threads run for the call in addition to the thread of its handler. */
+    /** Returns whether threads run for the call, besides the thread of its handler. */
     boolean hasThreads() {
         HandledContext its = context;
         return its != null && its.hasThreads();
@@ -417,14 +418,15 @@ public final class ServerCall extends Outbound
     /**
      * Records that the call is over, except that its reply may still have to be sent.
      *
-     * @return false if threads run for the call: then {@link #threadsEnded} is called when the last of them has ended
+     * @return false if further threads run for the call: then {@link #threadsEnded} is called when the last of them has
+     *     ended
      */
     boolean endUnlessThreads() {
         HandledContext its = context;
         return its == null || its.endUnlessThreads();
     }
 
-    /** Runs the call on the handler's thread. */
+    /** Runs the call on the thread of its handler. */
     @Override
     public void run() {
         run(connection.nanoTime());
@@ -453,7 +455,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Lets the event loop end the call, because the thread that was about to end it has failed.
+     * Makes the event loop end a call, because the thread that was about to end it has failed.
      *
      * @param callId id of the call that the thread was about to end
      */
@@ -468,7 +470,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether no thread will ever end this call. The event loop calls this after it has sent what was queued.
+     * Returns whether no thread will ever end this call. Called on the event loop after it has sent all queued
+     * messages, since a call whose reply is queued is not lost.
      */
     boolean isLost() {
         if (loopState.isOverButThreads) {
@@ -486,14 +489,18 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the call may be postponed. A notice, a call that takes a stream, and a call that is
-     * {@code resumed} may not.
+     * Returns whether the call may be made to wait until its caller has read more. A notice may not, nor may a call
+     * that takes a stream, nor one that has waited before and is {@code resumed}.
      */
     boolean mayWait() {
         return !resumed && !notice && receiver == null;
     }
 
-    /** Runs the handler on the event loop. {@code request} contains the bytes of the request. */
+    /**
+     * Runs the handler on the event loop.
+     *
+     * @param request bytes of the request
+     */
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
@@ -508,8 +515,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Waits, without a thread, for a result that comes later or never. When this method returns, the object may already
-     * serve another call.
+     * Waits, without a thread, for the stage that the handler has returned. The stage may never end. When this method
+     * returns, the object may already serve another call.
      */
     void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
@@ -555,10 +562,11 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up a result that nobody waits for any more, if it has not come. From then on, the handler does not count as
-     * running. What the handler was given stays charged as long as its future may refer to it. Event loop only.
+     * Gives up the future that the handler has returned, because nobody waits for its result any more. The handler then
+     * no longer counts as running. What the handler was given stays charged as long as the future may refer to it.
+     * Event loop only.
      *
-     * @return false if the result has come
+     * @return false if there is no future, or its result has come
      */
     boolean giveUp() {
         PendingResult result;
@@ -586,7 +594,10 @@ public final class ServerCall extends Outbound
         return true;
     }
 
-    /** Gives up what only the handler needs. The handler cannot start any more. */
+    /**
+     * Gives up what only the handler needs, such as the objects of the request. The handler cannot start any more. The
+     * objects stay charged while further threads run for the call, since these threads may use them.
+     */
     void leaveHandler() {
         if (method().chain() == null) {
             releaseObjects();
@@ -601,8 +612,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the stages of a call that has ended. If the handler's stage has not ended, what it may hold stays
-     * charged.
+     * Gives up the stages that the interceptors of a call still see, since the call has ended. If the handler's own
+     * stage has not ended, what that stage may hold stays charged.
      */
     void leaveStages() {
         context().barHandler();
@@ -621,7 +632,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Begins the part of the call during which a cancel interrupts the calling thread.
+     * Records that the calling thread begins to run the call. A cancel of the call interrupts this thread until
+     * {@link #exit}.
      *
      * @return false if the call has been cancelled already
      */
@@ -636,8 +648,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Ends the part of the call during which a cancel interrupts the calling thread. Has to be called before the end of
-     * the call is sent: afterwards this object may serve the next call.
+     * Records that the calling thread no longer runs the call, so that a cancel of the call does not interrupt it. Has
+     * to be called before the end of the call is sent: afterwards this object may serve the next call.
      */
     synchronized void exit() {
         runner = null;
@@ -647,8 +659,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the limit of the method may stop counting the handler now. It may not while other threads run for
-     * the call, since one of them may run the handler. The last of them then calls {@link #releaseAdmission}.
+     * Returns whether the limit of the method may stop counting the handler now. It may not while further threads run
+     * for the call, since one of them may run the handler. The last of them then calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has produced a result
      */
@@ -662,8 +674,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Removes and returns the group that counts the handler; null if the handler is not counted. Called for a handler
-     * that has not started. Any thread may call this.
+     * Removes and returns the group that counts the handler in the limit of its method. Returns null if the handler is
+     * not counted. Called for a handler that has not started. Any thread may call this.
      */
     synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
@@ -675,7 +687,7 @@ public final class ServerCall extends Outbound
      * Cancels a call whose result nobody waits for any more. If neither the handler nor an interceptor has started, the
      * limit of the method stops counting the call now. Event loop only.
      *
-     * @return false if neither the handler nor an interceptor has started or will start
+     * @return false if neither the handler nor an interceptor has started, and neither will start
      */
     boolean cancel() {
         List<Runnable> callbacks;
@@ -729,17 +741,18 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Takes the right to send the final frame. Only one final frame may be sent: the reply, or the event loop's error.
+     * Takes the right to send the final frame of the call. Only one final frame may be sent: either the reply of the
+     * handler's thread, or an error of the event loop.
      *
-     * @return false if the right was taken before
+     * @return false if the right had been taken before
      */
     boolean tryEnd() {
         return !ended && ENDED.compareAndSet(this, false, true);
     }
 
     /**
-     * Returns whether the call holds nothing that has to be released as soon as its reply has been sent: charged bytes,
-     * a stream, or a large buffer. False for a notice, and for a call for which threads run.
+     * Returns whether nothing has to be released as soon as the reply has been sent: no charged bytes, no stream and no
+     * large buffer. Returns false for a notice, and for a call for which further threads run.
      */
     boolean isSmall() {
         CallCharges charged = charges;

@@ -42,21 +42,21 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Server side of one connection on the native wire. Reads requests, runs their handlers and sends the results.
+ * Server side of one connection on the native wire. It reads requests, runs their handlers, and sends the results.
  *
  * <p>The class is longer than 400 lines because its slots, their states and the bytes that they hold change together on
  * the event loop, and no other code may change them.
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
-     * Minimum number of bytes of an unfinished message in each period of {@link #stallNanos}. If fewer arrive, the call
-     * of the message is ended.
+     * Minimum number of bytes of an unfinished message that have to arrive in each period of {@link #stallNanos}. If
+     * fewer arrive, the call of the message is ended.
      */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
-     * Minimum rate of an unfinished message, in bytes a second. A message has {@code ALLOWED_STALLS} times
-     * {@link #stallNanos} in addition to the time that this rate allows. If the message takes longer, its call is
+     * Minimum rate at which a message in parts has to arrive, in bytes a second. In addition, each message has
+     * {@code ALLOWED_STALLS} times {@link #stallNanos}. If a message takes longer than both together, its call is
      * ended. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
@@ -64,15 +64,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final int ALLOWED_STALLS = 3;
 
     /**
-     * Interval at which the server checks handlers that outlast their connection, since their threads may have failed
-     * to end the call.
+     * Interval at which the server checks calls whose handlers outlast their connection. The thread that runs such a
+     * handler may have failed to end its call.
      */
     static final long LOST_CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** Number of bytes that an entry of {@link #calls} and an entry of {@link #lastIds} take together. */
+    /** Number of bytes that one slot takes in the two tables {@link #calls} and {@link #lastIds} together. */
     private static final int SLOT_BYTES = 8;
 
-    /** Number of slots that each connection has without a charge. */
+    /** Number of slots in its tables for which a connection is not charged. */
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
@@ -81,19 +81,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final int[] NO_IDS = {};
 
     /**
-     * Minimum time until the next check of the calls. Clients choose the deadlines, and could otherwise cause any
-     * number of checks.
+     * Minimum time from now to the next check for due calls. Clients choose the deadlines of calls, and could otherwise
+     * cause any number of checks.
      */
     private static final long MIN_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MIN_CHECK_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Maximum length of a table or list of calls that every check scans completely. */
+    /** Maximum length of a table or list of calls that every check of due calls goes through completely. */
     private static final int MAX_CHECKED_FULLY = 64;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
-    /** Body of the ERROR for a call that is not admitted, encoded only once, since refusing a call has to be cheap. */
+    /**
+     * Body of the ERROR frame for a call that is not admitted. It is encoded only once, since refusing a call has to be
+     * cheap.
+     */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
@@ -111,32 +114,37 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /**
-     * Id of the last call, by slot, so that a request that is sent twice is not executed twice. The id is forgotten
-     * when the slot has not been used for some time: see {@link #cutTables}.
+     * Id of the last call in each slot, so that a request that is sent twice is not executed twice. The ids of slots
+     * that have not been used for some time are forgotten: see {@link #cutTables}.
      */
     private int[] lastIds = new int[calls.length];
 
     /**
-     * Lowest slot from which on all slots are unused: since the last check by {@link KeepAlive}, no request has named
-     * this slot or a higher one, and at that check none of these slots had a call.
+     * Slot from which on all slots are unused. None of these slots had a call at the last check by {@link KeepAlive},
+     * and no request has named one of them since.
      */
     private int firstUnusedSlot;
 
-    /** Charge for the part of {@link #calls} and {@link #lastIds} that is beyond {@link #UNCHARGED_SLOTS} slots. */
+    /**
+     * Charge for the entries of {@link #calls} and {@link #lastIds} beyond the first {@link #UNCHARGED_SLOTS} slots.
+     */
     private final Charge slotBytes;
 
-    /** Whether a task that gives back the free places of this connection is queued on the event loop. */
+    /**
+     * Whether a task that gives back the connection's free places is queued on the event loop. A place is room for one
+     * call, for which the connection is charged.
+     */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
     /**
-     * Postponed calls of methods that return streams. Unlike the calls in {@code postponedCalls}, these calls also wait
-     * for the client to read items of its streams.
+     * Postponed calls of methods that return streams. Like the calls in {@code postponedCalls}, they wait for the
+     * client to read replies, but also for it to read items of its streams.
      */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Number of streams whose handlers have ended, but whose publishers the server has not subscribed to yet. */
+    /** Number of streams whose handlers have returned a publisher to which the server has not subscribed yet. */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
@@ -148,24 +156,24 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final Admission admission;
 
     /**
-     * Calls that have no slot any more, but a time limit: notices, calls whose callers are gone while the futures of
-     * their handlers are open, and calls that an interceptor has answered while the handler runs on.
+     * Calls that have no slot any more, but have a time limit. These are notices, calls without a caller whose
+     * handlers' futures have not ended, and calls that an interceptor has answered while the handler runs on.
      */
     private final CallList detached = new CallList();
 
-    /** Time before which no call of {@link #detached} is due. Its value is meaningless while the list is empty. */
+    /** Earliest time at which a call in {@link #detached} may be due. Meaningless while the list is empty. */
     private long detachedDueNanos;
 
     /**
-     * Earliest time of the next check of {@link #detached} if it has more than {@code MAX_CHECKED_FULLY} calls. A
-     * shorter list is checked each time that the timer fires.
+     * Time before which {@link #detached} is not checked if it has more than {@code MAX_CHECKED_FULLY} calls. A shorter
+     * list is checked each time that the timer fires.
      */
     private long mayCheckDetachedNanos;
 
-    /** Calls without a slot or a time limit, which end when their handlers or other threads end. */
+    /** Calls that have neither a slot nor a time limit. They end when their handlers or further threads end. */
     private final CallList dropped = new CallList();
 
-    /** Says whether there may be lost calls. Any thread may set this flag. */
+    /** Flag that says whether there may be lost calls, which no thread will end. Any thread may set it. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
@@ -174,13 +182,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private @Nullable Principal peer;
     private final FloodGuard guard;
 
-    /** Whether this side has sent GOAWAY. Event loop only. */
+    /** Whether this server has sent GOAWAY on the connection. Event loop only. */
     private boolean draining;
 
     /** Whether the client has sent GOAWAY. Event loop only. */
     private boolean goAwayReceived;
 
-    /** Whether the client has sent GOAWAY, and the task that closes the connection has been queued. Event loop only. */
+    /** Whether a task that closes the connection after the client's GOAWAY has been queued. Event loop only. */
     private boolean isCloseOrdered;
 
     /** Whether the connection has ended, and all its calls have been notified of that. */
@@ -188,7 +196,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private boolean greeted;
 
-    /** Charge for the timers {@link #greeting} and {@link #checkTimer}. */
+    /** Charge for the two timers {@link #greeting} and {@link #checkTimer}. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
@@ -196,20 +204,23 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private final ReadingClock readingClock;
 
-    /** Value of {@link #reads} when the last pause in reading ended; -1 if there has been no pause. */
+    /**
+     * Value that {@link #reads} had when the last pause in reading ended; -1 if there has been no pause. As long as
+     * {@link #reads} still has this value, nothing has been read since.
+     */
     private int readsBeforeResume = -1;
 
-    /** Time, by {@link #readingClock}, at which an incomplete frame became large enough to be charged. */
+    /** Time at which an incomplete frame became large enough to be charged, by {@link #readingClock}. */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> checkTimer;
     private long nextCheckNanos;
 
-    /** Calls that are due soon. They are kept so that not every check has to go through all calls. */
+    /** Calls that are due soon. With them, most checks need not go through all calls. */
     private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
-     * Holds the number of calls that have a slot. It is a separate object because the number changes with each call,
+     * Holds the number of calls that have a slot. It is an object of its own because the number changes with each call,
      * and should not share a cache line with fields of the connection that other threads read.
      */
     static final class UnderWay {
@@ -217,7 +228,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Creates the connection.
+     * Creates the server side of an accepted connection.
      *
      * @param takenNanos time at which the connection was accepted. From then on, the peer has {@link #stallNanos} to
      *     send its complete preface
@@ -244,8 +255,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of places with a call whose handler runs or whose reply has not been sent. Exact only while no
-     * call starts or ends.
+     * Returns the number of calls whose handlers run or whose replies have not been sent. The number is exact only
+     * while no call starts or ends.
      */
     private long busy() {
         return admission.taken() - sentReplies.count();
@@ -267,7 +278,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     // ---- for the threads of handlers
 
-    /** Returns whether calls of this method have to wait before they are started. Any thread may call this. */
+    /** Returns whether calls of this method have to wait until the client has read more. Any thread may call this. */
     boolean isCongested(ServerMethod method) {
         if (!method.returnsStream()) {
             return postponedCalls.isCongested();
@@ -278,7 +289,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Called when a large reply has been charged, or could not be charged. Further calls may have to wait now. Any
+     * Called when a large reply has been charged, or could not be charged, so that further calls may have to wait. Any
      * thread may call this.
      */
     void replyHeld() {
@@ -291,21 +302,25 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of unread bytes of replies, including those in the socket's queue. Any thread may call this.
+     * Returns the number of bytes of replies that the client has not read, including those in the socket's queue. Any
+     * thread may call this.
      */
     private long unreadBytes() {
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
     /**
-     * Returns the number of unread bytes of replies and of streams. A stream that is being opened counts as
-     * {@code StreamSender.WINDOW_BYTES}, for its first items. Any thread may call this.
+     * Returns the number of bytes of replies and streams that the client has not read. A stream that is being opened
+     * counts as {@code StreamSender.WINDOW_BYTES}, for its first items. Any thread may call this.
      */
     private long unreadStreamBytes() {
         return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
     }
 
-    /** Stops counting a stream as being opened. Any thread may call this. */
+    /**
+     * Stops counting a stream in {@code opening}, since the server has subscribed to its publisher or will not do so.
+     * Any thread may call this.
+     */
     private void opened() {
         opening.decrementAndGet();
         if (postponedStreams.isCongested()) {
@@ -320,9 +335,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes a call wait until its caller has read enough of earlier replies and items, and the call is admitted. The
-     * call is ended if that takes longer than 2 * {@code ALLOWED_STALLS} * {@link #stallNanos}, and refused if there is
-     * no room for its charge.
+     * Makes a call wait until its caller has read enough of earlier replies and items, and the call is admitted. If
+     * that takes longer than 2 * {@code ALLOWED_STALLS} * {@link #stallNanos}, the call is ended. If there is no room
+     * for the charge of a waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -342,9 +357,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Admits a call that has waited. If there is no room, the call goes on waiting until another handler of its
-     * connection has ended. The call is refused only if no handler runs: all calls that have waited come here at the
-     * same moment, and would otherwise be refused together.
+     * Admits a call that has waited for its caller to read. If there is no room, the call waits until another handler
+     * of the connection has ended. It is refused only if no handler runs: all waiting calls come here at the same
+     * moment, and would otherwise be refused together.
      *
      * @return false if the call has to go on waiting; true if it has been admitted or refused
      */
@@ -362,8 +377,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Starts calls that have waited, if the caller has read enough. Called when a handler has ended or the caller has
-     * read.
+     * Starts calls that have waited for their caller to read, if it has read enough. Called when a handler has ended or
+     * the caller has read.
      */
     private void resumeIfWaiting() {
         postponedCalls.resumeIfWaiting();
@@ -503,8 +518,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Begins the call of the request that has just been read. If the request is complete, its handler is admitted too.
      *
-     * @param more whether more parts of the request follow; if so, the handler is admitted only after the last part
-     * @return null if the request has been refused
+     * @param more whether more parts of the request follow; if so, the handler is admitted after the last part
+     * @return the call; null if the request has been refused
      */
     private @Nullable ServerCall admit(int id, Metadata metadata, boolean more, boolean notice) {
         ServerMethod method = request.method();
@@ -548,7 +563,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Begins to receive a request in parts.
+     * Begins to receive a request that arrives in parts.
      *
      * @param first bytes of the first part
      */
@@ -561,15 +576,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Returns the number of entries of {@code calls} and {@code lastIds} together. For tests. */
+    /** Returns the total number of entries in the tables {@code calls} and {@code lastIds}. For tests. */
     public int tableSlots() {
         return calls.length + lastIds.length;
     }
 
     /**
-     * Makes room for a slot in {@link #calls} and {@link #lastIds}.
+     * Makes the tables {@link #calls} and {@link #lastIds} long enough for a slot.
      *
-     * @return false if there is no room
+     * @return false if there is no room for the charge
      */
     private boolean hasSlot(int slot) {
         if (slot < calls.length) {
@@ -585,9 +600,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Shortens the tables to the slots that have a call, or have been used since the last check by {@link KeepAlive},
-     * but not below {@link #UNCHARGED_SLOTS}. If a client repeats the request of a slot that has been removed, the
-     * request is executed again.
+     * Removes slots from the end of {@link #calls} and {@link #lastIds} that have no call and have not lately been
+     * used. Lately means since the last check by {@link KeepAlive}. At least {@link #UNCHARGED_SLOTS} slots stay. If a
+     * client repeats a request in a slot that was removed, the request is executed again.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -703,7 +718,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Acknowledges a notice and frees its slot, whatever becomes of its handler. */
+    /** Acknowledges a notice and frees its slot. The client is not told what becomes of the handler. */
     private void takeNotice(ServerCall call) {
         call.loopState.abandoned = true;
         try {
@@ -720,7 +735,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Hands the call to another thread, which runs its handler. If that fails, the call ends with an error.
+     * Hands a call to another thread, which runs its handler. If that fails, the call ends with an error.
      *
      * @param run task that runs the call
      * @return false if the call has ended
@@ -761,7 +776,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Logs that a notice has failed. Any thread may call this. */
+    /** Logs that a notice has failed, since its client gets no error. Any thread may call this. */
     void noticeFailed(ServerMethod method, RPCXException why) {
         server.noticeFailed(method, why);
     }
@@ -788,8 +803,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Called when the last of the threads that {@link CallThreads} runs for a call has ended, but the call's reply has
-     * not been sent.
+     * Called when the last thread that {@link CallThreads} runs for a call has ended, but the reply of the call has not
+     * been sent.
      */
     public void threadsEnded(ServerCall call) {
         handled(call);
@@ -823,7 +838,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 "an item of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
-    /** Ends a call with an error because of one of its items. The handler may not have started yet. */
+    /** Ends a call with an error because of an item that its client has sent. The handler may not have started yet. */
     private void endByItem(ServerCall call, RPCXException.Code code, String text) {
         int id = call.id;
         boolean isExecuted = call.isExecuted();
@@ -861,13 +876,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the credit that a handler gives to its caller. {@code cancel} sends nothing: the client sees from the
-     * result that the handler wants no more items.
+     * Sends the client the credit that a handler gives it, that is, the number of further items that it may send.
+     * {@code cancel} sends nothing: the client sees from the result that the handler wants no more items.
      */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
-        /** Credit that the handler has given and no frame has carried yet, in items. */
+        /**
+         * Number of items that the handler allows the client to send, but of which no frame has told the client yet.
+         */
         private final AtomicLong unsent = new AtomicLong();
 
         Incoming(int id) {
@@ -917,8 +934,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     // ---- messages and calls that stand still
 
     /**
-     * Returns the time by which a call has to be checked: its deadline, or an earlier time while a message of the call
-     * is unfinished or the call is {@link #postpone postponed}.
+     * Returns the time by which a call has to be checked. This is the call's deadline, or an earlier time while a
+     * message of the call is unfinished or the call is {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -941,8 +958,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the time within which a message in parts has to arrive completely. It grows with the number of bytes that
-     * have arrived.
+     * Returns the time within which a message in parts has to arrive completely, in nanoseconds. It grows with the
+     * number of bytes that have arrived.
      */
     private long wholeNanos(UnfinishedMessage unfinished) {
         return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
@@ -955,23 +972,23 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the time that remains for an incomplete frame to arrive. Used for frames that are large enough to be
-     * charged.
+     * Returns the time that is left for an incomplete frame to arrive, in nanoseconds. Used for a frame that is large
+     * enough to be charged.
      */
     private long frameLeft(long now) {
         return readingClock.remaining(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
     /**
-     * Returns the time within which a frame or TLS record has to arrive, after it has become large enough to be
-     * charged.
+     * Returns the time within which the rest of a frame or TLS record has to arrive, in nanoseconds. The time begins
+     * when the frame or record has become large enough to be charged.
      */
     static long frameNanos(long stallNanos) {
         return ALLOWED_STALLS * stallNanos
                 + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
-    /** Makes sure that the call ends when its time is over. */
+    /** Makes sure that a call ends at its deadline. */
     private void watch(ServerCall call) {
         dueSoon.add(call.id, call.deadlineNanos());
         watch(call.deadlineNanos());
@@ -984,8 +1001,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes sure that {@link #checkDue} runs at {@code due}, or {@code MIN_CHECK_NANOS} from now if that is later. One
-     * timer serves all calls, and usually is already set for an earlier time.
+     * Makes sure that {@link #checkDue} runs at a given time, or {@code MIN_CHECK_NANOS} from now if that is later. One
+     * timer serves all calls, and is usually set for an earlier time already.
      */
     private void watch(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
@@ -1021,8 +1038,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the connection because a check, or setting its timer, has failed. Calls that outlast the connection are
-     * checked again after {@code LOST_CHECK_NANOS}.
+     * Ends the connection, because a check of its calls has failed or the timer for it could not be set. Calls that
+     * outlast the connection are checked again after {@code LOST_CHECK_NANOS}.
      */
     private void checkFailed(Throwable thrown) {
         try {
@@ -1134,7 +1151,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call == null ? DueSoon.NEVER : due(call, now) - now;
     }
 
-    /** Returns the text of the error for a call that is {@link #due}: it says which time limit the call has reached. */
+    /**
+     * Returns the text of the error for a call whose time is over. The text says which time limit the call has reached.
+     */
     private String whyOver(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
@@ -1156,8 +1175,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Checks the calls of {@link #detached}. A list of more than {@code MAX_CHECKED_FULLY} calls is checked only if one
-     * of them is due, and at most ten times a second.
+     * Checks the calls in {@link #detached}, which have a time limit but no slot. A list of more than
+     * {@code MAX_CHECKED_FULLY} calls is checked only if one of them is due, and at most ten times a second.
      *
      * @return nanoseconds until the list has to be checked again
      */
@@ -1187,9 +1206,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels the calls of {@link #detached} whose time is over, or gives them up if they have been cancelled before.
+     * Cancels the calls in {@link #detached} whose time is over, or gives them up if they have been cancelled before.
      *
-     * @return nanoseconds until the next call is due
+     * @return nanoseconds until the next of these calls is due
      */
     private long checkDetached(long now) {
         long next = Long.MAX_VALUE / 2;
@@ -1238,7 +1257,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Takes back the task that waits for a thread to run the call.
+     * Withdraws the task that waits for a thread to run a call.
      *
      * @return false if no such task waits
      */
@@ -1264,14 +1283,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Adds a call that nobody waits for to {@code dropped}, if its handler or other threads still run. */
+    /** Adds a call that nobody waits for to the list {@code dropped}, if its handler or further threads still run. */
     private void dropped(ServerCall call) {
         if ((call.loopState.handling || call.loopState.isOverButThreads) && call.loopState.list == null) {
             dropped.add(call);
         }
     }
 
-    /** Cancels the handler that still runs for a call that is over. */
+    /** Cancels the handler that runs on after an interceptor has answered its call. */
     private void cancelBehind(ServerCall call) {
         try {
             cancel(call);
@@ -1343,7 +1362,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends all lost calls.
+     * Ends all lost calls, that is, calls that no thread will end.
      *
      * @return false if it is not certain yet which calls are lost
      */
@@ -1411,8 +1430,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Waits {@code PendingResult.GRACE_NANOS} for the handler's future. If the server is closing, or the event loop is
-     * shutting down, the call is given up immediately.
+     * Waits {@code PendingResult.GRACE_NANOS} for the future of a handler whose caller is gone. If the server is
+     * closing, or the event loop is shutting down, the call is given up immediately.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();
@@ -1457,8 +1476,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Stream that is counted in {@code opening} until the server subscribes to its publisher, or will certainly not
-     * subscribe.
+     * Task that subscribes to the publisher that a handler has returned. Its stream counts in {@code opening} until the
+     * server has subscribed, or will certainly not subscribe.
      */
     private final class Opening extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
@@ -1472,7 +1491,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
 
         /**
-         * Stops counting the stream as being opened. Further calls of this method do nothing. Any thread may call this.
+         * Stops counting the stream in {@code opening}. Further calls of this method do nothing. Any thread may call
+         * this.
          */
         void opened() {
             if (compareAndSet(false, true)) {
@@ -1548,8 +1568,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Appends bytes of a request to the call's buffer, and charges the call for them. If there is no room for them,
-     * refuses the call.
+     * Appends bytes of a request to the buffer of the call, and charges the call for them. If there is no room for the
+     * charge, the call is refused.
      *
      * @return false if the call has been refused
      */
@@ -1580,7 +1600,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what its handler
+     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what the handler
      * still produces is dropped. The caller of this method sends the final frame.
      *
      * @return false if the call's method has not been executed, and will not be
@@ -1598,10 +1618,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call that nobody waits for any more. The call is recycled here or, if its handler runs, when the handler
-     * ends.
+     * Ends a call that nobody waits for any more. The call object is recycled here or, if the handler still runs, when
+     * the handler ends.
      *
-     * @return false if the call's method has not been executed, and will not be, as for {@link #drop}
+     * @return false if the call's method has not been executed, and will not be
      */
     private boolean abandon(ServerCall call) {
         boolean isDone = false;
@@ -1616,7 +1636,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Makes sure that a call ends although its end has failed half-way, for example because there was no memory. */
+    /**
+     * Makes sure that a call ends at last although ending it has failed half-way, for example because there was no
+     * memory.
+     */
     private void keepInSight(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
@@ -1680,9 +1703,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels a call whose handler is under way or waits for a thread.
+     * Cancels a call whose handler runs or waits for a thread.
      *
-     * @return false if the call's method has not been executed, and will not be, as for {@link #drop}
+     * @return false if the call's method has not been executed, and will not be
      */
     private boolean cancel(ServerCall call) {
         boolean hasBegun = call.cancel();
@@ -1736,7 +1759,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the ERROR of a call, without text while many bytes wait to be sent: refusing many calls has to be cheap.
+     * Sends the ERROR frame that ends a call. While many bytes wait to be sent, the frame has no text, since refusing
+     * many calls has to be cheap.
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
@@ -1769,9 +1793,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the use of a call object that neither its handler nor its reply needs any more. Does nothing if the call has
-     * been recycled already. The end of a stream may run code that ends this call or other calls of the connection
-     * while this method runs.
+     * Frees the object of a call that neither a handler nor a reply needs any more. If threads still run for the call,
+     * its object is freed only when the last of them has ended. Does nothing if the object has been freed already.
+     * While this method ends the call's streams, user code may run that ends this call or others of the connection.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {
@@ -1812,8 +1836,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps a call that is over while threads run for it. If an interceptor has answered and the handler runs on, the
-     * handler is cancelled when the time of the call is over, or now if the connection has ended.
+     * Keeps a call that is over as long as threads run for it. If an interceptor has answered while the handler runs
+     * on, the handler is cancelled at the deadline of the call, or now if the connection has ended.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
@@ -1879,8 +1903,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Stops reading from a client that does not read its replies, and resumes when the client reads them. After the end
      * of the connection, everything is read.
      *
-     * <p>At least one read happens between two pauses. Otherwise no byte of an upload by a client that reads slowly
-     * might ever arrive.
+     * <p>At least one read happens between two pauses. Otherwise an upload by a client that reads slowly might never
+     * arrive.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
@@ -1896,7 +1920,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up the places and slots that no call uses. Called when the connection has received nothing for some time.
+     * Gives up the places and slots of the connection that no call uses. Called when the connection has received
+     * nothing for some time.
      */
     @Override
     public void trimIdle() {
@@ -1906,8 +1931,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up half of the free places, and the slots that are not used, since a busy connection may never need as many
-     * again as in its last burst.
+     * Gives up half of the free places, and the slots that are not used. A busy connection may never again need as many
+     * as in its last burst.
      */
     @Override
     public void trimActive() {
@@ -1945,7 +1970,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Ends one of several calls. An exception is only reported, so that the other calls can be ended too. */
+    /**
+     * Ends one of several calls when the connection ends. An exception is only reported, so that the other calls are
+     * ended too.
+     */
     private void abandonSafely(ServerCall call) {
         if (call.loopState.isRecycled) {
             // the end of an earlier call has already ended this one
@@ -1959,8 +1987,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Notifies the calls of the end of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces}
-     * run even if the code before them fails, since other code waits for what each of them does.
+     * Ends or cancels the calls of a connection that has ended. {@code abandonAll}, {@code leaveTables} and
+     * {@code leavePlaces} run even if the code before them fails, since other code waits for what each of them does.
      */
     @Override
     public void onClosed(String why) {

@@ -14,31 +14,34 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets calls wait for stages. A call waits for the stage that its handler has returned, and stops waiting when the call
- * ends earlier. A dependent cannot be removed from a stage, so RPCX attaches only one to each stage, a {@code Hook}.
- * Calls wait at the hook, as a {@code Waiter}, and can be removed there. So a stage that many calls share holds one
- * hook, and not one for each call. Thread-safe.
+ * Lets calls wait for stages, and stop waiting if the call ends first. Thread-safe.
+ *
+ * <p>A callback that was attached to a stage cannot be removed. RPCX therefore attaches only one callback to a stage,
+ * its {@code Hook}, however many calls wait for the stage. Each of these calls has a {@code Waiter} in a list of RPCX's
+ * own, and can be removed from that list.
  */
 public final class Stages {
     /**
-     * Entries of the stages that have a hook. Each entry is also its own key. An entry refers to its stage weakly, so
-     * that the stage can be collected together with its hook.
+     * Entries of the stages to which RPCX has attached its callback, the {@link Hook}. Each entry is its own key. An
+     * entry refers to its stage weakly, so that a stage can be garbage-collected together with its hook.
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
-    /** Entries whose stages have been collected. */
+    /** Queue to which the garbage collector adds the entries of collected stages. */
     private static final ReferenceQueue<CompletionStage<?>> GONE = new ReferenceQueue<>();
 
     /**
-     * Maximum number of entries of collected stages that each call of {@code hang} removes. Each call adds at most one.
+     * Maximum number of entries of collected stages that one call of {@code hang} removes. Two are enough, since each
+     * call adds at most one entry.
      */
     private static final int GONE_AT_ONCE = 2;
 
     private Stages() {}
 
     /**
-     * Returns whether the stage has ended; false if this is not known. A stage of
-     * {@link CompletableFuture#completedStage}, or of a user's class, may throw when it is asked, so it is not asked.
+     * Returns whether the stage has ended; false if this is unknown. Only a stage that {@link #isPassive} accepts is
+     * asked. Any other stage may throw when it is asked, for example one of a user's class, or of
+     * {@link CompletableFuture#completedStage}.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
@@ -53,14 +56,14 @@ public final class Stages {
     }
 
     /**
-     * Returns whether attaching a dependent surely starts no work of the stage itself. A lazy stage of another library
-     * may start its work when a dependent is attached. The result depends only on the stage's class.
+     * Returns whether attaching a callback to the stage certainly starts no work. A lazy stage of another library may
+     * start its work at that moment. The answer depends only on the class of the stage.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
     }
 
-    /** Attaches one of RPCX's own consumers to the stage. The stage calls this consumer when it ends. */
+    /** Attaches a callback of RPCX's own to the stage. The stage calls it when it ends. */
     private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> consumer) {
         if (stage instanceof BoundFuture<?> bound) {
             bound.onEnd(consumer);
@@ -76,26 +79,26 @@ public final class Stages {
     }
 
     /**
-     * Waits for one stage, and can be used only once. The waiter's own lock guards the fields {@code at},
-     * {@code isAway} and {@code hook}.
+     * Receives the result of one stage, unless it stops waiting first. A waiter is used only once. Its own lock guards
+     * {@code at}, {@code isAway} and {@code hook}.
      */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        /** Previous waiter for the same stage; null if there is none. Guarded by the entry. */
+        /** Previous waiter for the same stage; null if there is none. Guarded by the {@link Entry} of the stage. */
         private @Nullable Waiter previous;
 
-        /** Next waiter for the same stage; null if there is none. Guarded by the entry. */
+        /** Next waiter for the same stage; null if there is none. Guarded by the {@link Entry} of the stage. */
         private @Nullable Waiter following;
 
         private @Nullable Entry at;
 
         private boolean isAway;
 
-        /** Hook that was attached for this waiter; null if the stage had a hook already. */
+        /** Callback that was attached to the stage for this waiter; null if the stage had RPCX's callback already. */
         private @Nullable Hook hook;
 
         /**
-         * Begins to wait. The waiter may be called before this method returns, on the calling thread or on the thread
-         * that ends the stage.
+         * Starts to wait for the stage. The result may be received before this method returns, on the calling thread or
+         * on the thread that ends the stage.
          */
         final void await(CompletionStage<?> stage) {
             if (isDone(stage)) {
@@ -106,7 +109,7 @@ public final class Stages {
             }
         }
 
-        /** Stops waiting. If the stage ends at the same time, the waiter may still be called. */
+        /** Stops waiting. If the stage ends at the same moment, this waiter may still receive the result. */
         final void leave() {
             Entry entry;
             synchronized (this) {
@@ -119,10 +122,10 @@ public final class Stages {
         }
 
         /**
-         * Returns the hook that was attached for this waiter; null if another waiter's hook was there already. If this
-         * waiter stopped waiting before it was added at a hook, attaches one now, but only to a stage that
-         * {@code isPassive} accepts. For other stages returns null: a lazy stage may start work on the calling thread,
-         * so only {@link #await} attaches a hook to it.
+         * Returns RPCX's callback at the stage if it was attached for this waiter. Returns null if the stage had the
+         * callback already. If this waiter stopped waiting before it was in the list of the stage, the callback is
+         * attached now, but only to a stage that {@code isPassive} accepts. For any other stage the result is null,
+         * since a lazy stage might start its work on the calling thread.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -135,8 +138,9 @@ public final class Stages {
         }
 
         /**
-         * Adds this waiter at an entry, unless the waiter has stopped waiting.
+         * Adds this waiter to the list of a stage, unless the waiter has stopped waiting.
          *
+         * @param entry list of the stage's waiters
          * @return false if the stage has ended; true if the waiter was added or has stopped waiting
          */
         final synchronized boolean addAt(Entry entry) {
@@ -156,9 +160,11 @@ public final class Stages {
     }
 
     /**
-     * Attaches a hook to the stage if it has none, and adds the waiter, unless it is null or has stopped waiting.
+     * Attaches RPCX's callback to the stage if it has none, and adds a waiter to the stage's list. A waiter that has
+     * stopped waiting is not added.
      *
-     * @return the hook, if this method has attached it; otherwise null
+     * @param waiter waiter to add; null if there is none
+     * @return the callback, if this method has attached it; otherwise null
      */
     private static @Nullable Hook hang(CompletionStage<?> stage, @Nullable Waiter waiter) {
         forgetGone();
@@ -180,10 +186,11 @@ public final class Stages {
     }
 
     /**
-     * Attaches a hook to the stage, if it has none. Two threads at the same time may both attach one: if one of them
-     * waited for the other, and the other failed, there would be no hook.
+     * Attaches RPCX's callback to the stage if it has none. Two threads that call this at the same time may both attach
+     * one. If one waited for the other instead, and the other failed, the stage would have no callback.
      *
-     * @return the hook, if this method has attached it; otherwise null
+     * @param waiter waiter for which the callback is attached; null if there is none
+     * @return the callback, if this method has attached it; otherwise null
      */
     private static @Nullable Hook hook(CompletionStage<?> stage, Entry entry, @Nullable Waiter waiter) {
         if (entry.isHung) {
@@ -208,18 +215,18 @@ public final class Stages {
         }
     }
 
-    /** Returns the number of stages with a hook. For tests. */
+    /** Returns the number of stages that have RPCX's callback. For tests. */
     public static int hung() {
         return HUNG.size();
     }
 
-    /** Returns the number of waiters for this stage. For tests. */
+    /** Returns the number of waiters for the stage. For tests. */
     public static int waiting(CompletionStage<?> stage) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry == null ? 0 : entry.count();
     }
 
-    /** Key by which an entry is found for a stage. */
+    /** Key with which the entry of a stage is looked up in {@code HUNG}. */
     private static final class Probe {
         private final CompletionStage<?> stage;
 
@@ -238,7 +245,7 @@ public final class Stages {
         }
     }
 
-    /** Waiters for one stage, in the order in which they came. Guarded by {@code this}. */
+    /** List of the waiters for one stage, in the order in which they came. Guarded by its own lock. */
     static final class Entry extends WeakReference<CompletionStage<?>> {
         private final int hash;
         private @Nullable Waiter first;
@@ -266,7 +273,7 @@ public final class Stages {
         }
 
         /**
-         * Adds a waiter after the others.
+         * Adds a waiter at the end of the list.
          *
          * @return false if the stage has ended
          */
@@ -319,7 +326,8 @@ public final class Stages {
         }
 
         /**
-         * Removes the first waiter. From the first call on, no waiter can be added.
+         * Removes the first waiter from the list, since the stage has ended. From the first call on, {@code add}
+         * refuses waiters.
          *
          * @return the removed waiter, which the caller has to call; null if there is none
          */
@@ -333,7 +341,10 @@ public final class Stages {
         }
     }
 
-    /** Dependent of a stage. When the stage ends, calls the waiters, and then releases the charge, if there is one. */
+    /**
+     * RPCX's callback at a stage. When the stage ends, it calls all waiters for the stage, and then releases the charge
+     * that it holds, if any.
+     */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
         private @Nullable LingeringCharge lingeringCharge;
@@ -343,7 +354,7 @@ public final class Stages {
             this.entry = entry;
         }
 
-        /** Holds the charge until the stage ends. If the stage has ended already, releases the charge now. */
+        /** Holds a charge until the stage ends. If the stage has ended already, the charge is released immediately. */
         void holdCharge(LingeringCharge charge) {
             synchronized (this) {
                 if (!isOver) {

@@ -16,11 +16,15 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Threads on which a server's handlers run, except those that run on an event loop. */
+/**
+ * Threads on which a server's handlers run, except handlers that run on an event loop. There are virtual threads and a
+ * pool of platform threads. They also run signals, that is, tasks that notify a stream or a call.
+ */
 public class Threads {
     /**
-     * Maximum number of threads that notify streams or calls. Each stream to notify has its own thread, so no stream
-     * waits for another. Honest callers reach the limit on the number of streams earlier.
+     * Maximum number of threads that run signals at the same time; a signal notifies a stream or a call. Each stream
+     * that is notified takes a thread of its own, so no stream waits for another. Honest callers reach the limit on the
+     * number of streams before this limit.
      */
     private static final int MAX_SIGNALS = 10_000;
 
@@ -37,7 +41,7 @@ public class Threads {
                 ThrowableText.class));
     }
 
-    /** Context class loader of handlers: that of the thread that built the server; null if it had none. */
+    /** Context class loader of handlers: that of the thread that built the server; null if that thread had none. */
     private final @Nullable ClassLoader loader;
 
     private final WorkerPool pool;
@@ -45,10 +49,16 @@ public class Threads {
     /** Divides among the connections the part of the pool that runs handlers. */
     private final PoolShares handlers;
 
-    /** Divides among the connections the part of the pool that runs signals to streams and calls. */
+    /**
+     * Divides among the connections the part of the pool that runs signals. A signal is a task that notifies a stream
+     * or a call.
+     */
     private final PoolShares signals;
 
-    /** Virtual workers of each event loop. Only the event loop itself gives tasks to its workers. */
+    /**
+     * Virtual threads for the handlers and signals of each event loop. Only the event loop itself gives tasks to its
+     * virtual threads.
+     */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     public Threads(int poolSize) {
@@ -59,7 +69,7 @@ public class Threads {
      * Creates the threads of a server. No thread starts before the first task.
      *
      * @param poolSize maximum number of threads of the pool that run handlers at the same time
-     * @param idleMillis time in milliseconds after which a thread of the pool ends if it has had no task
+     * @param idleMillis time, in milliseconds, after which a thread of the pool ends if it has had no task
      */
     @SuppressWarnings("this-escape") // the pool starts threads only after this object has been made
     public Threads(int poolSize, long idleMillis) {
@@ -70,27 +80,31 @@ public class Threads {
         signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** Returns a new share of the pool for the handlers of a connection. */
+    /** Creates the share that a connection has in the part of the pool that runs handlers. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
-    /** Returns a new share of the pool for signals to the streams and calls of a connection. */
+    /**
+     * Creates the share that a connection has in the part of the pool that runs signals. A signal is a task that
+     * notifies a stream or a call of the connection.
+     */
     public PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);
     }
 
     /**
-     * Returns whether handlers with this place run on the pool. Without virtual threads in the JDK, all handlers do,
-     * except those on event loops.
+     * Returns whether handlers with this place run on the pool of platform threads. Without virtual threads in the JDK,
+     * all handlers do, except those on event loops.
      */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
     }
 
     /**
-     * Runs the handler on a thread now, even if all threads of the pool are busy: {@link ConnectionThreads} has decided
-     * before that the handler may begin. Event loop only; if the handler runs on the pool, any thread may call this.
+     * Starts a handler on a thread at once, even if all threads of the pool are busy. {@link ConnectionThreads} has
+     * decided before that the handler may begin. Event loop only; but for a handler that runs on the pool, any thread
+     * may call this.
      *
      * @throws RejectedExecutionException the server has stopped
      */
@@ -102,7 +116,10 @@ public class Threads {
         }
     }
 
-    /** Returns the workers of an event loop, and creates them if there are none. Event loop only. */
+    /**
+     * Returns the virtual threads for the handlers and signals of an event loop, and creates them if there are none.
+     * Event loop only.
+     */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
         if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
@@ -124,8 +141,8 @@ public class Threads {
     }
 
     /**
-     * Runs a task on a thread that runs other tasks too. Afterwards restores the state of the thread; see
-     * {@link SavedThreadState}.
+     * Runs a task on the calling thread, which will run other tasks too. Afterwards, restores what the task may have
+     * changed in the thread: see {@link SavedThreadState}.
      */
     public static void runShared(Runnable task) {
         SavedThreadState here = new SavedThreadState();
@@ -134,12 +151,12 @@ public class Threads {
     }
 
     /**
-     * State of a thread that several tasks share. It is saved by {@link #begin}, and restored after each task: the
-     * interrupt flag, the context class loader, the name and the priority. Thread-locals are not restored, since those
-     * of other code cannot be cleared; see {@link RunOn}. An exception of a task does not end the thread.
+     * Saves the state of a thread that runs several tasks, and restores it after each task. The state is the context
+     * class loader, the name and the priority; the interrupt flag is cleared. Thread-locals are not restored, since
+     * those of other code cannot be cleared: see {@link RunOn}. An exception of a task does not end the thread.
      *
-     * <p>{@link VirtualWorkers} creates this object before the thread starts, while a failure can still be reported.
-     * {@link #begin} allocates nothing.
+     * <p>{@link VirtualWorkers} and {@link PoolShares} create this object before the thread starts, while a failure can
+     * still be reported. {@link #begin} allocates nothing.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();
@@ -147,7 +164,7 @@ public class Threads {
         private String name = "";
         private int priority;
 
-        /** Records the state of the calling thread. From now on, this object belongs to that thread. */
+        /** Saves the state of the calling thread. From now on, this object belongs to that thread. */
         void begin() {
             thread = Thread.currentThread();
             loader = thread.getContextClassLoader();
@@ -191,8 +208,8 @@ public class Threads {
     }
 
     /**
-     * Closes the pool, and ends the virtual threads. Called after the event loops have ended. Tasks that still wait are
-     * run, and find that their handlers may not begin.
+     * Closes the pool, and ends the virtual threads. Called after the event loops have ended. Tasks that still wait for
+     * a thread of the pool are run, and find that their handlers may not begin.
      */
     public void close() {
         handlers.close().forEach(this::runNow);
@@ -210,8 +227,8 @@ public class Threads {
     }
 
     /**
-     * Waits until the threads of the pool, which {@link #close} has interrupted, have ended. Waits no longer than
-     * {@code maxNanos}.
+     * Waits until the threads of the pool have ended, but no longer than {@code maxNanos}. Called after {@link #close},
+     * which has interrupted these threads.
      */
     public void awaitEnd(long maxNanos) {
         try {

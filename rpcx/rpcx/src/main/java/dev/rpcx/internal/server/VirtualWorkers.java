@@ -13,26 +13,28 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the calls of one event loop on virtual threads, called workers. A worker that has run its calls waits for more
- * instead of ending: starting a virtual thread costs about 500 bytes, and waking one costs only a dispatch by the
+ * Runs the calls of one event loop on virtual threads, called workers. A worker that finds no more calls waits for new
+ * ones instead of ending: starting a virtual thread costs about 500 bytes, but waking one costs only a dispatch by the
  * scheduler.
  *
- * <p>A worker runs one call after the other, so calls that come together cost one dispatch. Nevertheless, no call waits
- * for another call's handler: <em>while calls are queued, there is a worker that has been woken and has not yet begun
- * to run a call.</em> The flag {@link #waking} is set while there is such a worker. Only one thread at a time owns the
- * flag: whoever sets it wakes a worker, which then owns it. The worker takes a call, and, if more are queued, wakes the
- * next worker before it runs its own call; otherwise it clears the flag.
+ * <p>A worker runs queued calls one after the other, so calls that come together cost only one dispatch. Nevertheless,
+ * no call waits for the handler of another call: <em>while calls are queued, there is a worker that has been woken and
+ * has not yet begun to run a call.</em>
+ *
+ * <p>The flag {@link #waking} is set while there is such a worker. Only one thread at a time owns the flag: whoever
+ * sets it wakes a worker, which then owns it. That worker takes a call. If more calls are queued, it wakes the next
+ * worker before it runs its own call; otherwise it clears the flag.
  *
  * <p>Idle workers form a stack. Any worker may push itself, but only the owner of the flag pops. So there is no ABA
  * problem: between the read of the top and the compare-and-set, no other thread pops.
  */
 public final class VirtualWorkers {
-    /** Maximum number of idle workers. Workers beyond this number end. */
+    /** Maximum number of workers that wait for calls. A worker that finds this many others waiting ends instead. */
     private static final int MAX_IDLE = 256;
 
     /**
-     * Time after which a worker takes no more calls from the queue, so that other virtual threads can use its carrier
-     * thread. The next worker continues with the queue.
+     * Time, in nanoseconds, after which a worker takes no more calls from the queue and leaves them to the next worker.
+     * So other virtual threads can use the platform thread that carries the worker.
      */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -43,7 +45,7 @@ public final class VirtualWorkers {
     private static final AtomicLongFieldUpdater<Worker> WAKES =
             AtomicLongFieldUpdater.newUpdater(Worker.class, "wakes");
 
-    /** Task that needs the time at which it begins. The worker passes it, so the clock is not read again. */
+    /** Task that needs the time at which it begins. The worker has just read the clock, and passes the time on. */
     interface Timed extends Runnable {
         /**
          * Runs the task.
@@ -73,8 +75,8 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Runs the task on a worker. Throws if no worker can be started or woken; the task will not run then. Event loop
-     * only.
+     * Runs a task on a worker, that is, on a virtual thread. If no worker can be started or woken, this method throws,
+     * and the task will not run. Event loop only.
      */
     public void run(Runnable task) {
         if (takeMark()) {
@@ -88,11 +90,13 @@ public final class VirtualWorkers {
             if (queued.remove(task)) {
                 throw e;
             }
-            // A worker has taken the task already, so the failure does not matter.
+            // A worker has already taken the task from the queue, so the failure does not matter.
         }
     }
 
-    /** Ends the idle workers now, and the other workers after their calls. Called after the event loop has ended. */
+    /**
+     * Ends the idle workers at once, and the other workers after their calls. Called after the event loop has ended.
+     */
     public void close() {
         closed = true;
         handOnIfFree();
@@ -105,14 +109,14 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Wakes another worker if there is work for one; otherwise clears {@link #waking}. Only the owner of the flag calls
-     * this.
+     * Wakes or starts another worker if calls are queued, or if idle workers have to end; otherwise clears
+     * {@link #waking}. Only the owner of that flag may call this.
      */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked again: a thread that queued a call before the flag was cleared may have woken no
-            // worker.
+            // The queue is checked again, since a call may have been queued before the flag was cleared. The thread
+            // that queued it may have seen the flag, and so have woken no worker.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -121,12 +125,12 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Wakes or starts another worker, which then owns {@link #waking}, and runs {@code first} before queued calls. Only
-     * the owner of the flag calls this.
+     * Wakes or starts another worker, which then owns {@link #waking} and runs {@code first}, if not null, before
+     * queued calls. Only the owner of that flag may call this.
      *
-     * <p>Starting or waking a worker may throw although the worker's thread will run: the thread is queued for a
-     * carrier, but no further carrier can be started. Then the wake-up is taken back, unless the worker has seen it
-     * already. If the wake-up is taken back, the worker ends.
+     * <p>Waking or starting a worker may throw although the worker will run: its thread is scheduled, but no platform
+     * thread can be started to carry it. In this case, the wake-up is taken back and this method throws; the worker
+     * will end when it runs. If the worker has seen the wake-up already, nothing is taken back or thrown.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -174,15 +178,15 @@ public final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Number that is odd from a wake-up of the worker until the worker has seen it, and even until the next
-         * wake-up. The start of the worker counts as the first wake-up. No two wake-ups have the same number. If a
-         * wake-up is taken back, this is {@link #TAKEN_BACK}, and the worker ends without owning {@link #waking}.
+         * Number that says whether the worker has seen its latest wake-up: odd if it has not, even if it has. The start
+         * of the worker counts as the first wake-up, and no two wake-ups have the same number. {@link #TAKEN_BACK} if
+         * the wake-up has been taken back; the worker then ends and does not own {@link #waking}.
          */
         volatile long wakes = FIRST_WAKE;
 
         /**
-         * Task with which the worker begins; null if it takes one from the queue. Written before {@link #wakes}, which
-         * publishes it.
+         * Task with which the worker begins; null if it takes its first task from the queue. Written before
+         * {@link #wakes}, which publishes it.
          */
         private @Nullable Runnable first;
 
@@ -190,8 +194,8 @@ public final class VirtualWorkers {
         private @Nullable Thread thread;
 
         /**
-         * State of the worker's thread. Created before the thread starts: from its start on the worker owns
-         * {@link #waking}, and must not fail before it has run its first task.
+         * Saved state of the worker's thread, which is restored after each task. Created before the thread starts: once
+         * started, the worker owns {@link #waking}, and must not fail before it has run its first task.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
@@ -216,16 +220,17 @@ public final class VirtualWorkers {
                 }
                 while (wakes == wake + 1) {
                     LockSupport.park(this);
-                    // An interrupted thread cannot park: an interrupted idle worker would keep its carrier busy.
+                    // The interrupt flag is cleared, since an interrupted thread cannot park: the worker would keep a
+                    // platform thread busy.
                     Thread.interrupted();
                 }
             }
         }
 
         /**
-         * Runs tasks until none is queued, but begins none after {@code TURN_NANOS}. If no other worker can be started,
-         * runs all queued tasks. The worker owns {@link #waking} when this is called, and passes it on or clears it
-         * before its first task.
+         * Runs tasks until none is queued, but begins none after {@link #TURN_NANOS}. If no other worker can be
+         * started, runs all queued tasks, however long that takes. The worker owns {@link #waking} when this is called,
+         * and passes it on or clears it before its first task.
          */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;

@@ -13,11 +13,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of platform threads in which no task waits for another: there are always at least as many threads as unfinished
- * tasks. A thread that is idle for some time ends. Thread-safe.
+ * Pool of platform threads in which each task has a thread at once, so that no task waits for another. To this end,
+ * there are always at least as many threads as unfinished tasks. A thread ends when it has had no task for some time.
+ * Thread-safe.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee this with a queue: a thread that ends because it
- * was idle may miss a task that has just been queued. Without a queue, each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} does not suffice. With a queue, one of its threads may end because
+ * it was idle, and so miss a task that has just been queued. Without a queue, each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -29,8 +30,8 @@ final class WorkerPool {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Number of threads in the upper 32 bits, and number of unfinished tasks in the lower 32 bits. There are never more
-     * tasks than threads.
+     * Two numbers in one. The upper 32 bits are the number of threads, and the lower 32 bits are the number of
+     * unfinished tasks. There are never more tasks than threads.
      */
     private final AtomicLong counts = new AtomicLong();
 
@@ -41,7 +42,7 @@ final class WorkerPool {
     /**
      * Creates a pool that has no threads yet.
      *
-     * @param name beginning of the threads' names, which a number follows
+     * @param name beginning of the threads' names; a number follows it
      * @param loader context class loader of the threads
      * @param idleNanos time, in nanoseconds, after which a thread ends if it has had no task
      */
@@ -52,7 +53,7 @@ final class WorkerPool {
     }
 
     /**
-     * Runs the task on a thread of the pool now.
+     * Runs a task on a thread of the pool at once. Starts a new thread if all threads are busy.
      *
      * @param task must not throw
      * @throws RejectedExecutionException the pool is closed
@@ -124,9 +125,9 @@ final class WorkerPool {
     }
 
     /**
-     * Waits for the next task.
+     * Waits for the next task of the calling thread.
      *
-     * @return the task; null if the calling thread has to end and is no longer counted
+     * @return the task; null if the calling thread has to end, and is no longer counted in {@link #counts}
      */
     private @Nullable Runnable next() {
         while (true) {
@@ -134,14 +135,15 @@ final class WorkerPool {
             try {
                 task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
-                // The interrupt comes from close(), or was meant for an earlier task. The queue is checked again.
+                // The interrupt comes from close(), or was meant for an earlier task. In both cases, the thread now
+                // ends, or looks for a task again if the pool still needs this thread.
             }
             if (task != null) {
                 return task;
             }
             long now = counts.get();
-            // A submitted task may be on its way to this thread, so the thread ends only if the others are enough for
-            // all tasks.
+            // A task that is counted already may not be in the queue yet. So this thread ends only if the other threads
+            // are enough for all counted tasks.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
@@ -159,13 +161,16 @@ final class WorkerPool {
         return (int) counts;
     }
 
-    /** Refuses new tasks, and interrupts all threads. Tasks that are queued already are still run. */
+    /**
+     * Closes the pool: it accepts no more tasks, and its threads are interrupted. Tasks that have been accepted already
+     * are still run.
+     */
     public void close() {
         isClosed = true;
         threads.forEach(Thread::interrupt);
     }
 
-    /** Waits until the threads have ended, but no longer than {@code maxNanos} plus 1 ms. */
+    /** Waits until the threads of the pool have ended, but no longer than {@code maxNanos} plus 1 ms. */
     void awaitEnd(long maxNanos) throws InterruptedException {
         long end = System.nanoTime() + maxNanos;
         List<Thread> left = new ArrayList<>(threads);

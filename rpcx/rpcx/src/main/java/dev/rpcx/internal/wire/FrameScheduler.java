@@ -6,45 +6,48 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides in which order the waiting messages of a connection send their frames. A message begins when it enters
- * {@code rotation}. The first message of {@code rotation} sends one frame, and goes to the end if it has more. Event
- * loop only.
+ * Decides in which order the waiting messages of a connection send their frames. The messages that have begun take
+ * turns, see {@code rotation}: the first one sends one frame, and goes to the end if it has more. Event loop only.
  *
  * <p>A message of several frames takes memory at its receiver from its first frame on, and the receiver refuses it if
  * its frames come too slowly. If many such messages were sent at the same time over a slow network, each would be too
  * slow. So each belongs to a size class, and only one message of each class is sent at a time; the others of the class
  * wait in order. The sizes within a class differ by at most four times, so a message waits only for messages that do
- * not take much longer than itself. Up to 4 MiB there are four classes. A message of one frame waits only for an
- * earlier message of its id that may not begin yet.
+ * not take much longer than itself. Up to 4 MiB there are four classes.
+ *
+ * <p>A message of one frame may begin immediately, with one exception: if an earlier message of the same call or stream
+ * has not begun and must arrive first, the later one waits for it.
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the maximum size, in bytes, in the first size class: 64 KiB. The maximum size of each further
+     * Binary logarithm of the largest size in the first size class, which is 64 KiB. The largest size in each further
      * class is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
-    /** Size class of a message that has one frame. */
+    /** Size class of each message that fits into one frame. */
     private static final byte WHOLE = 0;
 
-    /** If both queues together have held more messages than this, {@code shrink} replaces them once they hold few. */
+    /** Both queues are replaced by smaller ones if they have held more messages than this, and now hold few. */
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages that may send frames, at most one of each size class and any number of one frame. This is a linked set
-     * because a message has to be removed quickly from the middle: many calls may end at the same time.
+     * Messages that have begun, in the order in which each sends its next frame: any number of messages of one frame,
+     * and at most one message of each other size class. This is a linked set because a message has to be removed
+     * quickly from the middle: many calls may end at the same time.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();
 
     /**
-     * Messages of several frames that may not begin yet, and messages of one frame that have to follow these. If there
-     * are any, the rotation is not empty, unless {@link #next} has just returned its only message.
+     * Messages that have not begun, in order. A message of several frames is here while another of its size class is
+     * being sent. A message of one frame is here while an earlier message with the same id, which must arrive first, is
+     * here.
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
     /**
-     * One bit for each size class, set while a message of the class is in rotation or has been returned by
-     * {@link #next} and has not ended.
+     * Size classes of which a message of several frames is being sent, one bit for each. The message is in
+     * {@code rotation}, or {@link #next} has returned it and it has not ended.
      */
     private int taken;
 
@@ -54,15 +57,15 @@ final class FrameScheduler {
     /** Number of messages of one frame in {@code waiting}. */
     private int following;
 
-    /** Number of bytes that wait in both queues: the sum of {@link Outbound#waitingBytes}. */
+    /** Number of bytes that the messages in both queues have to send: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
 
-    /** Approximate maximum number of messages that both queues have held together. */
+    /** Largest number of messages that both queues have held together; approximate. */
     private int peak;
 
     /**
-     * Whether no message is in rotation. Then {@code waiting} is empty too, unless messages wait for the one that
-     * {@link #next} has returned.
+     * Whether no message has begun, apart from one that {@link #next} has returned. Then {@code waiting} is empty too,
+     * unless messages wait for that one.
      */
     boolean isEmpty() {
         return rotation.isEmpty();
@@ -73,21 +76,24 @@ final class FrameScheduler {
         return rotation.isEmpty() && waiting.isEmpty();
     }
 
-    /** Returns how many bytes wait, without those of the message that {@link #next} has returned. */
+    /**
+     * Returns how many bytes the messages in both queues have to send. Those of the message that {@link #next} has
+     * returned are not included.
+     */
     long bytes() {
         return bytes;
     }
 
-    /** Whether a message of one frame waits here, which a later request or stream item must not overtake. */
+    /** Whether a message of one frame waits here. A later request or stream item must not overtake it. */
     boolean hasWhole() {
         return wholes > 0;
     }
 
     /**
-     * Adds a message that has not begun.
+     * Adds a message of which nothing has been sent.
      *
-     * @param isAhead whether an earlier message of the same id must reach the peer first; if so, a message of one frame
-     *     waits until the earlier message has begun
+     * @param isAhead whether the peer must first receive an earlier message of the same id; if so, a message of one
+     *     frame waits here until the earlier message has begun
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -111,7 +117,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Returns the size class of a message of {@code bytes} bytes in several frames; 1 for the first class. */
+    /** Returns the size class of a message that has {@code bytes} bytes and several frames; 1 for the first class. */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -138,8 +144,9 @@ final class FrameScheduler {
     }
 
     /**
-     * Removes the next message from the rotation, and returns it; null if there is none. After one frame of it has been
-     * sent, the caller calls {@link #goesOn} if it has more frames, otherwise {@link #ended}.
+     * Takes the message that is to send the next frame out of the rotation, and returns it; null if there is none. The
+     * caller sends one frame of the message. Then it calls {@link #goesOn} if the message has more frames, otherwise
+     * {@link #ended}.
      */
     @Nullable
     Outbound next() {
@@ -154,8 +161,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Counts the bytes that the message still has to send. They are also stored in the message: when it is removed, its
-     * body may already be in use for something else.
+     * Adds the bytes that a message has to send to {@link #bytes}. The number is also stored in the message: when the
+     * message is removed, its body may already be in use for something else.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
@@ -168,7 +175,7 @@ final class FrameScheduler {
     }
 
     /**
-     * Called when a message has been sent completely, or will not be sent any further. Then the next message of its
+     * Called when a message has been sent completely, or when no more of it will be sent. Then the next message of its
      * size class begins.
      */
     void ended(Outbound message) {
@@ -188,7 +195,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Moves the messages of one frame that wait for the message with this id into the rotation. */
+    /** Lets the messages of one frame begin that waited for the message with this id. */
     private void letFollow(int id) {
         if (following == 0) {
             // this check avoids a walk over all waiting messages for each message that is removed
@@ -220,7 +227,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Replaces the queues by smaller ones, if they have held many messages and now hold few or none. */
+    /** Replaces both queues by smaller ones if they have held many messages and now hold few or none. */
     void shrink() {
         int now = rotation.size() + waiting.size();
         if (peak <= MAX_KEPT || now > MAX_KEPT / 4) {

@@ -8,16 +8,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Detects a peer that is gone without having closed the connection, for example because its host has lost power. A
- * timer checks three times in each keep-alive time whether anything has arrived. The first check that finds silence
- * sends a PING; if the next finds silence again, the connection ends. All that this costs calls is one counter, which
- * goes up with each read.
+ * timer checks three times in each keep-alive time whether anything has arrived. If nothing has, this side sends a
+ * PING. If nothing has arrived by the next check either, the connection ends. All that this costs calls is one counter,
+ * which goes up with each read.
  *
- * <p>A peer also counts as gone if output waits for it and the peer takes not one byte within a keep-alive time,
- * whatever the peer sends. While much output waits, no PING is sent, since the PING would wait behind that output. Nor
- * is a PING sent while this side has paused reading, since the answer could not arrive.
+ * <p>A peer also counts as gone if output waits for it and it takes not one byte within a keep-alive time, whatever it
+ * sends. While much output waits, no PING is sent, since the PING would wait behind that output. Nor is a PING sent
+ * while this side has paused reading, since the answer could not arrive.
  *
- * <p>A check that finds a reason to end the connection does not end it: a second check does, after the event loop has
- * polled its sockets. An event loop that was held up runs its timers before it reads what has arrived in the meantime.
+ * <p>Before the connection ends, the event loop polls its sockets and the check is made again. The reason is that an
+ * event loop that was held up runs its timers before it reads what has arrived in the meantime.
  *
  * <p>A frame has to arrive completely within about the keep-alive time, or about 1 s if that is longer. Otherwise a
  * peer that sends a byte now and then would count as alive forever.
@@ -26,7 +26,8 @@ public final class KeepAlive implements Runnable {
     private static final int CHECKS = 3;
 
     /**
-     * Minimum time that a frame is given to arrive completely. At 16 KiB a second, the largest frame takes this time.
+     * Each frame is given at least this time to arrive completely. At 16 KiB a second, the largest frame takes this
+     * time.
      */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -48,20 +49,22 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Returns the time in nanoseconds within which a TLS record has to arrive completely. It applies once more than
-     * {@code UnchargedAllowance.SMALL_BYTES} of the record have arrived.
+     * Returns the time in nanoseconds within which a TLS record has to arrive completely. The limit applies once more
+     * than {@code UnchargedAllowance.SMALL_BYTES} of the record have arrived.
+     *
+     * @param keepAliveNanos keep-alive time of the connection in nanoseconds
      */
     public static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
     }
 
-    /** Starts the timer. Event loop only. */
+    /** Starts the timer that checks the peer. Event loop only. */
     public void start() {
         timer = connection.loop().scheduleWithFixedDelay(this, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
         timers.add(1);
     }
 
-    /** Stops the timer, if it was started. Event loop only. */
+    /** Stops the timer that checks the peer, if it was started. Event loop only. */
     public void stop() {
         if (timer != null) {
             timer.cancel(false);
@@ -112,8 +115,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Runs {@code end} after the event loop has polled its sockets. A timer without delay does this; a task would run
-     * before the poll.
+     * Runs {@code end} after the event loop has polled its sockets, unless the connection is closed by then. A timer
+     * without delay waits for the poll; a task of the loop would run before it.
      */
     private void askBehindSockets(Runnable end) {
         connection

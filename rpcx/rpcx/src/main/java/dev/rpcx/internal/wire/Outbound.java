@@ -10,16 +10,20 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Message that is to be sent. It is itself the link of the queue {@link Outbox}, so queueing allocates nothing. The
- * body is on the heap, so a dropped message leaks nothing. Its bytes are copied when it is written.
+ * A message to the peer, such as a request or a reply. It is its own link in the queue {@link Outbox}, so queueing
+ * allocates nothing. Its body is on the heap, so a dropped message leaks nothing. When the message is written, the
+ * bytes of the body are copied.
  */
 public abstract class Outbound implements WriteTurn.Message {
-    /** Maximum size in bytes of a small message. It is not charged while the place of its call is charged. */
+    /**
+     * Largest size in bytes of a small message. A small message is not charged while the place of its call is charged,
+     * see {@code Resource.CALLS}.
+     */
     public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
-     * Maximum capacity in bytes of a body that is kept for the next call, so that a burst of large messages does not
-     * stay in memory. A text of 100 000 ASCII characters fits.
+     * Largest capacity in bytes of a body that is kept for the next call. A larger body is shrunk, so that a burst of
+     * large messages does not stay in memory. A text of 100 000 ASCII characters fits.
      */
     public static final int KEPT_BYTES = 128 * 1024;
 
@@ -44,18 +48,17 @@ public abstract class Outbound implements WriteTurn.Message {
     public final ByteBuf body;
 
     /**
-     * Whether the message waits on the heap, whatever its size, until the socket can take more bytes. Set in
-     * {@link #beforeSend}.
+     * Whether the message waits, whatever its size, until the socket can take more bytes. Set in {@link #beforeSend}.
      */
     public boolean holdUntilWritable;
 
-    /** True once the first fragment has been written. Each further fragment is a {@link Wire#PART}. */
+    /** True once the first frame of the message has been written. Each further frame has the type {@link Wire#PART}. */
     public boolean isFirstFragmentWritten;
 
-    /** Size class of the message in {@link FrameScheduler}, which sets it. */
+    /** Size class of the message in {@link FrameScheduler}, which sets this field. */
     byte sizeClass;
 
-    /** Number of bytes that have not been sent. {@link FrameScheduler} sets it while the message waits there. */
+    /** Number of bytes that are still to be sent. Set by {@link FrameScheduler} while the message waits there. */
     int waitingBytes;
 
     public Outbound() {
@@ -67,18 +70,19 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped; no other
-     * method is called then.
+     * Called on the event loop before the first byte of the message is sent.
+     *
+     * @return false if the message is to be dropped; no other method is called then
      */
     public abstract boolean beforeSend();
 
-    /** Called on the event loop before the first byte is sent, if the message has waited in {@code FrameScheduler}. */
+    /** Called on the event loop before the first byte is sent, if the message has waited in {@link FrameScheduler}. */
     public void begins() {}
 
-    /** Called on the event loop when the last byte has been copied for the socket. */
+    /** Called on the event loop when the last byte of the message has been copied for the socket. */
     public abstract void onSent();
 
-    /** Copies the message as one frame. Only for small frames: the length field takes at most two bytes. */
+    /** Copies the message as one frame. Only for small messages: the length is written in at most two bytes. */
     @Override
     public final void copyTo(ByteBuffer frame) {
         int bytes = body.readableBytes();
@@ -92,15 +96,15 @@ public abstract class Outbound implements WriteTurn.Message {
         frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
     }
 
-    /** Returns false, so that only the event loop sends the message. A subclass may decide otherwise. */
+    /** Returns false, so that the event loop sends the message. A subclass may let another thread write it. */
     @Override
     public boolean beforeDirectWrite() {
         return false;
     }
 
     /**
-     * Called instead of {@code beforeSend} if the connection is closed, on the event loop, or on any thread if the
-     * event loop has ended. Not called for a message that waits in {@code FrameScheduler} when the connection ends.
+     * Called instead of {@code beforeSend} if the connection is closed. Runs on the event loop, or on any thread if the
+     * event loop has ended. Not called for a message that waits in {@link FrameScheduler} when the connection ends.
      */
     public abstract void onDropped();
 
@@ -116,7 +120,7 @@ public abstract class Outbound implements WriteTurn.Message {
         body.capacity(FIRST_BYTES);
     }
 
-    /** A message of one frame about which nobody has to be notified, such as SETTINGS, CANCEL, CREDIT or PING. */
+    /** A message of one frame, such as SETTINGS, CANCEL, CREDIT or PING. Nobody is notified of what becomes of it. */
     public static class Control extends Outbound {
         public Control(int head, int id, ByteBuf body) {
             super(body);

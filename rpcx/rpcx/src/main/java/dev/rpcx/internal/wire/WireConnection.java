@@ -32,57 +32,61 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the native wire. It cuts the incoming bytes into frames, and sends the messages of many threads.
+ * One connection of the native wire. It cuts the bytes that arrive into frames, and sends messages for many threads.
  *
- * <p>Output: any thread may call {@link #send}, which queues a message and wakes the event loop. The event loop gathers
- * the bytes of all queued messages, and writes them together. A message larger than one frame waits in
- * {@link #scheduler}, which sends one fragment at a time, behind the small messages. While the peer does not read,
- * requests, replies and stream items of any size also wait there.
+ * <p>Any thread may call {@link #send}, which queues a message and wakes the event loop. The event loop gathers the
+ * bytes of all queued messages, and writes them together. A message of several frames waits in {@link #scheduler},
+ * which sends one frame at a time, behind the small messages. While the peer does not read, requests, replies and
+ * stream items of any size also wait there.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Number of bytes that a busy connection sends in one write. Measured with rpcx-bench and messages of 100 kB. For a
-     * client that does not read, one batch is held in memory.
+     * Number of bytes of output after which a busy connection writes to the socket. Measured with rpcx-bench and
+     * messages of 100 kB. If the peer does not read, this side holds about this number of bytes in memory.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames after which the clock is read again, and the output so far is sent: by estimate every 0.1
-     * ms.
+     * Number of small frames that are read before the output so far is sent and the clock is read again. By estimate,
+     * this is every 0.1 ms.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * A frame counts once against {@code FRAMES_AT_ONE_TIME}, and once more for each {@code FRAME_BYTES} of its bytes.
+     * Number of bytes for which a frame counts once more against {@code FRAMES_AT_ONE_TIME}. So a large frame counts as
+     * several small ones.
      */
     private static final int FRAME_BYTES = 512;
 
-    /** Initial capacity of {@code INBOX} in bytes: usually enough for one read of the event loop. */
+    /** Initial capacity in bytes of {@code INBOX}. It is usually enough for one read of the event loop. */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
-    /** Maximum number of bytes that one connection writes before the other connections of its event loop are served. */
+    /** Largest number of bytes that a connection writes before the event loop serves its other connections. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /** Maximum number of bytes of newly queued messages that are sent between two frames of {@code scheduler}. */
+    /** Largest number of bytes of queued messages that are sent between two frames of messages in {@code scheduler}. */
     private static final int SHARE_BYTES = 32 * 1024;
 
     /**
-     * Number of bytes that each message counts, in addition to its own, against limits such as {@code AT_ONCE_BYTES}.
+     * Number of bytes that a message counts against limits such as {@code AT_ONCE_BYTES}, in addition to those of its
+     * body.
      */
     private static final int MESSAGE_BYTES = 256;
 
-    /** Number of bytes, gathered and sent during the current read, above which {@link #isBacklogged} returns true. */
+    /**
+     * If more bytes than this have been sent or gathered since the current read began, {@link #isBacklogged} is true.
+     */
     private static final int SHORT_BYTES = 16 * 1024;
 
     /**
-     * Largest size in bytes of a body that is first gathered on the heap. A larger body is copied directly into
-     * {@code batch}.
+     * Largest size in bytes of a body that is copied into the heap buffer {@code gathered}. A larger body is copied
+     * directly into {@code batch}.
      */
     private static final int GATHERED_BYTES = 4 * 1024;
 
@@ -94,8 +98,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
     /**
-     * Heap buffer into which all connections of an event loop copy their input: parsing a direct buffer is several
-     * times slower.
+     * Heap buffer into which all connections of an event loop copy what has arrived. Parsing the direct buffer of the
+     * socket instead would be several times slower.
      */
     private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
         @Override
@@ -116,7 +120,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     public final Channel channel;
 
-    /** Account of this connection's resources. Closed by the code that opened it. */
+    /** Account to which everything that this connection holds is charged. Closed by the code that opened it. */
     public final Account account;
 
     private final EventLoop loop;
@@ -126,57 +130,68 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean scheduled;
 
-    /** Messages of more than one frame, and other messages that wait for the socket. */
+    /** Messages that wait to be sent: those of more than one frame, and those of any size that wait for the socket. */
     private final FrameScheduler scheduler = new FrameScheduler();
 
-    /** Small frames that are gathered for the next write. They are on the heap, where writing a byte is one store. */
+    /**
+     * Small frames that have been copied for the next write. They are on the heap, where writing a byte is one store.
+     */
     private final Gathered gathered = new Gathered();
 
-    /** Direct buffer of bytes that are sent before those in {@link #gathered}; null if there are none. */
+    /** Direct buffer with output that is sent before {@link #gathered}; null if there is none. */
     private @Nullable ByteBuf batch;
 
-    /** Beginning of a frame, or of the preface, whose end has not arrived. */
+    /** Beginning of a frame, or of the preface, of which the rest has not arrived. */
     private final ByteBuf partialFrame = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     private final SocketQueue unsent;
 
-    /** Charge for the buffers of {@link #gathered} and {@link #partialFrame} once they have grown. */
+    /**
+     * Charge for the buffers of {@link #gathered} and {@link #partialFrame}, once both together have more than
+     * {@code Outbound.SMALL_BYTES}.
+     */
     private final Charge kept;
 
     /**
-     * Claim for the memory of {@link #partialFrame}. Held from the time at which more than {@code Outbound.SMALL_BYTES}
-     * of an incomplete frame have arrived until the frame is complete.
+     * Claim for the memory of {@link #partialFrame}. It holds something while a frame is incomplete of which more than
+     * {@code Outbound.SMALL_BYTES} have arrived.
      */
     private final Claim frame;
 
     private long keptBytes;
 
-    /** Number of consecutive checks by {@code KeepAlive} that have found the same frame incomplete. */
+    /** Number of consecutive checks of {@code KeepAlive} that have found one and the same frame incomplete. */
     private int cutChecks;
 
     private boolean owesPong;
     private int owedPong;
 
-    /** Number, and so the id, of the last PING that this side has sent. */
+    /** Number of PINGs that this side has sent. It is also the id of the last one. */
     private int pings;
 
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
 
-    /** True while more messages are about to be gathered. One flush then sends all of them. */
+    /**
+     * True while more messages are about to be gathered, so that nothing is flushed yet. One flush then sends all of
+     * them.
+     */
     private boolean gathering;
 
     private volatile boolean closed;
 
     /**
-     * The reason in words if the connection ends because this side lacks memory; otherwise null. The reason names what
-     * had no room, or is the text of an {@link OutOfMemoryError}. After such an error, the reason must not be a new
-     * string literal: the JVM creates a literal when it is first used, which needs memory.
+     * What this side lacked memory for, as a text, if that ends the connection; otherwise null. After an
+     * {@link OutOfMemoryError}, it is the message of the error. It must not be a new string literal then: the JVM
+     * creates a literal when it is first used, which needs memory.
      */
     private volatile @Nullable String memoryWanted;
 
-    /** Time that the method {@code readNanos} returns. Valid only while {@code isReadTimed} is true. */
+    /**
+     * Time at which the current input counts as arrived, for {@code readNanos()}. Valid only while {@code isReadTimed}
+     * is true.
+     */
     private long readNanos;
 
     private boolean isReadTimed;
@@ -184,27 +199,29 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Number of frames that have been read since output was last sent. A large frame counts as several. */
     private int frames;
 
-    /** Number of bytes that have been sent during the current read, which lasts until {@code channelReadComplete}. */
+    /**
+     * Number of bytes that have been sent since the current read began. A read lasts until {@code channelReadComplete}.
+     */
     private int sentMeanwhile;
 
     /** Number of bytes of queued messages that may still be sent before the current read ends. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * True if a full batch has been written since the last {@link SocketQueue#updateClaims}. The channel may not have
-     * been flushed since then.
+     * True if the channel may have output that has not been flushed, since a full {@code batch} has been written. The
+     * claims of {@link #unsent} have not been updated since then.
      */
     private boolean flushPending;
 
-    /** Increases each time that bytes have arrived, and with each {@code recordActivity}. */
+    /** Number of signs of life of the peer: each read of bytes, and each {@code recordActivity}. */
     private int reads;
 
-    /** Value of {@code reads} at the last check by {@link KeepAlive}. */
+    /** Value of {@code reads} when {@link KeepAlive} last checked whether the peer is alive. */
     private int readsLookedAt;
 
     /**
-     * Buffer for small frames. A separate object, since its fields change with each frame: otherwise each change would
-     * invalidate cache lines of the connection, which many threads read.
+     * Heap buffer in which small frames are gathered for the next write. A separate object, because its fields change
+     * with each frame: in the connection, each change would invalidate cache lines that many threads read.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
@@ -226,41 +243,47 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called when all of the peer's preface has arrived. Event loop only.
+     * Called on the event loop when the peer's preface, the eight bytes with which it begins, has arrived.
      *
-     * @param version highest version of the peer; both sides speak the lower one of their highest versions
+     * @param version highest version that the peer speaks; both sides use the lower one of their highest versions
      */
     public abstract void onPreface(int version);
 
     /**
-     * Called with each frame. Its payload is the readable part of {@code payload}. The implementation ignores frames of
-     * unknown types.
+     * Called with each frame that has arrived. The implementation ignores frames of unknown types.
+     *
+     * @param head type and flags of the frame
+     * @param payload buffer whose readable bytes are the payload of the frame
      */
     public abstract void onFrame(int head, int id, ByteBuf payload);
 
-    /** Returns the size in bytes of the largest body that the peer takes, by its settings. Any thread may call this. */
+    /** Returns the largest size in bytes of a body that the peer accepts, by its settings. Any thread may call this. */
     public abstract int maxBytesTaken();
 
     /**
-     * Called when bytes have arrived, before they are read. They may answer messages that other threads have written:
-     * the implementation makes visible to the event loop what these threads did before they wrote.
+     * Called when bytes have arrived, before they are parsed. They may answer messages that other threads have written.
+     * The implementation makes visible to the event loop what these threads did before they wrote.
      */
     public abstract void beforeRead();
 
-    /** Called when the connection is about to end. From then on only the event loop decides how calls end. */
+    /** Called when the connection is about to end. From then on, only the event loop decides how calls end. */
     public void beforeClose() {}
 
-    /** Called exactly once, on the event loop, when the connection has ended. {@code why} is the reason for callers. */
+    /**
+     * Called exactly once, on the event loop, when the connection has ended.
+     *
+     * @param why the reason, as a text for callers
+     */
     public abstract void onClosed(String why);
 
-    /** Whether this message would overtake one that the peer has to receive first. Event loop only. */
+    /** Whether this message would overtake another one that the peer has to receive first. Event loop only. */
     public boolean isAhead(Outbound message) {
         return false;
     }
 
     // ---- outgoing
 
-    /** Queues a message, and wakes the event loop. Any thread may call this. */
+    /** Queues a message for sending, and wakes the event loop. Any thread may call this. */
     public final void send(Outbound message) {
         outbox.add(message);
         try {
@@ -273,8 +296,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called if the event loop could not be woken for a queued message. Returns whether the message will still be sent
-     * in time. Any thread may call this.
+     * Called if the event loop could not be woken for a queued message. Any thread may call this.
+     *
+     * @return whether the message will be sent in time even so; if false, {@code send} throws
      */
     public boolean isSentLater() {
         return false;
@@ -296,10 +320,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the messages that are queued now, even if the loop could not be woken for them. Event loop only.
+     * Sends the messages that are queued now, even if the event loop could not be woken for them. Event loop only.
      *
-     * @return false if some have to wait for a later task, because there are too many, or because another thread is
-     *     just adding a message in front of them
+     * @return false if some of them have to wait for a later task, because there are too many, or because another
+     *     thread is just adding a message in front of them
      */
     public final boolean sendQueued() {
         beginFlush();
@@ -329,11 +353,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes a small message on the calling thread, which must not be the event loop. Does so only if nobody else is
-     * writing and nothing is queued, so the messages of one thread stay in order. Before this method returns, the
-     * answer may have arrived and the message may be in use again.
+     * Writes a small message to the socket on the calling thread, which must not be the event loop. Does so only if
+     * nobody else is writing and nothing is queued, so the messages of one thread stay in order. Before this method
+     * returns, the answer may have arrived and the message may be in use again.
      *
-     * @return false if the message has to be queued
+     * @return false if the message has not been written and has to be queued
      */
     public final boolean sendHere(Outbound message) {
         int bytes = message.body.readableBytes();
@@ -356,7 +380,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Wakes the event loop after a write of the calling thread has failed, so that the loop soon takes the turn. */
+    /**
+     * Wakes the event loop after the calling thread has failed to write a message. The loop then soon takes the turn to
+     * write.
+     */
     private void wakeIfPossible() {
         try {
             wake();
@@ -366,11 +393,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes over the rest of a frame that another thread has written only in part, in front of everything that has been
-     * gathered. If this method throws, nothing has changed. Nobody writes to the socket until this method has
-     * succeeded.
+     * Moves the rest of a frame that another thread has written only in part to the front of {@code batch}. The turn to
+     * write then belongs to the event loop. If this method throws, nothing has changed. Nobody writes to the socket
+     * until this method has succeeded.
      *
-     * @return false if there is no rest
+     * @return false if there is no such rest
      */
     private boolean takeRest() {
         ByteBuffer rest = turn.rest();
@@ -401,17 +428,18 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write for the event loop, and returns whether the loop has it. If another thread has written a
-     * frame only in part, takes over the rest. Does not wait for that thread's task on the loop, which may come later,
-     * or never.
+     * Takes the turn to write for the event loop. If another thread has written a frame only in part, takes over the
+     * rest. Does not wait for the task by which that thread wakes the loop: it may come later, or never.
+     *
+     * @return whether the loop has the turn
      */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
     }
 
     /**
-     * Runs a task on the event loop. If the loop has ended, runs it on the calling thread, under the lock of this
-     * connection.
+     * Runs a task on the event loop. If the loop has ended, runs it on the calling thread, which holds the lock of this
+     * connection meanwhile.
      */
     public final void inLoopOrHere(Runnable task) {
         try {
@@ -432,7 +460,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time in nanoseconds by the clock of the event loop, which is not comparable with
+     * Returns the time in nanoseconds by the clock of the event loop. It cannot be compared with
      * {@code System.nanoTime()}. Any thread may call this.
      */
     public final long nanoTime() {
@@ -440,8 +468,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends a message, together with those that have been gathered before. A failure ends the connection. Event loop
-     * only.
+     * Sends a message, behind the output that has been gathered before. Drops it if the connection is closed. A failure
+     * ends the connection. Event loop only.
      */
     public final void sendNow(Outbound message) {
         if (closed) {
@@ -455,7 +483,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Runs {@code sends}, and then flushes once for all its messages. Event loop only. */
+    /** Runs {@code sends}, and then flushes once for all the messages that it has sent. Event loop only. */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -470,8 +498,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Answers a PING. While the peer does not read, only its last PING is kept, and answered later: otherwise answers
-     * could pile up. Event loop only.
+     * Sends a PONG for a PING with this id. While the peer does not read, only the last PING is answered, and later:
+     * otherwise PONGs could pile up. Event loop only.
      */
     public final void answerPing(int id) {
         if (channel.isWritable()) {
@@ -486,26 +514,36 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         sendNow(Outbound.Control.empty(head, id));
     }
 
-    /** Sends a PING, behind the small frames that were sent before it, and returns its id. Event loop only. */
+    /**
+     * Sends a PING, behind the small frames that were sent before it. Event loop only.
+     *
+     * @return id of the PING, for {@link #answers}
+     */
     public final int ping() {
         sendNow(Wire.PING, ++pings);
         return pings;
     }
 
     /**
-     * Whether the PONG with the id {@code pong} shows that the peer has read the PING {@code ping}: it answers this
-     * PING or a later one. Event loop only.
+     * Whether a PONG shows that the peer has read a certain PING. It does if it answers this PING or a later one. Event
+     * loop only.
+     *
+     * @param pong id of the PONG
+     * @param ping id of the PING
      */
     public final boolean answers(int pong, int ping) {
         return pong - ping >= 0 && pings - pong >= 0;
     }
 
-    /** Whether every message that was queued until now has been taken from the queue. Event loop only. */
+    /** Whether the event loop has taken all messages that were queued until now out of the queue. Event loop only. */
     public final boolean isQueueEmpty() {
         return outbox.isEmpty();
     }
 
-    /** Ends calls that other threads were about to end, but could not end. Event loop only. */
+    /**
+     * Ends calls that other threads should have ended but could not, for example because stack or memory was exhausted.
+     * Event loop only.
+     */
     public void endLost() {}
 
     private void flushQueued() {
@@ -514,7 +552,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Begins a flush: gathers the queued messages. If {@code room} is used up first, wakes the event loop for the rest.
+     * Begins a flush, and gathers the queued messages. If {@code room} is used up first, wakes the event loop again for
+     * the rest.
      *
      * @param room number of bytes that may be sent
      * @return how many of these bytes are left; 0 or less if {@code room} is used up
@@ -529,9 +568,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the output of the frames read so far, while more frames wait to be read: otherwise each side would be idle
-     * while the other reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of
-     * the read.
+     * Sends output while more frames that have arrived wait to be read. Otherwise each side would be idle while the
+     * other reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of the read.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -567,7 +605,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Schedules {@code flushQueued()} for the remaining messages. Other connections of the loop are served first. */
+    /**
+     * Schedules {@code flushQueued()} for the messages that are still queued. The event loop serves its other
+     * connections first.
+     */
     private void wakeAgain() {
         try {
             wake();
@@ -587,8 +628,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers queued messages until the queue is empty or {@code room} is used up. Without a limit this might never
-     * end: a stream is queued again as long as it has items and its peer reads.
+     * Takes messages out of the queue and gathers them, until the queue is empty or {@code room} is used up. Without a
+     * limit this might never end: a stream is queued again as long as it has items and its peer reads.
      *
      * @param room number of bytes that may be sent
      * @return how many of these bytes are left; if 0 or less, more messages may be queued, unless the connection is
@@ -613,8 +654,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Adds a message to the next write, or to {@code scheduler}; drops it if the connection is closed. A failure ends
-     * the connection. Returns how many bytes of the body have been copied: 0 if the message waits or is not sent.
+     * Copies a message into the buffer for the next write, or adds it to {@code scheduler}. Drops it if the connection
+     * is closed. A failure ends the connection.
+     *
+     * @return number of bytes of the body that have been copied: 0 if the message waits or is not sent
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -630,8 +673,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends the connection immediately after an unexpected failure, or when the heap is full. The event loop and its
-     * other connections go on.
+     * Ends the connection immediately after an unexpected failure of this side, or when the heap is full. The event
+     * loop and its other connections go on.
      */
     public final void failInternally(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -646,7 +689,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the queued messages after the end of the event loop. Called by a thread that has queued a message too late.
+     * Drops all queued messages because the event loop has ended. Called by a thread that has queued a message too
+     * late.
      */
     private synchronized void dropAfterEnd() {
         scheduled = false;
@@ -679,7 +723,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return bytes;
     }
 
-    /** Gathers one frame. If this method throws, nothing of the frame has been gathered. */
+    /**
+     * Copies one frame into the buffers for the next write. If this method throws, they contain nothing of the frame.
+     */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
         // while the loop has the turn, no other thread can write before the gathered frames: a reply must not overtake
@@ -706,12 +752,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the batch if it is full. Must be called after the owners of its messages have been told that these are
-     * sent: a write can end the connection and its calls, and an ended call's object may already serve another call.
+     * Writes the gathered output if it is at least {@code BATCH_BYTES}. Must be called after the owners of its messages
+     * have been told that these are sent: a write can end the connection and its calls, and an ended call's object may
+     * already serve another call.
      *
-     * <p>During a read, writes directly to the socket if possible, and keeps output for a broken socket until the end
-     * of the read. A failed write through the channel would end the connection before {@code onFrame} gets all the
-     * input.
+     * <p>During a read, the output is written directly to the socket if possible. If the socket is broken, the output
+     * is kept until the end of the read. A failed write by the channel would end the connection before {@code onFrame}
+     * gets all the input.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -735,8 +782,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered bytes directly to the socket, unless {@code batch} has bytes before them. Returns whether all
-     * of them have been sent.
+     * Writes the bytes of {@code gathered} directly to the socket, unless {@code batch} has bytes before them.
+     *
+     * @return whether all of them have been sent
      */
     private boolean writeGatheredHere() {
         if (batch != null) {
@@ -751,8 +799,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes {@code batch}, and then the gathered bytes, directly to the socket. Repeats the write until the socket
-     * takes all bytes, takes none, or fails: at a reset by the peer, the socket takes a part and reports no error.
+     * Writes {@code batch}, and then the bytes of {@code gathered}, directly to the socket. Repeats the write until the
+     * socket takes all bytes, takes none, or fails: at a reset by the peer, the socket takes a part and reports no
+     * error.
      *
      * @return whether all of these bytes have been sent
      */
@@ -781,11 +830,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Moves the gathered bytes before the index {@code end} to the end of {@code batch}, and returns {@code batch}. If
-     * this method throws, nothing has changed.
+     * Moves the first {@code end} bytes of {@code gathered} to the end of {@code batch}. Nothing remains in
+     * {@code gathered}. If this method throws, nothing has changed.
      *
-     * @param minRoom bytes of free room that an existing {@code batch} must have afterwards
-     * @param room bytes of free room that a new {@code batch} has afterwards
+     * @param minRoom number of further bytes for which an existing {@code batch} must have room afterwards
+     * @param room number of further bytes for which a new {@code batch} has room afterwards
+     * @return {@code batch}
      */
     private ByteBuf spill(int end, int minRoom, int room) {
         ByteBuf out = batch;
@@ -808,8 +858,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns a buffer with the same bytes and little free room. Free room is not charged in the socket's queue, and
-     * that of a batch may be large if the messages it was meant for have been recalled.
+     * Returns a buffer with the same bytes and with little unused capacity. Unused capacity is not charged in the
+     * socket's queue. That of a batch may be large if the messages it was meant for have been recalled.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -822,8 +872,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered bytes. As long as the socket takes them, adds frames of the messages in {@link #scheduler} in
-     * turn. A write can end the connection or call this method again, and so change the {@link #scheduler}.
+     * Writes the gathered output to the socket. As long as the socket takes it, adds frames of the messages in
+     * {@link #scheduler} by turns. A write can end the connection or call this method again, and so change
+     * {@link #scheduler}.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
@@ -882,8 +933,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends a message whose last fragment has been written. Its owner is notified even if this fails, for lack of
-     * memory: otherwise the call would be reported as not executed, and might be made a second time.
+     * Ends a message whose last frame has been written. Its owner is notified even if there is no memory for the rest
+     * of this method: otherwise the call would be reported as not executed, and might be made a second time.
      */
     private void endTurn(Outbound message) {
         try {
@@ -893,18 +944,18 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Called when the socket's queue may have become shorter or longer. Event loop only. */
+    /** Called on the event loop when the number of bytes that wait for the socket may have changed. */
     public void unsentChanged() {}
 
     /**
-     * Whether a message of one frame would have to wait for the socket now, or would overtake one that does. Event loop
-     * only.
+     * Whether a message of one frame would have to wait now. It has to if the socket takes no more bytes, or if another
+     * such message waits. Event loop only.
      */
     public final boolean isSocketBusy() {
         return !channel.isWritable() || scheduler.hasWhole();
     }
 
-    /** Whether so much output is being sent that further messages have to be short. Event loop only. */
+    /** Whether so much output is on its way that further messages have to be short. Event loop only. */
     public final boolean isBacklogged() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
@@ -913,12 +964,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
-    /** Returns the bytes charged for replies to the peer that have not been sent. Event loop only. */
+    /** Returns the number of bytes charged for replies that have not been sent to the peer. Event loop only. */
     public long replyBytes() {
         return 0;
     }
 
-    /** Returns {@link SocketQueue#isStalled} of this connection's socket. */
+    /**
+     * Whether output waits for the peer, and the peer has taken none of it since the last call of this method. Must
+     * have only one user, see {@link SocketQueue#isStalled}.
+     */
     public final boolean isStalled() {
         return unsent.isStalled();
     }
@@ -942,7 +996,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
-    /** Gives up buffers that have grown and are empty. */
+    /** Replaces each buffer that has grown and is empty by a small one. */
     private void shrinkBuffers() {
         if (gathered.length == 0) {
             gathered.bytes = new byte[FIRST_BATCH_BYTES];
@@ -959,7 +1013,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         keepBuffers();
     }
 
-    /** Gives up some unused buffers. Called on the event loop from time to time while the peer is active. */
+    /**
+     * Gives up some buffers that are not in use. Called on the event loop from time to time while the peer is active.
+     */
     public void trimActive() {
         scheduler.shrink();
     }
@@ -1014,8 +1070,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Returns the time at which the current input counts as arrived; outside of a read, the present time. The clock is
-     * read once for several frames, since reading it is slow compared with a small call. Code that keeps the loop busy
-     * calls {@link #readAnew}.
+     * read once for several frames, since reading it is slow compared with a small call. Code that keeps the event loop
+     * busy calls {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1029,18 +1085,25 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Makes {@code readNanos()} read the clock again. Called when something, such as a handler, has kept the loop busy.
+     * Makes {@link #readNanos()} read the clock again. Called when something, such as a handler, has kept the event
+     * loop busy.
      */
     public final void readAnew() {
         isReadTimed = false;
     }
 
-    /** Whether the next frame is so large that copying it costs more than reading its head from a direct buffer. */
+    /**
+     * Whether the next frame is too large to be copied to {@code INBOX}: copying it would cost more than parsing its
+     * head in a direct buffer.
+     */
     private static boolean isLarge(ByteBuf arrived) {
         return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
     }
 
-    /** Reads the frames of {@code arrived}, which are first copied to {@code INBOX}: parsing is fast there. */
+    /**
+     * Reads the frames of {@code arrived}. They are copied to the heap buffer {@code INBOX} first, where parsing is
+     * fast.
+     */
     private void readFrames(ByteBuf arrived) {
         ByteBuf in = INBOX.get();
         in.clear();
@@ -1062,8 +1125,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Keeps bytes of an incomplete frame. If more than {@code Outbound.SMALL_BYTES} have arrived now, charges the frame
-     * first. If there is no room, the connection ends.
+     * Adds bytes of an incomplete frame to {@code partialFrame}. When more than {@code Outbound.SMALL_BYTES} of the
+     * frame have arrived, charges the frame first. If the ledger has no room for the charge, the connection ends.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
@@ -1085,24 +1148,28 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         fail(RPCXException.Code.OVERLOADED, wanted);
     }
 
-    /** Called on the event loop when an incomplete frame has been charged, since much of it has arrived. */
+    /**
+     * Called on the event loop when more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived and it
+     * is charged.
+     */
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Counts a check, and returns whether more than {@code checks} consecutive checks have found the same frame
-     * incomplete. Event loop only.
+     * Counts a check for an incomplete frame. Event loop only.
+     *
+     * @return whether more than {@code checks} consecutive checks have found one and the same frame incomplete
      */
     final boolean isFrameOverdue(int checks) {
         cutChecks = greeted && partialFrame.isReadable() ? cutChecks + 1 : 0;
         return cutChecks > checks;
     }
 
-    /** Whether a frame is incomplete and so large that it is charged. Event loop only. */
+    /** Whether more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived. Event loop only. */
     public final boolean isFrameWaiting() {
         return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
     }
 
-    /** Whether input is being read. Event loop only. */
+    /** Whether bytes that have arrived are being read now. Event loop only. */
     public final boolean isReading() {
         return reading;
     }
@@ -1138,7 +1205,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers the preface: the eight bytes with which each side begins. They could announce features; none is defined
+     * Gathers the preface, the eight bytes with which each side begins. They could announce features; none is defined
      * yet.
      */
     public final void sendPreface() {
@@ -1148,7 +1215,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         gathered.length += Wire.PREFACE_BYTES;
     }
 
-    /** Takes from {@code in} what the incomplete frame still needs, and reads the frame if it is complete. */
+    /**
+     * Adds the missing bytes of the incomplete frame, as far as {@code in} has them. Reads the frame if it is complete
+     * then.
+     */
     private void completeCut(ByteBuf in) {
         int length = frameLength(partialFrame);
         if (length < 0) {
@@ -1164,7 +1234,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Reads one frame. Returns false, and reads nothing, if a part of it is missing. */
+    /**
+     * Reads one frame, and calls {@code onFrame} with it.
+     *
+     * @return false if a part of the frame is missing; nothing has been read then
+     */
     private boolean readFrame(ByteBuf in) {
         int length = frameLength(in);
         if (length < 0) {
@@ -1187,8 +1261,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns whether {@code in} begins with a complete frame of this head and id. If so, the readable bytes of
-     * {@code in} are now the payload of the frame.
+     * Makes the payload of the first frame the readable bytes of {@code in}. Does so only if the frame is complete and
+     * has this head and id.
+     *
+     * @return false if it is not; then {@code in} is unchanged
      */
     public static boolean enterFrame(ByteBuf in, int head, int id) {
         int length = frameLength(in);
@@ -1204,15 +1280,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Returns the number of bytes of a length field that has the value {@code length}. */
+    /** Returns the number of bytes that a length field with the value {@code length} takes. */
     static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
 
     /**
-     * Returns the length field at the beginning of {@code in}; -1 if bytes of the field are missing. Throws
-     * {@code WireFault} if the length is out of range or takes more bytes than it needs, before anything is allocated
-     * for the frame.
+     * Returns the value of the length field at the beginning of {@code in}; -1 if bytes of the field are missing.
+     * Throws {@code WireFault} if the length is out of range or takes more bytes than it needs. It is thrown before
+     * anything is allocated for the frame.
      */
     static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
@@ -1237,7 +1313,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     // ---- the end
 
-    /** Ends the connection because of something that the peer did, and sends the peer the reason. */
+    /** Ends the connection because of something that the peer did. The peer is sent the reason. */
     public final void fail(String why) {
         fail(RPCXException.Code.PROTOCOL, why);
     }
@@ -1254,7 +1330,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Closes the connection. What has been written is still sent, if the peer reads it soon. Event loop only. */
+    /**
+     * Closes the connection. Output that has been written is still sent, if the peer reads it soon. Event loop only.
+     */
     public final void close(String why) {
         if (closed) {
             return;
@@ -1290,7 +1368,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         onClosed(wanted == null ? why : wanted);
     }
 
-    /** Drops all queued messages. From then on no buffer is kept and nothing is charged. */
+    /**
+     * Drops the queued messages and all buffers, and releases the charges for them. During a read, the buffer of the
+     * incomplete frame is dropped only when the read ends.
+     */
     private void dropAll() {
         flushQueued();
         dropGathered();
@@ -1315,7 +1396,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the gathered bytes, which are no longer charged: a handler may hold the closed connection for a long time.
+     * Drops the output that has been gathered. It is no longer charged, and a handler may hold the closed connection
+     * for a long time.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;
@@ -1334,7 +1416,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Drops the incomplete frame and its buffer. The connection may still exist for seconds, until the peer has read
-     * why the connection has ended.
+     * why it has ended.
      */
     private void dropCut() {
         partialFrame.clear().capacity(0);
@@ -1345,14 +1427,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Any thread may
+     * Returns what this side lacked memory for, as a text, if that ends the connection; otherwise null. Any thread may
      * call this.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
     }
 
-    /** Ends the connection immediately, without waiting for the peer to read what has been written. Event loop only. */
+    /**
+     * Ends the connection immediately. Does not wait until the peer has read what has been written. Event loop only.
+     */
     public final void abort(String why) {
         try {
             if (!closed) {
@@ -1364,25 +1448,28 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Whether all input so far has been read and ended with a complete frame. Event loop only. */
+    /** Whether the input so far ends with a complete frame, and all of it has been read. Event loop only. */
     public final boolean isBetweenFrames() {
         return greeted && !partialFrame.isReadable();
     }
 
     /**
-     * Counts a sign of life that is not a read of the event loop: another thread has read something from the peer, a
-     * part of a TLS record has arrived, or the peer has taken output. Event loop only.
+     * Counts a sign of life of the peer that is not a read of the event loop: another thread has read something, a part
+     * of a TLS record has arrived, or the peer has taken output. Event loop only.
      */
     public final void recordActivity() {
         reads++;
     }
 
-    /** Returns a number that changes when bytes arrive, and with each {@code recordActivity}. Event loop only. */
+    /**
+     * Returns a number that changes with each sign of life: when bytes arrive, and with each {@link #recordActivity}.
+     * Event loop only.
+     */
     public final int reads() {
         return reads;
     }
 
-    /** Whether there has been a sign of life since the last call of this method. Event loop only. */
+    /** Whether the peer has given a sign of life since the last call of this method. Event loop only. */
     public final boolean hadActivity() {
         boolean was = reads != readsLookedAt;
         readsLookedAt = reads;
