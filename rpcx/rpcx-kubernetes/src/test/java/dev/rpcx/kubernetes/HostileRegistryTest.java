@@ -267,9 +267,9 @@ class HostileRegistryTest {
     }
 
     /**
-     * Each watch is answered by this, the list by an empty one; counts what is asked in three seconds. It counts again,
-     * at most twice, where that is more than {@code most}: where this process stands still for a second while a watch is
-     * under way, that watch has lasted, and the pauses begin anew.
+     * Answers each watch with this status and body, and the list with an empty one. Returns the number of requests in
+     * three seconds. If that is more than {@code most}, the requests are counted again, at most twice: a watch lasts if
+     * this process stands still for a second during it, and then the pauses start from the shortest one again.
      */
     private int askedInThreeSeconds(int status, String body, int most) throws Exception {
         AtomicInteger asked = new AtomicInteger();

@@ -46,7 +46,8 @@ public final class ZooKeeperAccess {
         if (user.isEmpty() || user.indexOf(':') >= 0 || password.isEmpty()) {
             throw new IllegalArgumentException(
                     // The message does not contain the user, which may have been given as "user:password".
-                    "user: empty, with a colon, or without a password (expected: a name without colon, and a password)");
+                    "user: empty, with a colon, or without a password"
+                            + " (expected: a name without colon, and a password)");
         }
         return new ZooKeeperAccess(user + ":" + password, true);
     }

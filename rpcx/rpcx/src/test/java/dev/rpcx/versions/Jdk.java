@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** A Java of another version on this machine, with a compiler or without: named by a variable, or where they usually are. */
+/**
+ * A Java of another version on this machine, with a compiler or without. It is named by a variable, or found in one of
+ * the usual folders.
+ */
 record Jdk(int version, Path java) {
     private static final List<String> FOLDERS = List.of(
             "/usr/lib/jvm",

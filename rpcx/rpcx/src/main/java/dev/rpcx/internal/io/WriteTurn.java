@@ -94,8 +94,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private final ChannelHandler connection;
 
     /**
-     * Who has the turn, or another state of the turn: one of the constants above. The event loop has it until its first
-     * flush.
+     * State of the turn: one of the constants above. It says who has the turn, if anybody has it. The event loop has the
+     * turn until its first flush.
      */
     private volatile int owner = LOOP;
 

@@ -62,7 +62,8 @@ class CompatibilityTest {
                 .isEmpty();
         assertThat(breaks(role("  0 NONE unknown\n"), role("  0 NONE constant\n")))
                 .containsExactly(
-                        "BACKWARD a.Role.NONE: stands for itself alone now, and old peers still send it for what they did not know");
+                        "BACKWARD a.Role.NONE: stands for itself alone now, and old peers still send it for what they"
+                                + " did not know");
         assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 FREE constant\n")))
                 .containsExactly("BOTH a.Role.OTHER: was OTHER, is FREE, and one of the two stands for the unknown");
         assertThat(breaks(role("  0 FREE constant\n"), role("  0 NONE constant\n")))

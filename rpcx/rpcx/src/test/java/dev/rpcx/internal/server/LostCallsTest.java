@@ -294,9 +294,7 @@ public class LostCallsTest {
         service.result.complete("late");
         channel.finishAndReleaseAll();
         platform.settle(channel);
-        assertThat(account.held(Resource.CALLS)).isZero();
-        account.close();
-        assertThat(Inside.core(server).ledger().audit()).isEmpty();
+        nothingIsHeld();
     }
 
     /** The rest of a call's chain, where the memory is at its end as the call ends. */
@@ -366,9 +364,7 @@ public class LostCallsTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
         channel.finishAndReleaseAll();
         platform.settle(channel);
-        assertThat(account.held(Resource.CALLS)).isZero();
-        account.close();
-        assertThat(Inside.core(server).ledger().audit()).isEmpty();
+        nothingIsHeld();
     }
 
     /** The memory ends as the first of two notices is cancelled. */
@@ -388,9 +384,7 @@ public class LostCallsTest {
         assertThat(Stages.waiting(service.result)).isZero();
         service.result.complete("late");
         platform.settle(channel);
-        assertThat(account.held(Resource.CALLS)).isZero();
-        account.close();
-        assertThat(Inside.core(server).ledger().audit()).isEmpty();
+        nothingIsHeld();
     }
 
     /** What waits for a thread is not taken back then, and its call ends all the same. */
@@ -528,9 +522,7 @@ public class LostCallsTest {
         assertThat(account.held(Resource.STREAMS)).isZero();
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
-        assertThat(account.held(Resource.CALLS)).isZero();
-        account.close();
-        assertThat(Inside.core(server).ledger().audit()).isEmpty();
+        nothingIsHeld();
     }
 
     /** The same before a handler that waits for its items has been told of their end. */
