@@ -120,6 +120,27 @@ class ProtoFileTest {
                 .matches(text -> text.chars().allMatch(c -> c < 128 && c != '$'));
     }
 
+    record ScoreEntry(int points) {}
+
+    record Board(Map<String, ScoreEntry> score) {}
+
+    interface Scores {
+        int best(Board board);
+    }
+
+    /** Protobuf makes a message {@code ScoreEntry} within {@code Board} for the map, and would find that one first. */
+    @Test
+    void aMapsValueOfTheNameOfItsEntryIsToldApart() {
+        Schema schema = new Schema(Lock.none());
+        Method method = RoundTripTest.method(Scores.class, "best");
+        ProtoFile file = new ProtoFile("scores")
+                .service(
+                        "scores",
+                        List.of(new ProtoFile.Rpc(
+                                "best", schema.parameters(method), schema.result(method), false, false)));
+        assertThat(file.text()).contains("map<string, .scores.ScoreEntry> score = 1;");
+    }
+
     @Test
     void twoMethodsOfOneNameAndAPackageThatIsNoneAreRefused() {
         Schema schema = new Schema(Lock.none());

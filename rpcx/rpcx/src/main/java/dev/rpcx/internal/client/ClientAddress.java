@@ -14,115 +14,122 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One instance of a service, that is, one host and port, and this client's connections to it. It connects when a call
- * first needs a connection, and again when a connection has ended. While its connections are crowded (see
- * {@link ClientConnection#isCrowded}), it makes extra ones, which are closed when they have had no call for a while.
- * Calls that find no connection wait together for one attempt to connect.
+ * One instance of a service, that is, one host and port, with this client's connections to it. The address connects
+ * when a call first needs a connection, and when a call needs one after a connection has ended. If all connections are
+ * crowded (see {@link ClientConnection#isCrowded}), the address makes an extra one, which closes after some time
+ * without calls. Calls that need the same connection wait together for one attempt to make it.
  *
- * <p>After consecutive failures, the address makes longer and longer pauses, of random length (see {@link Backoff}),
- * before it connects again. A failure is an attempt to connect that failed, or a connection that ended as soon as it
- * was established. If the rest of the pause is 100 ms or less, calls wait for its end. Otherwise they fail immediately.
+ * <p>After a failure to connect, a pause follows, in which the address does not connect. Consecutive failures make the
+ * pauses longer, up to a limit; see {@link Backoff}. A connection that ends as soon as it is established counts as a
+ * failure too. Calls that find no connection wait for the end of a pause if at most 100 ms of the pause remain;
+ * otherwise they fail immediately.
  *
- * <p>In a {@link ClientCluster}, the address keeps its normal connections even if no call needs them. It tells the
- * cluster after each attempt whether it has a connection.
+ * <p>In a {@link ClientCluster}, the address keeps its normal connections even if no call needs them. Calls that find
+ * no connection wait in the cluster, and do not fail because of a pause. After each attempt to connect, the address
+ * tells the cluster whether there is a connection.
  */
 public final class ClientAddress extends Route {
     /**
-     * Time after which a connection counts as a success. If the server has kept a connection this long, its earlier
-     * failures are forgotten.
+     * Time for which a server has to keep a connection, so that the connection counts as a success. When such a
+     * connection ends or takes no new calls any more, the server's earlier failures are forgotten.
      */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Number of consecutive failures up to which a server that once kept a connection still counts as known. Known
-     * servers have their own limit for attempts to connect. The pauses after so many failures add up to 14 to 27 s,
-     * longer than a restart takes.
+     * Maximum number of consecutive failures to connect after which a server still counts as known. A server becomes
+     * known when it keeps a connection for {@link #KEPT_NANOS}. Attempts to connect to known servers have their own
+     * limit. A pause follows each failure. 32 such pauses add up to 14 to 27 s, which is longer than a restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
     /**
-     * Maximum number of draining connections, that is, ones that only finish their calls. On the native wire, the
-     * maximum number of connections in use is added to it.
+     * Maximum number of connections on the classic wire that only finish their calls. On the native wire, the maximum
+     * is this number plus the maximum number of connections in use.
      */
     private static final int MAX_DRAINING = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Time between two checks whether a connection has free slots, while calls wait for another connection. */
+    /** Interval at which existing connections are checked for free slots, while calls wait for a new connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ClientCore client;
     public final Endpoint endpoint;
 
-    /** Result of {@link #toString}, computed when it is first needed; null before that. */
+    /** Result of {@link #toString}; null until that method is called for the first time. */
     private @Nullable String name;
 
     private final @Nullable ClientCluster cluster;
     private @Nullable ConnectionAttempt<ClassicClientConnection> classic;
 
     /**
-     * Connections on the classic wire that were replaced, and finish their calls. Ones that have ended are removed when
-     * the next one is replaced. Guarded by {@code this}.
+     * Connections on the classic wire that have been replaced, and only finish their calls. Connections that have ended
+     * are removed when the next connection is replaced. Guarded by {@code this}.
      */
     private final List<ClassicClientConnection> drainingClassic = new ArrayList<>(1);
 
     private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 
     /**
-     * Number of normal connections, which stay open when they have no calls. They have the first indexes in
-     * {@link #connections}. The other indexes are for extra connections, which are made while the existing ones are
-     * crowded, and closed when they have had no call for a while.
+     * Number of normal connections, that is, connections that stay open when they have no calls. Normal connections
+     * have the indexes below this number in {@link #connections}. The other indexes are for extra connections, which
+     * are made when the existing ones are crowded.
      */
     private final int kept;
 
     /**
-     * Number of this instance's latest failure to connect; below 1 if this instance has not failed. The
-     * {@link ClientCluster} numbers the failures of all its instances together, from 1. Guarded by the lock of the
-     * cluster.
+     * Number that the {@link ClientCluster} has given to this instance's latest failure to connect; below 1 if the
+     * instance has not failed. A failure does not count if the instance has another connection. The cluster numbers the
+     * failures of all its instances together, from 1. Guarded by the lock of the cluster.
      */
     long failureNumber;
 
     private final Health health;
 
-    /** Whether a timer is set that checks whether connections have free slots for the calls that wait. */
+    /**
+     * Whether a timer is set that looks for free slots on existing connections, for calls that wait for a new
+     * connection.
+     */
     private final AtomicBoolean isLooking = new AtomicBoolean();
 
     private volatile boolean retired;
     private volatile int weight;
 
-    // the following fields are guarded by this, except draining, which is thread-safe
+    // The fields from failures to lastFailure are guarded by this.
     /**
-     * Connections of this instance that only finish their calls. In a {@link ClientCluster}, the cluster keeps this
-     * list, so it survives if the registry removes the instance and names it again.
+     * Connections of this instance that take no new calls and only finish their calls. In a {@link ClientCluster}, the
+     * cluster keeps this list too, so the list survives if the registry removes the instance and names it again.
      */
     private final DrainingConnections draining;
 
     /**
-     * Number of consecutive failures to connect. A connection that ends, or takes no new calls any more, less than
-     * {@code KEPT_NANOS} after it was established counts as a failure too.
+     * Number of consecutive failures to connect. A connection that took calls for less than {@link #KEPT_NANOS} counts
+     * as a failure too.
      */
     private int failures;
 
     /**
-     * Whether the server has kept a connection for {@code KEPT_NANOS}. It is set when that connection ends or takes no
-     * new calls any more, and cleared after more than {@code MAX_KNOWN_FAILURES} consecutive failures.
+     * Whether the server has kept a connection for {@link #KEPT_NANOS}. This is recorded when that connection ends or
+     * takes no new calls any more. More than {@link #MAX_KNOWN_FAILURES} consecutive failures set the field to false
+     * again.
      */
     private boolean hasKept;
 
     /**
-     * Whether the latest attempt to connect has succeeded, at the time {@link #upNanos}. It becomes false when a
-     * failure or the end of a connection is recorded.
+     * Whether the latest attempt to connect has succeeded, and the end of a connection has not been recorded since. On
+     * the native wire, the end is recorded when the connection takes no new calls any more, even if the connection
+     * still finishes calls. The attempt succeeded at the time {@link #upNanos}.
      */
     private boolean isUp;
 
     private long upNanos;
 
-    /** Time at which the pause ends. No attempt to connect begins before it. */
+    /** Time before which no attempt to connect begins. The time has passed if the address is not in a pause. */
     private long pauseEndNanos;
 
     private @Nullable Throwable lastFailure;
 
-    /** Whether a proxy of this client has the method with this name. See {@link ClientCore#calls}. */
+    /** Whether a proxy of this client has a method with this published name. See {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }
@@ -132,11 +139,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Creates an instance that belongs to a cluster.
+     * Creates an instance of a service.
      *
      * @param kept number of normal connections, which stay open when they have no calls
      * @param maxConnections maximum number of connections, including the normal ones
-     * @param draining list of the instance's connections that only finish their calls, which the cluster keeps
+     * @param cluster cluster to which the instance belongs; null if there is none
+     * @param draining list for the instance's connections that only finish their calls; a cluster holds the same list
      */
     public ClientAddress(
             ClientCore client,
@@ -163,16 +171,19 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns the weight of this instance, from 1 to {@link Endpoint#MAX_WEIGHT}, as the registry last reported it.
-     * With {@code Choice.WEIGHTED_ROUND_ROBIN} and {@code CONSISTENT_HASH}, an instance with twice the weight of
-     * another gets about twice as many calls. {@code LEAST_LOADED} ignores the weights.
+     * With {@code Choice.WEIGHTED_ROUND_ROBIN}, an instance with twice the weight of another gets about twice as many
+     * calls. With {@code CONSISTENT_HASH}, the instance gets the calls of about twice as many values of the
+     * {@code RouteBy} argument, but the weights do not matter for calls without such an argument. With
+     * {@code LEAST_LOADED}, the weights do not matter for any call.
      */
     public int weight() {
         return weight;
     }
 
     /**
-     * Sets the weight that the registry reports for this instance. This changes nothing else.
+     * Sets the weight of this instance. A {@link Chooser} that was created before goes on with the old weight.
      *
+     * @param said weight that the registry reports
      * @return whether the weight is different from before
      */
     boolean weigh(int said) {
@@ -183,7 +194,7 @@ public final class ClientAddress extends Route {
 
     /**
      * Records how an attempt of a call at this instance has ended. If the instance has failed too often, its cluster
-     * may eject it.
+     * may eject it, so that it gets no calls for a while.
      *
      * @param begunNanos time at which the attempt was sent
      */
@@ -195,8 +206,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that this instance has refused a call that another instance takes, which counts as a failure of this one.
-     * How the call ends at the other instance is recorded there.
+     * Records that this instance has refused a call which another instance takes. This counts as a failure of this
+     * instance. The end of the call at the other instance is recorded at the other instance.
      */
     public void refused() {
         if (health.ended(Health.Outcome.FAILED) && cluster != null) {
@@ -239,12 +250,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with the fewest calls, for a thread whose own connection is not ready. Returns null if no
-     * connection is ready. Also returns null if all are full and an attempt to make the thread's own one is in
-     * progress; the call then waits for that.
+     * Returns the connection with the fewest calls, for a thread whose own connection (see {@link #index}) is not
+     * ready. Returns null, so that the call waits, in two cases: if no connection is ready, or if all ready connections
+     * are full while the thread's own connection is being made.
      *
-     * <p>Outside a cluster, this also begins to make the thread's own connection, for its later calls. In a cluster
-     * this is not needed, since there the instances connect on their own.
+     * <p>Outside a cluster, if a connection is ready, this method also begins to make the thread's own connection, for
+     * later calls; see {@link #connectUnlessPaused}. In a cluster, the thread's own connection is made even if no call
+     * needs it, so this method does not have to begin it.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -258,7 +270,10 @@ public final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
-    /** Whether a connection is ready that takes calls and is not crowded. See {@link ClientConnection#isCrowded}. */
+    /**
+     * Whether this instance has a connection that takes calls and is not crowded. See
+     * {@link ClientConnection#isCrowded}.
+     */
     boolean hasRoom() {
         ClientConnection least = leastLoaded();
         return least != null && !least.isCrowded();
@@ -276,27 +291,31 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to make one more connection for later calls, unless the address is in a pause. If even the best connection
-     * is full, calls wait for the new one. Then the attempt is also made during a pause of up to 100 ms, and connects
-     * at its end.
+     * Begins to make one more connection. Does nothing if the client is closed, or if the address is in a pause. There
+     * is one exception: if even the best connection is full, calls wait for the new one, so a pause of which at most
+     * 100 ms remain does not prevent the attempt. The attempt then connects at the end of the pause.
      *
      * @param index index of the new connection in {@link #connections}
      * @param best the best of the connections that are ready
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // An attempt of a closed client fails immediately, and its failure would call this method again.
+        // In a closed client, the attempt would fail immediately, and the failure would lead to another call of this
+        // method.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
     }
 
     /**
-     * Returns the connection with the fewest calls, for a thread whose own connection is crowded or full. If even the
-     * returned one is crowded, begins to make one more. Returns null if all are full and one more is being made; the
-     * call then waits for it. But during a pause of more than 100 ms, returns a full connection.
+     * Returns the connection with the fewest calls, for a thread whose own connection is crowded or full. If that
+     * connection is crowded too, begins to make one more, unless one is being made already, or there is no free index
+     * in {@link #connections}.
      *
-     * @param own the thread's own connection
+     * <p>Returns null if all connections are full and one more is being made, so that the call waits for the new one.
+     * But if the address is in a pause and will not connect for more than 100 ms, returns a full connection.
+     *
+     * @param own the thread's own connection, see {@link #index}
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
@@ -320,9 +339,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the first connection should get the next call rather than the second. A connection that is not full is
-     * better than a full one; otherwise, the one with fewer calls is better. Calls that the event loop has not sent yet
-     * are not counted as load.
+     * Whether the first of two connections should get the next call. A connection that is not full is better than a
+     * full one. If both are full, or neither is, the connection with fewer calls is better. Calls that the event loop
+     * has not sent yet are not counted.
      */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
@@ -334,8 +353,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the index of the connection that the calling thread normally uses. A thread always gets the same index.
-     * So the thread's calls stay in order, and what they use stays in the processor's caches.
+     * Returns the index in {@link #connections} of the connection that the calling thread normally uses. A thread
+     * always gets the same index. So the thread's calls stay in order, and the data that they use stays in the
+     * processor's caches.
      */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
@@ -350,8 +370,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns a connection that is not full. If there is none, returns an attempt to connect that is in progress.
-     * Returns null if there is neither.
+     * Returns a connection that is not full. If all are full, returns an attempt to connect that is in progress; null
+     * if there is none.
      */
     private @Nullable PendingConnection<ClientConnection> withRoom() {
         PendingConnection<ClientConnection> pending = null;
@@ -369,9 +389,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Sets a timer that looks for free slots on existing connections, for the calls that wait for a new one. It is set
-     * again as long as calls wait. A connection does not announce a free slot, since that would cost time in every
-     * call.
+     * Sets a timer that looks for free slots on existing connections, for the calls that wait for a new connection. The
+     * timer is set again as long as such calls wait. Connections do not announce free slots themselves, since that
+     * would cost time in every call.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -412,7 +432,8 @@ public final class ClientAddress extends Route {
         if (least == null) {
             return;
         }
-        // Free slots are counted down here, since a blocked caller takes its slot only when its thread runs.
+        // The variable room counts the free slots down here. A blocked caller takes its slot only later, when its
+        // thread runs, so the connection does not know yet that the slot is needed.
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
             if (!pending.giveToFirst(least)) {
                 return;
@@ -421,10 +442,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with this index, or the attempt to make it, which it begins if there is none. If the
-     * address is in a pause that is too long to wait for, it returns an attempt that has failed already.
+     * Returns the connection with this index, or the attempt to make that connection. If there is neither, begins an
+     * attempt. If the address is in a pause that is too long to wait for, returns an attempt that has already failed.
      *
-     * @param patienceNanos longest pause for whose end the attempt waits
+     * @param patienceNanos maximum time for which an attempt waits for the end of a pause
      */
     private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
@@ -455,16 +476,17 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * One attempt to make a connection, and the future of that connection. It is a task of an event loop. If a caller's
-     * stack is exhausted before it has given the task to the loop, the next caller that finds the attempt does so.
+     * One attempt to make a connection, and the future of that connection. The attempt is a task of an event loop. A
+     * caller whose stack is exhausted may fail to give the task to the loop. In that case, the next caller that finds
+     * the attempt gives the task to the loop.
      */
     private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether the event loop has got this task. Also true if the client is closed, so that the loop will not take
-         * it. Call no method between giving the task to the loop and setting this field, since an exhausted stack would
-         * then leave it false.
+         * Whether this attempt, which is a task, has been given to the event loop. The field is also true if the client
+         * is closed, and the loop takes no more tasks. Call no method between giving the task to the loop and setting
+         * this field, since an exhausted stack would then leave the field false.
          */
         private volatile boolean isScheduled;
 
@@ -489,8 +511,8 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // The timer that gives existing connections to waiting calls is not set. The call waits for the end
-                    // of this attempt, unless another call sets the timer.
+                    // The timer that looks for free slots on existing connections has not been set. Unless another call
+                    // sets that timer, this call waits until this attempt to connect has ended.
                     ThreadTools.report(e);
                 }
             }
@@ -498,8 +520,8 @@ public final class ClientAddress extends Route {
         }
 
         /**
-         * Begins the attempt, or does nothing if it has begun already. The event loop may run this twice, since two
-         * callers may have given it the task. Event loop only.
+         * Begins the attempt. Does nothing if the attempt has begun already, since two callers may have given this task
+         * to the event loop. Event loop only.
          */
         @Override
         public void run() {
@@ -519,30 +541,41 @@ public final class ClientAddress extends Route {
             }
         }
 
-        /** Goes on with the attempt when the pause is over. In a cluster, it then waits for {@link ConnectThrottle}. */
+        /**
+         * Goes on with the attempt to connect. Called when the address is not in a pause any more. In a cluster, the
+         * attempt now waits until {@link ConnectThrottle} lets it connect.
+         */
         private void begin() {
             if (retired) {
-                // retire() may have looked at the connections before this attempt was one of them
+                // The attempt ends itself here, because retire() may have run before this attempt was in the list of
+                // connections.
                 completeExceptionally(noLongerThere());
                 return;
             }
             ClientCluster of = cluster;
             if (of == null) {
                 start();
-            } else {
+                return;
+            }
+            try {
                 of.connectThrottle(isKnown()).enter(this, this::start);
+            } catch (Throwable e) {
+                // enter() has failed. If a timer has called this method after a pause, no other code would end the
+                // attempt to connect. Therefore the attempt is ended here.
+                completeExceptionally(e);
             }
         }
 
         /**
-         * Connects, unless the attempt has ended already. In a cluster, {@link ConnectThrottle} decides when this runs.
+         * Connects, unless this attempt to connect has ended already, for example because the instance has been removed
+         * from its service. In a cluster, {@link ConnectThrottle} calls this method.
          */
         private void start() {
             if (isDone()) {
                 return;
             }
             try {
-                // This timer ends the attempt whatever else happens, so that nobody waits forever.
+                // This timer ends the attempt if nothing else does, so that no call waits forever.
                 Future<?> end = client.timer(
                         () -> completeExceptionally(new IllegalStateException("no connection in time")),
                         2 * client.patienceNanos());
@@ -574,15 +607,16 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the server has ever kept a connection for {@code KEPT_NANOS}, and has not failed too often since.
-     * Otherwise, it may exist only in a registry.
+     * Whether the server has kept a connection for {@link #KEPT_NANOS}, and has not failed too often since. Until a
+     * server has kept a connection, only the registry says that the server exists.
      */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
     }
 
     /**
-     * Returns an attempt to connect that has already failed, because the address pauses after earlier failures.
+     * Returns an attempt to connect that has already failed. Used during a pause after a failure to connect, in which
+     * the address does not connect.
      *
      * @param nanos remaining time of the pause
      */
@@ -604,7 +638,7 @@ public final class ClientAddress extends Route {
     private void attempted(int index, @Nullable Throwable failure) {
         synchronized (this) {
             if (failure == null) {
-                // the number of failures stays until the server has kept the connection for KEPT_NANOS
+                // The number of failures is not reset here, since the server may still end this connection at once.
                 lastFailure = null;
                 isUp = true;
                 upNanos = ticker().nanoTime();
@@ -627,7 +661,7 @@ public final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             notified.failed(this, failure);
         } else {
-            // The attempt has failed, but the instance has another connection, which the waiting calls get.
+            // The attempt has failed, but the instance has another connection. The waiting calls get that connection.
             notified.connected(this);
         }
         keepConnected(index);
@@ -637,8 +671,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // The address is in a pause already, since another attempt or connection has failed after this one had
-            // begun. Connections that end together count as one failure.
+            // The address is in a pause already, because another attempt has failed or another connection has ended.
+            // Connections that end together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -651,12 +685,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an established connection has ended, or takes no more calls. If it was established for less than
-     * {@code KEPT_NANOS}, this counts as a failure, and a pause follows.
+     * Records that an established connection has ended, or takes no new calls any more. If the connection was
+     * established for less than {@link #KEPT_NANOS}, this counts as a failure to connect, and a pause follows. But if
+     * the instance has been removed from its service, the end of such a short connection is not recorded.
      *
-     * @param upNanos how long the connection was established
+     * @param upNanos time in nanoseconds for which the connection was established
      * @param memoryWanted what this side had no memory for, if the connection ended for that reason; null otherwise.
-     *     This only changes the error that later calls see.
+     *     Only the error that later calls get depends on this.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -674,21 +709,22 @@ public final class ClientAddress extends Route {
         isUp = false;
         pauseEndNanos = ticker().nanoTime();
         if (cluster != null) {
-            // In a cluster, a pause follows even if the server has kept the connection: no call waits only for this
-            // instance, and when a server stops, all its clients lose their connections at the same time.
+            // In a cluster, a pause follows even after a connection that the server has kept. If the server has
+            // stopped, all its clients lose their connections at the same time, and must not all connect again at once.
+            // Calls can go to other instances during the pause.
             pauseEndNanos += Backoff.nanos(1, client.platform().random());
         }
     }
 
     /**
-     * Called when a connection takes no more calls, since it has ended or only finishes its calls. Runs on the
-     * connection's event loop, at most once for each connection. It has to run before the connection's calls end. A
-     * call that ends may connect again, and by then the loss of this connection must be recorded.
+     * Called when a connection has ended, or takes no new calls and only finishes the present ones. This method has to
+     * run before the connection's calls end: a call that ends may connect again, and the loss of the connection must be
+     * recorded by that time. Runs on the connection's event loop, at most once for each connection.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
-            // Before the dictionary is complete, the connection has no calls, and its failed attempt is recorded
-            // instead.
+            // The connection has begun to take calls, since the server has sent the complete list of its methods. A
+            // connection that ends before that has no calls, and its end is recorded as a failed attempt to connect.
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -705,7 +741,7 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Adds a connection that only finishes its calls. If there are too many of these now, ends the oldest of them,
+     * Adds a connection that only finishes its calls. If there are too many of these connections, ends the oldest one
      * together with its calls.
      */
     private void addDraining(ClientConnection connection) {
@@ -727,8 +763,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to make each normal connection that is missing. Normal connections stay open when they have no calls. Does
-     * nothing if the instance has been removed from its service, or if the client is closed.
+     * Begins to make the normal connections that are missing, that is, the connections that stay open without calls.
+     * Does nothing if the instance has been removed from its service, or if the client is closed.
      */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {
@@ -743,8 +779,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Called when this instance no longer belongs to its service, normally because the registry no longer names it. Its
-     * connections finish their calls, and then end. An attempt to connect fails immediately.
+     * Called when this instance no longer belongs to its service, normally because the registry no longer names it. The
+     * instance's connections finish their calls, and then end. Attempts to connect to the instance fail immediately.
      */
     void retire() {
         retired = true;
@@ -761,8 +797,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the number of calls in flight on the connection that {@code ready()} returns. Returns
-     * {@code Integer.MAX_VALUE} if there is none, or if it is full.
+     * Returns the number of calls in flight on the connection that {@link #ready()} returns. Returns
+     * {@code Integer.MAX_VALUE} if there is no such connection, or if the connection is full. Like {@code ready}, this
+     * method may begin to make a connection.
      */
     public int load() {
         ClientConnection connection = ready();
@@ -770,8 +807,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection on the classic wire, or the attempt to make it. There is only one. After failures, the
-     * address pauses as on the native wire.
+     * Returns the connection on the classic wire that new calls use, or the attempt to make it. If there is neither,
+     * begins an attempt. But if the address is in a pause after a failure to connect, and more than 100 ms of the pause
+     * remain, returns an attempt that has already failed.
      */
     @Override
     public synchronized PendingConnection<ClassicClientConnection> connectClassic() {
@@ -799,9 +837,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Decides whether a connection on the classic wire that cannot be used normally is replaced by a new one. One that
-     * has ended always is. One that only finishes its calls is, unless {@code MAX_DRAINING} replaced ones have not
-     * ended. In that case it stays in use, since the server may have refused only single calls.
+     * Decides whether to replace a connection on the classic wire that cannot be used normally. A connection that has
+     * ended is always replaced. A connection that only finishes its calls is replaced if fewer than
+     * {@link #MAX_DRAINING} replaced connections are still open. Otherwise the connection stays in use. The server may
+     * have refused only single calls, and may accept the next ones.
      *
      * @return whether to replace the connection
      */
@@ -826,10 +865,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records the end of the connection on the classic wire, before its callers get their errors. Does nothing if the
-     * attempt failed, or if the connection has been replaced.
-     *
-     * @param attempt the attempt that made the connection
+     * Records the end of the connection on the classic wire that this attempt has made. This happens before the
+     * connection's callers get their errors. Does nothing if the attempt failed, or if the connection has been
+     * replaced.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
@@ -861,8 +899,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the key of an instance as text for errors and logs, with invisible characters made visible. The registry
-     * decides what the host contains, so it may be anything.
+     * Returns the key of an instance as text for errors and logs, with invisible characters made visible. The host in
+     * the key comes from the registry, and may contain any characters.
      */
     static String visible(String key) {
         return VisibleText.line(key, Endpoint.MAX_HOST_LENGTH + 6);

@@ -19,18 +19,20 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All instances of one service, as the registry names them, and the choice among them for each call. If no instance is
- * connected, a call waits until one is. The wait fails when each instance has failed to connect since it began, or when
- * the time for it is over.
+ * All instances of one service, as the registry names them. For each call, a {@link Chooser} chooses one of the
+ * instances. If no instance is connected, the call waits. The call fails when every instance has failed to connect
+ * since the call began to wait, when the registry fails before it has named an instance, or when the call has waited
+ * too long.
  */
 public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
-     * Maximum number of instances that are taken from a registry's list, since each instance has its own connections.
+     * Maximum number of instances that are taken from a registry's list. There is a maximum because each instance has
+     * its own connections.
      */
     public static final int MAX_INSTANCES = 4096;
 
     /**
-     * Minimum time between the use of two lists of a registry. If several lists come in that time, only the last is
+     * Minimum time between the use of two lists of a registry. If several lists come in that time, only the last one is
      * used. So a registry that keeps changing its list does not make the client connect all the time.
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
@@ -38,19 +40,20 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which the first connected instances leave waiting calls to instances that are about to connect.
-     * Connections that begin together are established within a few milliseconds of each other. While calls wait, the
-     * instances are also checked for free slots this often.
+     * Maximum time for which waiting calls wait for instances that are still connecting, although other instances are
+     * connected already. Connections that begin together are established within a few milliseconds of each other. While
+     * calls wait, the instances are also checked for free slots at this interval.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
      * Maximum number of instances that the event loop looks at for waiting calls before it runs its other tasks. An
-     * instance counts once for each call for which it is looked at. So many looks take about 1 ms.
+     * instance counts once for each call for which the loop looks at it. Looking at this number of instances takes
+     * about 1 ms.
      */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
-    /** Maximum number of instances that {@link #toString} names, and so the errors of calls. */
+    /** Maximum number of instances that {@link #toString} and the errors of calls name. */
     private static final int MAX_NAMED = 3;
 
     private final ClientCore client;
@@ -59,22 +62,23 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final Choice choice;
 
     /**
-     * Limits the attempts to connect to instances that have not kept a connection yet. They may exist only in the
-     * registry.
+     * Limits the attempts to connect to instances that have never kept a connection, or have failed too often since.
+     * Such instances may exist only in the registry.
      */
     private final ConnectThrottle named;
 
     /**
-     * Limits the attempts to connect to instances that have kept a connection before. It is separate from the other
-     * limit, so that instances which exist only in the registry do not hold them up.
+     * Limits the attempts to connect to instances that have kept a connection before, and have not failed too often
+     * since. The limit is separate from {@link #named}, so that instances which exist only in the registry do not hold
+     * up known ones.
      */
     private final ConnectThrottle known;
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
     /**
-     * Lock that is held while the watch of the registry begins. It is a lock of its own because this runs the
-     * registry's code, which may take long.
+     * Lock that is held while the watch of the registry begins. The lock of the cluster is not used for this, because
+     * the registry's code runs while the watch begins, and may take long.
      */
     private final Object beginning = new Object();
 
@@ -85,53 +89,61 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     // The fields from members to waiting are guarded by this.
     private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
-    /** Latest list of instances from the registry that is not in use yet; null if there is none. */
+    /** Latest list of the registry that is not in use yet; null if there is none. */
     private @Nullable List<Endpoint> pendingList;
 
-    /** Whether a timer is set that puts {@link #pendingList} to use. */
+    /**
+     * Whether a timer is set that calls {@link #applyPending}, so that the instances in {@link #pendingList} are used.
+     */
     private boolean isTimed;
 
     /** Whether the registry has changed the weight of an instance since {@link #chooser} was created. */
     private boolean isWeighedAnew;
 
-    /** Instances that the registry no longer names, but whose connections have not been told to end yet. */
+    /** Instances that no longer belong to this cluster, but whose connections have not been told to end yet. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /**
-     * For each instance, its connections that only finish their calls, by {@link ClientAddress#keyOf}. An instance that
-     * the registry no longer names stays in this map until it has no such connections.
+     * Connections of each instance that only finish their calls, under the instance's {@link ClientAddress#keyOf}. An
+     * instance that the registry no longer names stays in this map as long as it has such connections. Once it has
+     * none, the next list that changes the instances or their weights removes it from the map.
      */
     private final Map<String, DrainingConnections> draining = new HashMap<>();
 
-    /** Time at which a list of the registry was last put to use; null if none has been. */
+    /** Time at which a list of the registry was last put to use; null if none has been used yet. */
     private @Nullable Long takenNanos;
 
     /**
-     * Number of failed attempts to connect so far, of all instances together. An attempt that fails while its instance
-     * has another connection does not count.
+     * Number of failed attempts to connect so far, to all instances together. An attempt does not count if its instance
+     * has another connection.
      */
     private long failures;
 
     /**
-     * Instances by the numbers of their latest failures to connect, {@link ClientAddress#failureNumber}. The first one
-     * has not failed at all, or its latest failure is the oldest. If even the first one has failed since a call began
-     * to wait, all instances have.
+     * Instances under their {@link ClientAddress#failureNumber}, that is, in the order of their latest failures to
+     * connect. The first instance has not failed yet, or its latest failure is the oldest. So if the first instance has
+     * failed since a certain time, all instances have.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Instances that are ejected, in the order in which their ejections end. An instance whose ejection is over is
-     * removed when the next one is ejected.
+     * Instances that are ejected, that is, normally get no calls for a while; the one whose ejection ends first comes
+     * first.
+     * Instances whose ejection is over are removed when the next instance is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
     /**
-     * Latest number given to an instance that has not failed to connect yet. It decides the instance's place in
-     * {@link #byFailure}. These numbers go down from -1, so such instances come before those that have failed.
+     * The {@link ClientAddress#failureNumber} that the latest new instance got when it was added; 0 if none was added
+     * yet. New instances get the numbers -1, -2 and so on, so in {@link #byFailure} they come before instances that
+     * have failed to connect.
      */
     private long untried;
 
-    /** Whether a timer is set that gives connections to all waiting calls, to whichever instance they go. */
+    /**
+     * Whether a timer is set that gives all waiting calls to the connected instances, without leaving calls to
+     * instances that are still connecting.
+     */
     private boolean isSpreading;
 
     /** Whether a timer is set that looks for free slots on connected instances, for the calls that wait. */
@@ -141,14 +153,14 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private int creators;
 
     /**
-     * Whether this cluster is of no use, since no thread could begin its watch of the registry. The next proxy then
-     * gets a new cluster.
+     * Whether this cluster must not be used any more, because no thread has begun the cluster's watch of the registry.
+     * The next proxy gets a new cluster.
      */
     private boolean isGivenUp;
 
     /**
-     * Calls that wait for a connection, in the order in which they began to wait. A call is removed when its wait ends,
-     * for whatever reason.
+     * Calls that wait for a connection, in the order in which they began to wait. A call is removed when it stops
+     * waiting, for whatever reason.
      */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
@@ -156,7 +168,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final class Waiting extends PendingConnection<ClientConnection> {
         private final int key;
 
-        /** Value of {@link #failures} when the call began to wait. */
+        /**
+         * Value of {@link #failures} when the call began to wait. If each instance has a higher failure number, each
+         * has failed to connect since.
+         */
         private final long came;
 
         private volatile @Nullable Future<?> timer;
@@ -207,7 +222,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
      * Records that a thread begins to create a proxy for this cluster.
      *
-     * @return false if nobody may use this cluster any more, so that the thread has to create another one
+     * @return false if this cluster must not be used any more, and the thread has to create another one
      */
     synchronized boolean enter() {
         if (isGivenUp) {
@@ -218,10 +233,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when a thread has finished creating a proxy for this cluster, even if it has failed.
+     * Records that a thread has finished creating a proxy for this cluster, successfully or not.
      *
-     * @return true if the cluster is of no use now: the watch of the registry has not begun, and no other thread is
-     *     creating a proxy
+     * @return true if this cluster must not be used any more: the watch of the registry has not begun, and no other
+     *     thread is creating a proxy
      */
     boolean leave() {
         synchronized (this) {
@@ -230,7 +245,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return false;
             }
             isGivenUp = true;
-            // A watch that failed to begin may have named instances before it failed. They are forgotten.
+            // The registry may have named instances even if the watch then failed to begin. The code below removes
+            // these instances.
             pendingList = null;
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             nowEnded.addAll(members.values());
@@ -245,8 +261,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Begins to watch the registry for the instances of the service. Only the first call of this method that succeeds
-     * does so.
+     * Begins to watch the registry for the instances of the service. A watch that has begun already is kept.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -255,12 +270,14 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // Scheduled only when the watch has begun: the end of the watch cancels the task.
+            // The task lookAfter() is scheduled only after the watch has begun. If the watch failed to begin, nothing
+            // would cancel the task, because only the end of the watch cancels it.
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // The client sets its closed flag before it reads the watch. So either the client sees this watch, or this
+        // This thread has stored the watch, and now reads the client's closed flag. A client that closes sets the flag
+        // first, and then reads the field watch. Therefore either the client sees this watch and ends it, or this
         // thread sees the closed flag.
         if (client.isClosed()) {
             endWatch();
@@ -269,7 +286,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         return this;
     }
 
-    /** Ends the watch of the registry. This runs the registry's code, which may block. */
+    /** Ends the watch of the registry. The registry's code runs in this method, and may block. */
     void endWatch() {
         Future<?> last = looks;
         if (last != null) {
@@ -281,7 +298,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Fails all calls that wait for a connection, since the client is closed. Runs the callbacks of these calls. */
+    /**
+     * Fails all calls that wait for a connection, because the client is closed. The callbacks of these calls run in
+     * this method.
+     */
     void endCalls() {
         failAll(new IllegalStateException("the client is closed"));
     }
@@ -295,7 +315,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** Ends a cluster that no client ends. Only for tests. */
+    /**
+     * Ends the watch and all waiting calls. Only for tests that create a cluster themselves, since no client ends it.
+     */
     public void close() {
         endWatch();
         endCalls();
@@ -339,7 +361,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
         try {
             call.startTimer();
-            // an instance may have connected since the caller looked for a connection
+            // An instance may have connected since the caller of this method looked for a connection.
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);
@@ -347,7 +369,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 lookSoon();
             }
         } catch (Throwable e) {
-            // An Error is caught too, since a call that has no timer might wait forever.
+            // Errors are caught too. The failure may have prevented the timer that limits the wait, and without that
+            // timer the call might wait forever.
             call.completeExceptionally(e);
         }
         return call;
@@ -360,8 +383,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to the calls that wait while instances are connected, and sets the timer for the next time.
-     * Such calls wait because these instances were full, and a full instance does not announce a free slot.
+     * Gives connections to waiting calls if instances are connected, and sets the timer for the next look. Such calls
+     * wait because the instances were full, and a full instance does not announce a free slot.
      */
     private void look() {
         boolean isSpread;
@@ -407,9 +430,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance has a connection. It gets its share of the waiting calls immediately. If other instances
-     * are still connecting for the first time, the rest wait up to {@code SPREAD_NANOS} for them. So the first
-     * connected instance does not get all calls.
+     * Called when an instance has a connection. A share of the waiting calls immediately gets connections, to this
+     * instance or to another connected one, as the chooser decides. If other instances are not connected, but have
+     * never failed to connect, the remaining calls wait for them, up to {@code SPREAD_NANOS}. So the instance that
+     * connects first does not get all calls.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;
@@ -428,8 +452,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns how many of the waiting calls one instance should get, rounded up. They are divided among that instance
-     * and all those that are still connecting for the first time. The caller holds the lock of {@code this}.
+     * Returns how many waiting calls should get connections when an instance has connected. The calls are divided
+     * equally among this instance and all instances that are not connected, but have never failed to connect. The
+     * result is rounded up. The caller holds the lock of {@code this}.
      *
      * @param calls number of the waiting calls
      */
@@ -451,11 +476,12 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to waiting calls. If there are many calls, it does so in several tasks, so that the event loop
-     * can run other tasks in between.
+     * Gives connections to waiting calls. Many calls are served in several tasks, so that the event loop can run other
+     * tasks in between.
      *
-     * @param address an instance that has just connected; it gets a call for which the chooser finds no connection.
-     *     Null if there is none.
+     * @param served the waiting calls
+     * @param address an instance that has just connected, which gets a call if the chooser finds no connection; null if
+     *     no instance has just connected
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -465,35 +491,37 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
-                // the given instance gets the call, if it has a connection that is not full
+                // The instance that has just connected gets the call, if its connection is not full.
                 ClientConnection other = address.ready();
                 ready = other == null || other.isFull() ? null : other;
             }
             if (ready == null) {
-                // the choice has looked at all instances, and would not find a connection for the next call either
+                // The chooser has looked at all instances and found no connection for this call. It would find none for
+                // the next call, so the remaining calls wait for the next look.
                 lookSoon();
                 return;
             }
             call.complete(ready);
         }
         if (max < served.size()) {
-            // if the client is closed, this task does not run, and the end of the client fails these calls
+            // A closed client does not run this task, but fails the calls that wait.
             client.execute(() -> serve(served.subList(max, served.size()), address));
         }
     }
 
     /**
-     * Called when an attempt to connect to an instance has failed, and the instance has no other connection. Each
-     * waiting call fails if by now all instances have failed since it began to wait.
+     * Called when an attempt to connect to an instance has failed, and the instance has no other connection. A waiting
+     * call fails if every instance has now failed to connect since the call began to wait.
      */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
             if (byFailure.get(address.failureNumber) != address) {
-                // the instance is no longer a member
+                // The instance no longer belongs to this cluster.
                 return;
             }
-            // Added first: if adding fails, the instance still has its old entry.
+            // The new entry is added before the old one is removed. So the instance still has its old entry if adding
+            // fails.
             byFailure.put(failures + 1, address);
             byFailure.remove(address.failureNumber);
             failures++;
@@ -501,7 +529,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
-                    // Not all instances have failed since this call was made. The calls behind it are even younger.
+                    // At least one instance has not failed since this call began to wait, so this call goes on waiting.
+                    // The calls behind this one in the list began to wait later, so they go on waiting too.
                     break;
                 }
                 given.add(call);
@@ -512,8 +541,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Ejects an instance that has failed too often, so that it gets no calls for a while. Does nothing if more than
-     * half of all instances would be ejected then.
+     * Ejects an instance that has failed too often, so that it normally gets no calls for a while. Does nothing if more
+     * than half of all instances would then be ejected.
      */
     synchronized void eject(ClientAddress address) {
         for (ClientAddress first = ejected.peek();
@@ -553,8 +582,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the time until the next list of the registry may be used; 0 or less if it may be used now. The caller
-     * holds the lock of {@code this}.
+     * Returns the time in nanoseconds until the next list of the registry can be used; 0 or less if there is nothing to
+     * wait for. The caller holds the lock of {@code this}.
      */
     private long untilNextNanos() {
         Long last = takenNanos;
@@ -564,8 +593,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Finishes work that an Error has interrupted, for example an OutOfMemoryError. This may be the use of a list, the
-     * connecting of an instance, or the serving of a waiting call. Runs once a second.
+     * Repeats work that an Error has interrupted, for example an OutOfMemoryError: uses the registry's new list if one
+     * is due, connects instances and serves waiting calls. Runs once a second.
      */
     private void lookAfter() {
         if (client.isClosed()) {
@@ -591,8 +620,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Logs that a part of {@link #lookAfter} or {@link #connectAndRetire} has failed. The next run of {@code lookAfter}
-     * tries it again.
+     * Logs that a part of {@link #lookAfter} or {@link #connectAndRetire} has failed. {@code lookAfter} repeats that
+     * part within a second.
      */
     private static void failedHere(Throwable thrown) {
         try {
@@ -602,11 +631,11 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                             "looking after the instances has failed, and is tried again in a second",
                             thrown);
         } catch (Throwable unspeakable) {
-            // the log has failed too, and a lost log line is the lesser evil
+            // Logging has failed too. The lost log line must not stop the caller's work.
         }
     }
 
-    /** Uses the latest list of the registry instead of the present one, if there is a newer one. */
+    /** Begins to use the latest list of the registry. Does nothing if that list is in use already. */
     private void applyPending() {
         if (client.isClosed()) {
             return;
@@ -624,7 +653,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
                 if (now.containsKey(ClientAddress.keyOf(endpoint))) {
-                    // if a list names an instance twice, the first entry counts
+                    // If a list names an instance twice, only the first entry counts.
                     continue;
                 }
                 ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
@@ -649,19 +678,20 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
                 pendingList = null;
-                // a list that changes nothing counts as applied too
+                // A list that changes nothing counts as used, so the next list has to wait for APART_NANOS.
                 takenNanos = client.platform().ticker().nanoTime();
                 return;
             }
             Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
             String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
-            // members that end now keep their entries, since their connections are about to drain
+            // The map members still has the instances of the previous list. An instance that leaves the service now
+            // keeps its entry, even an empty one, since its connections will only finish their calls from now on.
             draining.entrySet()
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
-            // Nothing below can fail. If a step above has failed, the list is still in pendingList and is applied
+            // The assignments below cannot fail. If a step above fails, the list stays in pendingList and is used
             // later.
             members = now;
             byFailure = nowByFailure;
@@ -677,19 +707,19 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Connects the instances that are not connected. Also ends the connections of instances that the registry no longer
-     * names; they finish their calls first.
+     * Begins to make the normal connections that instances lack, that is, connections that stay open without calls.
+     * Also tells the connections of instances that no longer belong to this cluster to finish their calls and to end.
      */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
-        // Each client begins at a random member, since otherwise all clients would connect to the same members first.
+        // The loop begins at a random instance. Otherwise all clients would connect to the same instances first.
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
         for (int i = 0; i < all.length; i++) {
             ClientAddress member = all[(first + i) % all.length];
             try {
                 member.keepConnected();
             } catch (Throwable e) {
-                // the other members connect in any case
+                // The loop goes on, so that the other instances connect in any case.
                 failedHere(e);
             }
         }
@@ -714,8 +744,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the instances of a registry's list that are used. If the list has more than {@code MAX_INSTANCES}, those
-     * that are in use already are preferred; otherwise the order of the list decides.
+     * Returns the instances of a registry's list that are used, at most {@code MAX_INSTANCES}. If the list is longer,
+     * instances that are in use already are preferred, and otherwise those that come first in the list.
      */
     private List<Endpoint> taken(List<Endpoint> all) {
         if (all.size() <= MAX_INSTANCES) {
@@ -725,7 +755,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         for (boolean isHeld : new boolean[] {true, false}) {
             for (Endpoint endpoint : all) {
                 if (taken.size() < MAX_INSTANCES && members.containsKey(ClientAddress.keyOf(endpoint)) == isHeld) {
-                    taken.put(ClientAddress.keyOf(endpoint), endpoint);
+                    taken.putIfAbsent(ClientAddress.keyOf(endpoint), endpoint);
                 }
             }
         }
@@ -740,7 +770,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // The waiting calls do not fail on the registry's thread, since that would run their callers' code there.
+        // Another thread fails the calls, since failing them here would run their callers' code on the registry's
+        // thread.
         client.execute(() -> failWithoutInstances(why));
     }
 

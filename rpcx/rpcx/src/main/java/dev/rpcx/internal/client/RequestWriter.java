@@ -23,25 +23,28 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes a slot for each attempt at a call of one method, and writes the request into it: the method's number or name,
- * the remaining time, the metadata, the arguments. Refuses a request that is too large, comes too late or cannot be
- * encoded. If a connection does not take the request, chooses another one. Runs on the thread that makes the attempt,
- * which is a caller's thread or an event loop.
+ * Takes a slot of a connection for each attempt at a call of one method, and writes the request into the slot. A
+ * request contains the method's number or name, the remaining time, the metadata and the arguments. A request that is
+ * too large, comes too late or cannot be encoded is refused. If a connection does not take the request, another
+ * connection is tried. The methods run on the thread that makes the attempt, which is a caller's thread or an event
+ * loop.
  */
 public final class RequestWriter {
     private final ClientMethod method;
 
-    /** Route that is asked for another connection when the chosen one does not take a request. */
+    /** Chooses another connection if the chosen one does not take a request. */
     private final Route route;
 
-    /** Type of the requests: {@link Wire#NOTICE} or {@link Wire#REQUEST}. */
+    /**
+     * The message type of the requests: {@link Wire#NOTICE} if the method is one-way, otherwise {@link Wire#REQUEST}.
+     */
     private final int type;
 
     private final byte[] serviceBytes;
     private final byte[] nameBytes;
     private final Codec<Object[]> parameters;
 
-    /** Codec of the items of the stream that the method takes; null if it takes no stream. */
+    /** The codec for the items of the stream that the method takes; null if the method takes no stream. */
     private final @Nullable Codec<Object> items;
 
     RequestWriter(ClientMethod method, Route route) {
@@ -55,14 +58,15 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot and writes the request into it, as {@link #prepare} does. If other calls have filled the connection
-     * since it was chosen, chooses another one. If none is ready, the call waits.
+     * Takes a slot and writes the request into the slot, as {@link #prepare} does. If other calls have filled the
+     * chosen connection, another connection is tried.
      *
-     * <p>Callers must not choose a connection just to see whether there is one: the choice may take the trial of an
-     * instance, which only one call can have.
+     * <p>A caller must not choose a connection only to see whether there is one. An instance that was ejected after
+     * failures gets a single trial call, and the choice can use up this trial.
      *
-     * @return null if no other connection is ready yet, and the call has to wait for one
-     * @throws RPCXException if no connection takes the call, or all are full
+     * @return the slot with the request; null if no other connection is ready, and the call has to wait for one
+     * @throws RPCXException if the call is too late or cannot be encoded, if no connection takes the call, or if all
+     *     connections are full
      */
     @Nullable
     ClientCall prepareOrWait(
@@ -97,14 +101,15 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of the given connection and writes the request into it. If the server of that connection takes no
-     * such call, or no more calls, uses a connection of another instance. That takes nothing from the retry budget,
-     * since nothing has been sent. The returned slot belongs to the caller.
+     * Takes a slot of the given connection and writes the request into the slot. If the connection or its server does
+     * not take the call, connections of other instances are tried. That costs the retry budget nothing, since nothing
+     * has been sent. The returned slot belongs to the caller.
      *
-     * @param encoded arguments encoded when the call was made; null to encode them now
-     * @param now time at which this thread began this attempt
-     * @throws RPCXException if the call is too late or cannot be encoded; if no connection takes the call, the refusal
-     *     of the given connection
+     * @param encoded arguments encoded when the call was made; null to encode {@code arguments} now
+     * @param now time in nanoseconds at which this thread began this attempt
+     * @throws RPCXException if the call is too late or cannot be encoded, if this client's requests hold too many
+     *     bytes, or if no connection takes the call. In the last case, the exception is the one with which the given
+     *     connection has refused the call
      */
     public ClientCall prepare(
             ClientConnection on,
@@ -156,10 +161,11 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of this connection, or of another one of the same instance, and writes the request into it.
+     * Takes a slot of this connection, or of another connection of the same instance, and writes the request into the
+     * slot.
      *
-     * @param unfit instances that do not take the call; a failure is counted for each of them if the instance of
-     *     {@code on} takes it
+     * @param unfit other instances that have already been tried and do not take this call. If the instance of
+     *     {@code on} takes the call, the fault lies with the other instances, and a failure is counted for each of them
      */
     private ClientCall prepareOn(
             ClientConnection on,
@@ -174,8 +180,8 @@ public final class RequestWriter {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            // The connection may be about to close because it was idle. The call then takes a slot of another
-            // connection of the instance. If no other one is ready, this one takes the call after all.
+            // If the connection is about to close because it was idle, the call takes a slot of another connection of
+            // the instance. If no other connection is ready, the call stays on this one.
             while (used.isParting) {
                 ClientConnection other = used.address().ready();
                 if (other == null) {
@@ -196,7 +202,7 @@ public final class RequestWriter {
                 }
             } catch (Throwable unsent) {
                 used.address().health().unsent();
-                // A Throwable is caught: the user's methods may throw anything, and the slot has to be given back.
+                // Everything is caught: the user's methods can throw anything, and the slot has to be given back.
                 call.dropUnsent();
                 isHeld = false;
                 throw unsent;
@@ -204,7 +210,8 @@ public final class RequestWriter {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // There are only stores here: if the stack is exhausted, no method can be called.
+                // If the stack is exhausted, no method can be called here. So these two stores ask the event loop to
+                // release the slot.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
@@ -213,8 +220,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of a chosen connection. If no slot is free, gives back the trial of the instance, which the choice
-     * may have taken.
+     * Takes a slot of a connection that was chosen for a call. If no slot is free and the call was the trial of an
+     * ejected instance, another call can be the trial now.
      */
     private static ClientCall acquire(ClientConnection on, long deadline) {
         try {
@@ -226,10 +233,11 @@ public final class RequestWriter {
     }
 
     /**
-     * Writes the request into the slot: first the prelude, then the body.
+     * Writes the request into the slot. The number or name of the method, the time and the metadata come first, and the
+     * arguments follow.
      *
-     * @param encoded arguments encoded when the call was made; null to encode them now
-     * @param now time at which this thread began this attempt
+     * @param encoded arguments encoded when the call was made; null to encode {@code arguments} now
+     * @param now time in nanoseconds at which this thread began this attempt
      */
     private void write(
             ClientConnection connection,
@@ -256,8 +264,9 @@ public final class RequestWriter {
             }
             call.givenNanos = left;
             // Without the field TIME, a server assumes the full default time. The remaining time is rounded down, so
-            // that it never grows on its way. The time that the request waits for the socket is subtracted when sending
-            // begins. The time that the request waits for the event loop is not, since nobody looks at the clock then.
+            // that it never grows on its way. If the request has to wait until the socket takes more bytes, the time
+            // that is left when sending begins is written instead. If the request only waits until the event loop sends
+            // it, the time is not written again, so this wait is not subtracted.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
@@ -283,8 +292,8 @@ public final class RequestWriter {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
-                // TIME may have to be inserted when sending begins, and the request would then exceed one frame. So
-                // TIME is inserted now, and the charge and FrameScheduler count its bytes.
+                // If the field TIME were added only when sending begins, the request could exceed one frame. Therefore
+                // the field is added here, so that the charge and FrameScheduler count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;
@@ -307,8 +316,8 @@ public final class RequestWriter {
         } catch (CodecException e) {
             throw unusable(e);
         } finally {
-            // An event loop writes the requests of further attempts. The user's accessors and suppliers of metadata may
-            // have set the loop's interrupt flag.
+            // The user's accessors and suppliers of metadata have run, and might have set the interrupt flag of this
+            // thread. The flag of an event loop is cleared, because the loop's next task belongs to another call.
             LoopThread.forgetInterrupt();
         }
     }
@@ -330,6 +339,11 @@ public final class RequestWriter {
             parameters.write(arguments, out);
         } catch (CodecException e) {
             throw unusable(e);
+        } finally {
+            // The user's accessors have run, and might have set the interrupt flag of this thread. If this thread is an
+            // event loop, as for the second call of a hedge, the flag is cleared, because the loop's next task belongs
+            // to another call.
+            LoopThread.forgetInterrupt();
         }
         return out;
     }
@@ -361,8 +375,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Subscribes to the stream that a call sends to the server. Called after the request has been queued, so that a
-     * publisher that fails immediately ends a call that exists. The items wait for the server's credit.
+     * Subscribes to the stream that a call sends to the server. Called after the request has been queued or sent, since
+     * a publisher that fails immediately ends the call. The items wait until the server gives credit.
      */
     @SuppressWarnings("unchecked") // the proxied method declares this type
     public static void subscribe(@Nullable StreamSender upload, Object[] arguments) {

@@ -8,7 +8,7 @@ import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
 import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
 import java.util.Locale;
 
-/** Text of a {@code .proto} file, in the language that protoc reads. It is written from the file's descriptor. */
+/** Writes the text of a {@code .proto} file from the file's descriptor. {@link #toString} returns the text. */
 final class ProtoText {
     private final StringBuilder text = new StringBuilder();
     private final String prefix;
@@ -38,16 +38,16 @@ final class ProtoText {
         if (typeName.startsWith(prefix)) {
             return typeName.substring(prefix.length());
         }
-        // protoc looks up the first part of a name in the package of this file first. For example, in the package
-        // `com.acme.rpcx` it would take `rpcx.Decimal` for `com.acme.rpcx.Decimal`. In such a case the full name with
-        // its leading dot is used
+        // protoc looks for the beginning of a name in the package of this file before it looks elsewhere. For example,
+        // in the package `com.acme.rpcx` protoc would read `rpcx.Decimal` as `com.acme.rpcx.Decimal`. The full name
+        // with its leading dot prevents this.
         boolean ambiguous = prefix.contains(typeName.substring(0, typeName.indexOf('.', 1) + 1));
         return ambiguous ? typeName : typeName.substring(1);
     }
 
     /**
-     * Returns the name of a type for use in this service. If a method of the service has the same name, protoc would
-     * find the method first, so the full name of the type is returned.
+     * Returns the name by which this service refers to a type. If a method of the service has the same name as the
+     * type, the result is the full name, since protoc would find the method first.
      */
     private String name(String typeName, ServiceDescriptorProto service) {
         String name = name(typeName);
@@ -117,7 +117,7 @@ final class ProtoText {
         for (DescriptorProto nested : message.getNestedTypeList()) {
             if (name.equals(message.getName() + '.' + nested.getName())) {
                 return nested.getOptions().getMapEntry()
-                        ? "map<" + type(nested.getField(0), nested) + ", " + type(nested.getField(1), nested) + ">"
+                        ? "map<" + type(nested.getField(0), message) + ", " + type(nested.getField(1), message) + ">"
                         : nested.getName();
             }
             if (name.equals(nested.getName())) {
@@ -143,7 +143,7 @@ final class ProtoText {
 
     @Override
     public String toString() {
-        // a map is `repeated` in the descriptor, but must not be `repeated` in the text
+        // the descriptor marks a map as `repeated`, but the text must not
         return text.toString().replace("repeated map<", "map<");
     }
 }

@@ -25,46 +25,49 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the classic wire, at a client or a server. Since this wire has no ping, the connection checks its
- * peer at regular intervals. The connection ends if an incomplete frame arrives too slowly, if the peer takes none of
- * the waiting output, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the event
- * loop.
+ * A connection of the classic wire, at a client or a server, that reads and writes frames. This wire has no ping, so a
+ * timer checks the peer at regular intervals. The timer ends the connection if a frame arrives too slowly, if the peer
+ * does not read what it is sent, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the
+ * event loop.
  */
 public abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
-     * Maximum time between two bytes of an incomplete frame; the keep-alive time if that is shorter. A whole frame may
-     * take this time in addition to its time at {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout,
-     * shortened.
+     * Maximum time in nanoseconds between two bytes of a frame. If the keep-alive time is shorter, the keep-alive time
+     * is the maximum. An entire frame may take this time plus the time that its bytes need at
+     * {@link #FRAME_BYTES_PER_SECOND}. In nginx, client_header_timeout is a similar limit, which is longer.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Minimum average rate of a frame, in bytes per second. The largest frame, 4 MiB, may take 256 s. Apache's
-     * mod_reqtimeout has 500 bytes per second, which would allow such a frame two hours.
+     * Minimum average rate at which a frame must arrive, in bytes per second. At this rate, a frame of 4 MiB, the
+     * largest that is not skipped, takes 256 s. Apache's mod_reqtimeout asks for only 500 bytes per second, at which
+     * such a frame takes more than two hours.
      */
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
-     * Size in bytes of the chunks in which a frame is sent. They tell a peer that reads a large frame slowly from one
-     * that does not read.
+     * Size in bytes of the chunks in which a frame is sent. Each chunk that leaves shows that the peer still reads,
+     * even if the peer reads a large frame slowly.
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /**
-     * Memory in bytes that a waiting frame takes in addition to its own bytes: its buffer, its queue entry and its
-     * listener.
+     * Memory in bytes that a frame takes besides its own bytes while it waits to be sent. This is the memory of a
+     * buffer, a queue entry and a listener for one chunk. Those of further chunks are not counted.
      */
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * Number of chunks that a server sends during a pause in reading before it reads again. The client has the server's
-     * keep-alive time for each chunk, so a pause may last four keep-alive times.
+     * Maximum number of full chunks, of 16 KiB each, that a server sends while it has paused reading, before it reads
+     * again. The client has the server's keep-alive time to read each chunk, so a pause usually lasts at most four
+     * keep-alive times of the server. The last chunk of a frame can be smaller than 16 KiB. More than four chunks are
+     * sent then, and the pause can last longer.
      */
     static final int CHUNKS_IN_PAUSE = 4;
 
     public static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
-    /** Number of checks within {@code silentNanos}. */
+    /** Number of times that the timer checks the peer within {@code silentNanos}. */
     private static final int CHECKS = 4;
 
     public final Channel channel;
@@ -77,55 +80,56 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private final Runnable check = this::check;
     private final Charge timers;
 
-    /** Time from one check to the next, unless the event loop is held up. */
+    /** Time in nanoseconds from one check of the peer to the next, if the event loop is not held up. */
     private final long checkNanos;
 
     private @Nullable ScheduledFuture<?> timer;
     private long checkedNanos;
 
-    /** Time at which the connection was established. */
+    /** Time in nanoseconds at which the connection was established. */
     private long upSinceNanos;
 
-    /** Time at which bytes last arrived, or at which reading was last resumed, whichever is later. */
+    /** Time in nanoseconds at which bytes last arrived, or at which reading was last resumed, whichever is later. */
     private long lastReadNanos;
 
-    /** Time at which bytes were last sent, or at which output began to wait, whichever is later. */
+    /** Time in nanoseconds at which bytes were last sent, or at which output began to wait, whichever is later. */
     private long lastWriteNanos;
 
     /**
-     * Time at which the connection was last in use: bytes arrived, or a check found calls under way or waiting output.
+     * Time in nanoseconds at which the connection was last seen in use. This is when bytes last arrived, or when a
+     * check last found calls in flight or waiting output, whichever is later.
      */
     private long busyNanos;
 
     private long waitingBytes;
 
     /**
-     * Small frames that wait for the next flush; null if there are none. While earlier small frames are in the socket's
-     * queue, a flush leaves these here.
+     * Buffer with small frames that the next flush sends together; null if there are none. While earlier small frames
+     * are in the socket's queue, a flush leaves this buffer here.
      */
     private @Nullable ByteBuf gathered;
 
-    /** Number of buffers with small frames that are in the socket's queue. */
+    /** Number of buffers with small frames that have been written to the channel and not been sent yet. */
     private int gatheredBeingSent;
 
     /**
-     * The socket's queue, with the claims for output that the peer does not read. Null at a client: its requests are
-     * charged until they have been sent.
+     * Charges the account for output that the peer does not read. Null at a client, where a separate charge is made for
+     * each request until the request has been sent.
      */
     private final @Nullable SocketQueue queue;
 
     private boolean reading;
 
-    /** True while further frames are about to be written. One flush then sends all of them. */
+    /** True while {@link #sendTogether} writes several frames, which one flush will send. */
     private boolean gathering;
 
-    /** Counter that goes up each time that bytes have arrived. */
+    /** Number of times that bytes have arrived. */
     private int reads;
 
-    /** The reason in words if the connection ends because this side lacks memory; otherwise null. */
+    /** Text about the memory that this side lacked, if the connection ends for this reason; otherwise null. */
     private volatile @Nullable String memoryWanted;
 
-    /** Whether this side has paused reading. If so, the pause began at {@code pausedNanos}. */
+    /** True while this side has paused reading. The time at which the pause began is {@code pausedNanos}. */
     private boolean isPaused;
 
     private long pausedNanos;
@@ -134,9 +138,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private boolean isOver;
 
     /**
-     * Creates the connection, which is then added to the pipeline of {@code channel}.
+     * Creates a connection, which the caller adds to the pipeline of {@code channel}.
      *
-     * @param isClient whether this side is the client
+     * @param isClient true if this side is the client, false if this side is the server
      * @param idleNanos time in nanoseconds after which a connection that nobody uses ends
      */
     @SuppressWarnings("this-escape") // the socket calls back only when this is in its pipeline
@@ -148,6 +152,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             int maxSkippedBytes,
             long keepAliveNanos,
             long idleNanos) {
+        MemoryReserve.keep();
         this.channel = channel;
         this.isClient = isClient;
         this.timers = account.charge(Resource.TIMERS);
@@ -162,29 +167,33 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         this.idleNanos = idleNanos;
     }
 
-    /** Called when the connection has been added to its channel. If this method throws, the channel is closed. */
+    /**
+     * Called when this connection has been added to the pipeline of its channel. If this method throws, the channel is
+     * closed.
+     */
     public void onAdded() {}
 
-    /** Whether calls are under way. While there are any, the connection does not count as unused. */
+    /** Returns true if calls are in flight, so that the connection does not count as unused. */
     public abstract boolean isBusy();
 
-    /** Called at the end of each check, unless the connection is ending. */
+    /** Called at the end of each regular check of the peer, unless the connection is ending. */
     public abstract void onCheck(long nowNanos);
 
-    /** Called when everything that has arrived has been read, and the output has been flushed. */
+    /**
+     * Called after a series of reads from the socket, when the output has been flushed. The socket can have more bytes.
+     */
     public void onReadComplete() {}
 
-    /**
-     * Called after each read from the socket. Further reads may follow in the same pass, before {@code onReadComplete}.
-     */
+    /** Called after each read from the socket. There can be several reads before {@link #onReadComplete} is called. */
     public void onRead() {}
 
-    /** Called when {@code bytes} of output have been sent, or will never be sent. */
+    /** Called when {@code bytes} bytes of output have been sent, or will never be sent. */
     public void onSent(int bytes) {}
 
     /**
-     * Called when the connection ends. The implementation has to close the connection. Called at most once, and never
-     * after {@link #onOver}.
+     * Closes the connection and ends its calls. Called at most once, and never after {@link #onOver}.
+     *
+     * @param why reason for the end of the connection
      */
     public abstract void onEnd(RPCXException why);
 
@@ -199,7 +208,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return loop.ticker().nanoTime();
     }
 
-    /** Returns the time in nanoseconds since the connection was established. Event loop only. */
+    /** Returns the time in nanoseconds since the connection was established. Only the event loop calls this method. */
     public final long upNanos() {
         return nanoTime() - upSinceNanos;
     }
@@ -212,7 +221,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return waitingBytes;
     }
 
-    /** Returns a number that changes each time that bytes have arrived. Event loop only. */
+    /** Returns how many times bytes have arrived. Only the event loop calls this method. */
     public final int reads() {
         return reads;
     }
@@ -222,7 +231,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe.
+     * If the connection ends because this side lacked memory, returns a text about that memory. Otherwise returns null.
+     * This method is thread-safe.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
@@ -241,7 +251,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isAdded = true;
         } finally {
             if (!isAdded) {
-                // when this method throws, Netty removes the handler, and nobody would close the channel
+                // if this method throws, Netty removes this connection from the pipeline, and nobody else would close
+                // the channel
                 SocketQueue.closeNow(channel);
             }
         }
@@ -262,8 +273,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastWriteNanos = now;
         busyNanos = now;
         checkedNanos = now;
-        // while a server pauses reading, its kernel acknowledges nothing new: so a client waits as long as the longest
-        // pause
+        // While a server pauses reading, its kernel acknowledges bytes only until the kernel's buffer is full.
+        // Therefore a client lets bytes stay unacknowledged for four keep-alive times. If the server has the same
+        // keep-alive time, this is as long as its longest usual pause.
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(check, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
@@ -316,7 +328,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Ends the connection. Nothing that arrives later is read. Does nothing if the connection is already ending. */
+    /**
+     * Ends the connection because of {@code why}. Bytes that are read from the socket later are ignored. If the
+     * connection is already ending, this method does nothing.
+     */
     public final void fail(RPCXException why) {
         if (!isEnding) {
             isEnding = true;
@@ -327,7 +342,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- outgoing
 
-    /** Called each time that bytes of a frame have been sent or will never be sent. */
+    /**
+     * Listens to the sending of a frame. {@code onReleased} is called for bytes that have been sent, and for bytes that
+     * will never be sent.
+     */
     public interface WriteListener {
         void onReleased(long bytes);
 
@@ -335,15 +353,15 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         default void onFrameWritten() {}
     }
 
-    /** Returns how many bytes of heap a frame of {@code frameBytes} bytes takes while it waits to be sent. */
+    /** Returns the heap in bytes that a frame of {@code frameBytes} bytes takes while it waits to be sent. */
     public static long queuedBytes(int frameBytes) {
         return HeapArray.heapBytes(frameBytes) + QUEUED_BYTES;
     }
 
     /**
-     * Sends a frame in chunks. Each byte of the frame is reported to {@code listener} exactly once, whether it is sent
-     * or not. The heap that the frame takes beyond these bytes is reported together with the last chunk, so
-     * {@code listener} gets {@link #queuedBytes} in total.
+     * Sends a frame in chunks, and tells {@code listener} of each chunk that has been sent or will never be sent. In
+     * total, {@code listener} is told of as many bytes as {@link #queuedBytes} returns for the frame, whether the frame
+     * is sent or not.
      */
     public final void write(byte[] frame, WriteListener listener) {
         begin(frame);
@@ -364,8 +382,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Closes the channel after only {@code written} bytes of a frame could be written. The rest is reported to
-     * {@code listener} now, and the written bytes when they have been sent.
+     * Closes the channel after only the first {@code written} bytes of a frame could be written to it. Now
+     * {@code listener} is told of the rest of the frame, which will never be sent. It is told of the written bytes when
+     * the channel has sent or dropped them.
      */
     private void endCut(int frameBytes, int written, WriteListener listener) {
         try {
@@ -384,15 +403,15 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Sends a small frame, which is not charged. Small frames share one buffer while they wait: separate buffers would
-     * take many times the memory, and would pile up if the peer does not read.
+     * Sends a small frame, for which the caller makes no charge. Small frames that wait share buffers of up to 16 KiB.
+     * If each had a buffer of its own, they would take many times the memory while a peer does not read.
      */
     public final void writeSmall(byte[] frame) {
         begin(frame);
         boolean isWhole = false;
         try {
-            // in the socket's queue only the readable bytes of the buffer are charged, so its free room has to be
-            // limited
+            // In the socket's queue, a buffer is charged for its readable bytes, but not for the free room at its end.
+            // To keep this room small, a buffer gets no further frame that would bring it above 16 KiB.
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -426,7 +445,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isListenerAdded = true;
         } finally {
             if (!isListenerAdded) {
-                // nothing will report that this buffer has been sent, and the next small frames would wait forever
+                // The write has failed, or the listener could not be added. Without the listener, nothing reports that
+                // this buffer has been sent, and later small frames would wait forever.
                 SocketQueue.closeNow(channel);
             }
         }
@@ -441,7 +461,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Returns the memory of {@code gathered} in bytes; 0 if it is null. */
+    /** Returns the size in bytes of the buffer {@code gathered}, which holds small frames; 0 if it is null. */
     private long gatheredBytes() {
         ByteBuf into = gathered;
         return into == null ? 0 : into.capacity();
@@ -461,13 +481,13 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     private void endIfLost(ChannelFuture sending) {
         if (sending.cause() != null && !(sending.cause() instanceof IOException)) {
-            // the buffer was lost, for example for lack of memory, but the socket still works: the peer would take the
-            // next bytes for the rest of the lost frame
+            // The buffer was lost, for example because memory was lacking, but the socket still works. If the
+            // connection went on, the peer would take the next bytes for the rest of the lost frame.
             SocketQueue.closeNow(channel);
         }
     }
 
-    /** Runs {@code sends}, and then flushes once for everything that {@code sends} has written. */
+    /** Runs {@code sends}, and afterwards flushes once for all frames that {@code sends} has written. */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -510,12 +530,15 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Returns the bytes charged for replies to the peer that have not been sent. Event loop only. */
+    /**
+     * Returns the number of bytes charged for replies that have not been sent to the peer. Only the event loop calls
+     * this method.
+     */
     public long replyBytes() {
         return 0;
     }
 
-    /** Returns the error for calls that may have been executed when the connection ended. */
+    /** Returns the error for calls that perhaps were executed before the connection ended. */
     public static RPCXException brokenOff(RPCXException.Code code, String why) {
         return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
     }
@@ -525,8 +548,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Resumes or pauses reading. The peer cannot send during a pause, so a pause counts neither as silence nor against
-     * the rate of a frame. Only the limit on the total time of a frame includes pauses.
+     * Resumes reading if {@code reads} is true, and pauses reading otherwise. The peer cannot send during a pause, so a
+     * pause does not count when the peer is checked for silence or for a slow frame. Only the limit on the total time
+     * of a frame includes pauses.
      */
     public final void setReading(boolean reads) {
         if (reads == !isPaused) {
@@ -549,7 +573,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         try {
             checkNow();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and the peer would no longer be checked
+            // after an exception the timer would never run again, and nobody would check the peer
             SocketQueue.closeNow(channel);
             ThreadTools.report(t);
         }
@@ -591,17 +615,18 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause again and again. So a frame with its pauses may
-        // take at most twice its time without pauses. One pause alone must not make a frame late, so this limit is at
-        // least the longest pause.
+        // The limits above do not count pauses in reading. But a peer can make this side pause again and again by
+        // reading this side's replies slowly. So the total time for a frame to arrive, pauses included, is limited to
+        // twice the time that is allowed without pauses. A single pause must not make a frame late, so the limit is at
+        // least as long as the longest usual pause.
         long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
 
     /**
-     * Whether the peer is a server that is alive but has paused reading. Such a server still sends replies, and takes
-     * output at least once in four keep-alive times. Always false at a server: a client that takes no replies is not
-     * kept alive by its requests.
+     * Returns true if the peer is a server that seems to have paused reading but is alive. Such a server still sends
+     * replies, and is expected to read some output within four times the keep-alive time of this client. At a server,
+     * the result is always false, since a client must read its replies even while it sends requests.
      */
     private boolean isHeard(long nowNanos) {
         return isClient
@@ -610,8 +635,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * If this check is late by an interval or more, moves the times of all checks forward by the delay. The event loop
-     * was held up, and may not have seen yet what the peer has sent and taken.
+     * If this check is late, adds the delay to the times at which the peer was last active, the connection was last in
+     * use, and the incomplete frame began. The checks measure how long ago these times are. A check is late if it comes
+     * one interval or more after its planned time. The reason is that the event loop was held up, so it has perhaps not
+     * seen yet what the peer has sent and read.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - checkedNanos - checkNanos;
@@ -634,7 +661,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- the end
 
-    /** Closes the connection immediately, even if output still waits for the peer. */
+    /** Closes the connection immediately because of {@code why}. Output that the peer has not read yet can be lost. */
     final void abort(RPCXException why) {
         try {
             fail(why);
@@ -660,9 +687,11 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         isOver = true;
         isEnding = true;
         frames.clear();
-        // each step runs even if an earlier one fails, since this method does its work only once
+        // Each step runs even if an earlier one fails. A further call of this method does nothing, so a step that is
+        // left out now would never run.
         try {
-            // the channel is closed, so this write only releases the buffer that waited
+            // The buffer "gathered" can still have small frames. The channel is closed, so this write fails, and Netty
+            // releases the buffer.
             writeGathered();
         } finally {
             try {
@@ -674,7 +703,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     private void stopChecking() {
-        // the charge is released even if there is no timer: setting the timer may have failed after the charge was made
+        // the charge is released even without a timer: the charge is made first, and setting the timer can fail
         timers.release();
         if (timer != null) {
             timer.cancel(false);

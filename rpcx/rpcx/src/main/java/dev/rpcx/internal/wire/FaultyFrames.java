@@ -10,12 +10,13 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Simulates a bad network for one direction of one connection of the native wire. Cuts the incoming bytes into frames,
- * applies {@link Faults} to them, and says which frames to pass on, in which order and when. {@code FaultyPipe} passes
- * them on in a client's pipeline, and {@code dev.rpcx.testing.FaultyLink} between sockets. The class is public only
- * because {@code FaultyLink} is in another package.
+ * Simulates a bad network in one direction of one native connection, for tests. This class cuts the incoming bytes into
+ * frames, applies {@link Faults} to them, and says which frames to pass on, in which order and when. {@code FaultyPipe}
+ * passes them on in a client's pipeline, and {@code dev.rpcx.testing.FaultyLink} between sockets. This class is public
+ * only because {@code FaultyLink} is in another package.
  *
- * <p>Bytes that are no frame of the native wire end the connection. Not thread-safe. No method blocks.
+ * <p>A frame length that the native wire does not allow ends the connection. The first eight bytes and the contents of
+ * frames are not checked. This class is not thread-safe. No method blocks.
  */
 public final class FaultyFrames {
     private final Faults faults;
@@ -27,7 +28,8 @@ public final class FaultyFrames {
     private @Nullable ByteBuf held;
 
     /**
-     * Earliest time for the next frame, by {@link System#nanoTime}: the time until which the last delayed frame waits.
+     * Earliest time at which the frames that are added from now on are passed on, by {@link System#nanoTime}. A delayed
+     * frame delays all frames behind it too.
      */
     private long openNanos = System.nanoTime();
 
@@ -35,21 +37,21 @@ public final class FaultyFrames {
     private boolean ended;
 
     /**
-     * A frame that is to be passed on, or the end of the connection.
+     * A frame that is to be passed on, or the end of the connection in both directions.
      *
-     * @param frame the preface, or a frame with its length and head, on the heap, so that nothing leaks if it is never
-     *     passed on; null for the end of the connection in both directions, which comes after all earlier frames of
-     *     this direction
-     * @param atNanos time of {@link System#nanoTime} before which the frame must not be passed on
+     * @param frame all bytes of the frame, or the bytes with which the connection begins; null for the end of the
+     *     connection, which comes after all earlier frames of this direction. The buffer is on the heap, so that
+     *     nothing leaks if nobody passes the frame on.
+     * @param atNanos earliest time at which the frame is passed on or the connection ends, by {@link System#nanoTime}
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
     /**
      * Creates the simulation of one direction of a connection. The seed of {@code badNetwork}, the connection and the
-     * direction determine the faults.
+     * direction determine the random numbers that choose the faults.
      *
      * @param connection number of the connection, counted from 0 in the order in which the connections were opened
-     * @param up whether the direction is from the client to the server
+     * @param up true for the direction from the client to the server, false for the opposite direction
      */
     public FaultyFrames(Faults badNetwork, long connection, boolean up) {
         faults = Given.notNull(badNetwork, "badNetwork", "Faults.seeded(…)");
@@ -58,9 +60,9 @@ public final class FaultyFrames {
 
     /**
      * Reads all of {@code bytes}, and applies faults to the frames that are complete now. The bytes of an incomplete
-     * frame are kept.
+     * frame are kept until the rest of the frame is added.
      *
-     * @return number of faults
+     * @return number of faults chosen, including those without effect, such as a doubled frame that is lost
      */
     public int add(ByteBuf bytes) {
         Given.notNull(bytes, "bytes", "what has arrived");
@@ -84,9 +86,10 @@ public final class FaultyFrames {
                 if (arrived.readableBytes() < header + length) {
                     break;
                 }
-                // a frame begins with its length, one byte of head, and the id of its call, which is 0 if there is no
-                // call
-                boolean isOfCall = arrived.getInt(arrived.readerIndex() + header + 1) != 0;
+                // The length is followed by one byte with the type and flags of the frame, and then by the id.
+                int type = arrived.getByte(arrived.readerIndex() + header) & Wire.TYPE_MASK;
+                int id = arrived.getInt(arrived.readerIndex() + header + 1);
+                boolean isOfCall = id != 0 && type != Wire.PING && type != Wire.PONG;
                 ByteBuf frame = take(header + length);
                 if (isOfCall) {
                     added += applyFaults(frame);
@@ -101,12 +104,12 @@ public final class FaultyFrames {
         return added;
     }
 
-    /** Returns the first entry without removing it; null if there is none. */
+    /** Returns the next frame to pass on, or the end of the connection, without removing it; null if there is none. */
     public @Nullable Due peek() {
         return dues.peek();
     }
 
-    /** Takes and returns the entry that {@link #peek} returns. */
+    /** Removes and returns the entry that {@link #peek} returns. */
     public @Nullable Due poll() {
         return dues.poll();
     }
@@ -125,10 +128,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Applies random faults to a frame of a call. Other frames get no faults: the number of PINGs, for example, depends
-     * on the clock, and the same seed would not always give the same faults.
+     * Applies random faults to a frame of a call. Frames without a call get no faults. The number of PING frames, for
+     * example, depends on the clock, so the same seed would give different faults each time.
      *
-     * @return number of faults
+     * @return number of faults chosen, including those without effect
      */
     private int applyFaults(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What becomes of the frames of one direction, without a pipeline and without a socket. */
 class FaultyFramesTest {
     private static final String PREFACE = "5250435801000000";
-    private static final String PING = frame(Wire.PING, 0, "");
+    private static final String PING = frame(Wire.PING, 7, "");
     private static final String A = frame(Wire.REQUEST, 1, "aa");
     private static final String B = frame(Wire.REQUEST, 2, "bbbb");
     private static final String C = frame(Wire.REQUEST, 3, "cc");

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class FaultyPipeTest {
     private static final String PREFACE = "5250435801000000";
-    private static final String PING = FaultyFramesTest.frame(Wire.PING, 0, "");
+    private static final String PING = FaultyFramesTest.frame(Wire.PING, 7, "");
     private static final String A = FaultyFramesTest.frame(Wire.REQUEST, 1, "aa");
     private static final String B = FaultyFramesTest.frame(Wire.REQUEST, 2, "bb");
     private static final String INACTIVE = "inactive";
