@@ -11,20 +11,29 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** The load generator's process, as something to ask. One thread. */
+/** The load generator's process, as something to ask. It answers commands in order. One thread. */
 final class Generator implements AutoCloseable {
+    private static final Duration LATE_ANSWER = Duration.ofSeconds(60);
+
     private final Child child;
     private final ProcessProbe probe;
 
+    /** Whether a question's answer did not come in time, and would be taken for the answer to the next one. */
+    private boolean isAnswerLate;
+
     /** @param log of the process, to which it adds */
     Generator(Installation installation, Path log) {
-        this.child = Child.java(
+        this(Child.java(
                 "generator",
                 ServiceJvm.GENERATOR_FLAGS,
                 installation.classPath(),
                 ServiceJvm.GENERATOR,
                 List.of(),
-                log);
+                log));
+    }
+
+    Generator(Child child) {
+        this.child = child;
         this.probe = ProcessProbe.of(child.handle());
     }
 
@@ -33,7 +42,19 @@ final class Generator implements AutoCloseable {
         return probe.compilersCpuNs();
     }
 
-    void tell(Command command) {
+    /**
+     * Waits for an answer that is late before it tells, and drops that answer.
+     *
+     * @throws LabException if that answer does not come even now
+     */
+    void tell(Command command) throws InterruptedException {
+        if (isAnswerLate) {
+            if (child.line(LATE_ANSWER).isEmpty()) {
+                throw new LabException(
+                        "the load generator still owes an earlier answer after " + LATE_ANSWER.toSeconds() + " s more");
+            }
+            isAnswerLate = false;
+        }
         child.tell(Protocol.line(command));
     }
 
@@ -52,9 +73,12 @@ final class Generator implements AutoCloseable {
 
     <E extends Event> E ask(Command command, Class<E> expected, Duration within) throws InterruptedException {
         tell(command);
-        Event event = event(within)
-                .orElseThrow(() ->
-                        new LabException("the load generator did not answer within " + within.toSeconds() + " s"));
+        Optional<Event> answer = event(within);
+        if (answer.isEmpty()) {
+            isAnswerLate = true;
+            throw new LabException("the load generator did not answer within " + within.toSeconds() + " s");
+        }
+        Event event = answer.get();
         if (!expected.isInstance(event)) {
             throw new LabException(
                     "the load generator said " + event + " (expected: " + expected.getSimpleName() + ")");

@@ -42,6 +42,8 @@ import java.util.stream.Collectors;
 
 /** Carries out studies. One at a time in a process. */
 public final class Lab {
+    private static final String UNKNOWN = "unknown";
+
     public static final String STORE_FILE = "results.duckdb";
     private static final DateTimeFormatter RUN_ID = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
 
@@ -106,10 +108,22 @@ public final class Lab {
         return until.isEmpty() || Instant.now().plus(estimate).isBefore(until.get());
     }
 
-    /** The workbench's version in its checkout; {@code unknown} outside of one. */
+    /**
+     * The workbench's version in its checkout, with {@code -dirty} where files differ from it; {@code unknown} outside
+     * of one. Pages that recordings write do not count, or else one recording would make the next one dirty.
+     */
     public static String commit() {
-        return said(List.of(
-                "git", "-C", Installations.home().toString(), "describe", "--always", "--dirty", "--abbrev=12"));
+        return commit(Installations.home());
+    }
+
+    static String commit(Path checkout) {
+        String git = checkout.toString();
+        String commit = said(List.of("git", "-C", git, "describe", "--always", "--exclude=*", "--abbrev=12"));
+        List<String> changes =
+                new ArrayList<>(List.of("git", "-C", git, "status", "--porcelain", "--untracked-files=no"));
+        changes.addAll(List.of("--", ":/", ":(top,exclude)README.md", ":(top,exclude)docs/results"));
+        String changed = said(changes);
+        return commit.equals(UNKNOWN) || changed.isEmpty() ? commit : commit + "-dirty";
     }
 
     /**
@@ -452,23 +466,26 @@ public final class Lab {
                     isBooted = true;
                 }
                 isServing = true;
-                deployment.rehearse();
-                rehearsed = before.plus(deployment.rehearsed());
-                deployment.confine();
-                while (!left.isEmpty()) {
-                    if (!hasTimeFor(tally.times.of(left.getFirst()))) {
-                        tally.left += left.size();
-                        return rehearsed;
+                try {
+                    deployment.rehearse();
+                    deployment.confine();
+                    while (!left.isEmpty()) {
+                        if (!hasTimeFor(tally.times.of(left.getFirst()))) {
+                            tally.left += left.size();
+                            return before.plus(deployment.rehearsed());
+                        }
+                        startedAt = Instant.now();
+                        Deployment.Measured measured = deployment.run(left.getFirst());
+                        store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
+                        left.removeFirst();
+                        tally.finished++;
+                        tally.times.took(measured.trial());
+                        tally.voided += measured.trial().isValid() ? 0 : 1;
+                        listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
                     }
-                    startedAt = Instant.now();
-                    Deployment.Measured measured = deployment.run(left.getFirst());
+                } finally {
+                    // A trial that fails has used its rehearsal's time too.
                     rehearsed = before.plus(deployment.rehearsed());
-                    store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
-                    left.removeFirst();
-                    tally.finished++;
-                    tally.times.took(measured.trial());
-                    tally.voided += measured.trial().isValid() ? 0 : 1;
-                    listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
                 }
             } catch (StoreException e) {
                 throw e;
@@ -528,19 +545,19 @@ public final class Lab {
         }
     }
 
-    /** The one line that a short command printed; {@code unknown} where it cannot be run. */
+    /** What a short command printed; {@code unknown} where it cannot be run. */
     private static String said(List<String> command) {
         try {
             Process process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-            return process.waitFor(5, TimeUnit.SECONDS) && process.exitValue() == 0 ? text : "unknown";
+            return process.waitFor(5, TimeUnit.SECONDS) && process.exitValue() == 0 ? text : UNKNOWN;
         } catch (IOException notHere) {
-            return "unknown";
+            return UNKNOWN;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return "unknown";
+            return UNKNOWN;
         }
     }
 }
