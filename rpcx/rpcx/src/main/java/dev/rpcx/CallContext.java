@@ -8,24 +8,33 @@ import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /**
- * Information about the call that a handler is handling. Calls that the handler makes on its own thread get at most the
- * time that remains for the handled call.
+ * Information about the call that a handler is handling, such as the remaining time and the caller. A call that the
+ * handler makes on its own thread gets at most the time that remains for the handled call.
  *
- * <p>A thread has this context while it runs the call's interceptors, its handler, or the publisher or subscriber of
- * its streams. A dependent that is attached to an {@link RPCXFuture} during that time runs with this context too. A
- * dependent of any other future runs with the context of the thread that completes the future, which may belong to
- * another call. Use {@link #on} or {@link #run} for such a dependent.
+ * <p>{@link #current} returns this context on a thread that runs one of the following:
  *
- * <p>RPCX creates the contexts. Tests may implement this interface, but {@link #current} never returns their
+ * <ul>
+ *   <li>the interceptors and the handler of the call
+ *   <li>the publisher or the subscriber of a stream of the call
+ *   <li>a callback, such as a function given to {@code thenApply}, that was attached to an {@link RPCXFuture} on a
+ *       thread with this context
+ * </ul>
+ *
+ * <p>A callback of any other future runs with the context of the thread that completes the future. That context can
+ * belong to another call. To run such a callback with this context, use {@link #on} or {@link #run}.
+ *
+ * <p>RPCX creates the contexts. Tests may implement this interface, but {@link #current} never returns such an
  * implementation.
  */
 public interface CallContext {
     /**
-     * Runs {@code calls} with a single time limit for all RPCX calls that this code makes. The limit replaces the time
-     * of each method, but never exceeds the time that remains for the call being handled. It ends only RPCX calls, not
-     * computation or sleep. Blocks until {@code calls} returns.
+     * Runs {@code calls} on the calling thread, and sets one common time limit for all RPCX calls that {@code calls}
+     * makes. The limit replaces the time of each called method, but never exceeds the time that remains for the call
+     * being handled. Only RPCX calls end at the limit; computation and sleep go on. This method returns when
+     * {@code calls} returns.
      *
-     * @param time 1 µs to 1 h
+     * @param time time limit: 1 µs to 1 h
+     * @param calls code that makes the RPCX calls
      * @return what {@code calls} returns
      * @throws IllegalArgumentException if the time is not 1 µs to 1 h
      */
@@ -34,67 +43,84 @@ public interface CallContext {
     }
 
     /**
-     * Returns the context of the calling thread: that of the call that the thread is handling, or inside
-     * {@link #within} a context with the time that was given there. Otherwise empty.
+     * Returns the context of the calling thread, or empty if the thread has none. A thread has a context while the
+     * thread runs the code that the description of {@link CallContext} lists. Inside {@link #within}, the thread has a
+     * context with the time limit that was given to {@code within}, or with the remaining time of the handled call if
+     * that time is shorter.
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
     }
 
     /**
-     * Runs {@code task} on the calling thread, with this context as {@link #current}. Use it for work that belongs to
-     * the call and runs elsewhere, such as a dependent of a future that the handler has created. Calls that the task
-     * makes get at most the time that remains for this context's call, and {@link Tokens#forwarding} signs them for the
-     * caller of that call. The context may be used after its call has ended. Thread-safe: any thread may call this.
+     * Runs {@code task} on the calling thread, with this context as the thread's {@link #current} context. Use this
+     * method for work that belongs to the call but is not started by RPCX, such as a callback of a future that the
+     * handler has created. Calls that the task makes get at most the time that remains for the call of this context.
+     * For these calls, {@link Tokens#forwarding} uses the {@link #principal} of this context.
+     *
+     * <p>The context can still be used after its call has ended. Thread-safe: any thread may call this method.
      */
     void run(Runnable task);
 
-    /** Runs {@code calls} as {@link #run} runs a task, and returns what {@code calls} returns. */
+    /** Runs {@code calls} with this context, as {@link #run} runs a task, and returns what {@code calls} returns. */
     <T> T call(Supplier<T> calls);
 
     /**
-     * Returns an executor that runs each task on {@code place} with this context, as {@link #run} does. For example,
-     * {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} calls {@code down.get} with this
-     * context, whichever thread completes {@code ready}. Dependents of an {@link RPCXFuture} need no such executor.
+     * Returns an executor that passes each task to {@code place}, and runs the task there with this context. For
+     * example, {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} calls {@code down.get} with
+     * this context, whichever thread completes {@code ready}. Callbacks of an {@link RPCXFuture} need no such executor.
      */
     Executor on(Executor place);
 
-    /** Returns the time that remains for the call, in nanoseconds. It is zero or negative once the time is over. */
+    /**
+     * Returns the time that remains for the call, in nanoseconds. A result of zero or less means that the time is over.
+     */
     long remainingNanos();
 
-    /** Returns the metadata that the caller has sent beside the arguments. It may be empty, but is never null. */
+    /** Returns the metadata that the caller has sent beside the arguments; empty if the caller has sent none. */
     Metadata metadata();
 
     /**
-     * Returns the identity of the caller. This is the principal that a server's interceptor has set with
-     * {@link #authenticate}, otherwise the subject of the client's certificate, otherwise empty. Metadata that a client
-     * sends never counts as its identity.
+     * Returns the identity of the caller, which is the first of the following that exists:
+     *
+     * <ul>
+     *   <li>the principal that a server's interceptor has set with {@link #authenticate}
+     *   <li>the subject of the client's TLS certificate
+     * </ul>
+     *
+     * <p>If neither exists, the result is empty. RPCX never takes the identity from the metadata that a client sends.
      */
     Optional<Principal> principal();
 
     /**
-     * Sets the {@link #principal} of the call to {@code caller}. A server's interceptor calls this method before it
-     * proceeds.
+     * Sets the identity of the caller, which {@link #principal} returns. A server's interceptor calls this method
+     * before {@link Interceptor.Next#proceed}.
      */
     void authenticate(Principal caller);
 
     /**
-     * Returns whether the call has been cancelled: its caller has given it up or is gone, its time is over, or the
-     * server has cut it off while stopping. Nobody will read its result then. A handler that blocks is also interrupted
-     * when its call is cancelled.
+     * Returns whether the call has been cancelled. Nobody reads the result of a cancelled call. The reason for a cancel
+     * is one of these: the caller has given up the call or is gone, the time of the call is over, or the server has cut
+     * off the call while stopping. A cancel also interrupts a handler that blocks.
      */
     boolean isCancelled();
 
     /**
-     * Registers {@code task}, which runs once if the call is cancelled (see {@link #isCancelled}) before it has ended.
-     * If the call has been cancelled already, the task runs immediately on the calling thread. Otherwise it runs on the
-     * kind of thread on which the method's handlers run, so it must not block if that is the event loop. The task may
-     * also run if an interceptor has answered the call while the handler is still running.
+     * Registers a task that runs once when the call is cancelled (see {@link #isCancelled}). Thread-safe: any thread
+     * may call this method.
      *
-     * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
-     * not cancel the future, unless it is the {@link RPCXFuture} of a call that was made for this call, and nobody else
-     * waits for that future. If the handler's future has not ended one second after the cancel, the handled call ends
-     * without its result. Thread-safe: any thread may call this.
+     * <ul>
+     *   <li>If the call has been cancelled already, the task runs immediately on the calling thread.
+     *   <li>If the call is cancelled later, before the call has ended, the task runs on the kind of thread on which the
+     *       method's handlers run. If that is an event loop, the task must not block.
+     *   <li>If an interceptor answers the call while the handler is still running, the task can run although the call
+     *       was not cancelled.
+     * </ul>
+     *
+     * <p>A handler that returns a future can register a task that stops the work behind the future. RPCX itself cancels
+     * the handler's future only if the future is the {@link RPCXFuture} of a call that was made for this call, and
+     * nobody else waits for that future. If the handler's future has not ended one second after the cancel, the handled
+     * call ends without a result.
      */
     void onCancel(Runnable task);
 }

@@ -14,35 +14,63 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Interceptor that logs one line of JSON for each call. The lines go to the {@link System.Logger} named
- * {@code dev.rpcx.calls}, at level INFO for a call that has succeeded, and WARNING for any other call. Arguments and
- * results are never logged.
+ * Logs one line of JSON for each call. The lines go to the {@link System.Logger} named {@code dev.rpcx.calls}, at level
+ * INFO if the call has succeeded, otherwise at level WARNING. Arguments and results are never logged.
  *
  * <pre>{@code
  * {"side":"server","service":"greeter","method":"hello","outcome":"OK","micros":210,"leftMicros":9999700,"principal":"alice",
  *  "trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
  * }</pre>
  *
- * <p>{@code micros} is the duration of the call in microseconds. {@code leftMicros} is the time in microseconds that
- * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
- * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; if a
- * HANDLER_FAILED call ended with another exception, only {@code error} is present. {@code trace} is the trace id of a
- * W3C {@code traceparent} in the metadata. At a client, {@code trace} is missing if the entry {@code traceparent} is
- * computed for each attempt.
+ * <p>A line has these fields, apart from the side and the names of the service and the method:
  *
- * <p>A cancelled call does not always have the outcome CANCELLED. At a server it has this outcome if the handler's
- * future has not ended one second after the cancel, or if the handler fails after the cancel with an exception that is
- * not an {@link RPCXException}.
+ * <ul>
+ *   <li>{@code outcome} is OK, or the {@link RPCXException.Code} with which the call has failed. If the call has failed
+ *       with any exception that is not an {@link RPCXException}, and was not cancelled, the outcome is HANDLER_FAILED.
+ *       For a client's one-way call, OK only means that the client has accepted the call.
+ *   <li>{@code executed} is the value of {@link RPCXException#executed}. The field is missing if the call did not end
+ *       with an {@link RPCXException}.
+ *   <li>{@code error} is the text of the exception. The field is missing if the call has succeeded, or was cancelled
+ *       without an {@link RPCXException}.
+ *   <li>{@code micros} is the duration of the call in microseconds.
+ *   <li>{@code leftMicros} is the time in microseconds that remained for the {@link CallContext} when the call ended.
+ *       The field is missing if a client makes the call outside any context.
+ *   <li>{@code principal} is the name of the caller that the {@link CallContext} knows. The field is missing if the
+ *       context knows no caller.
+ *   <li>{@code trace} is the trace id of the W3C {@code traceparent} in the metadata. The field is missing if the
+ *       metadata has no {@code traceparent}, and at a client that computes the {@code traceparent} for each attempt. A
+ *       {@code traceparent} that an interceptor sets is logged only if the interceptor was added before this log.
+ * </ul>
  *
- * <p>If the method returns a stream, the line is written at the end of the stream. A client writes one line for each
- * subscription, with the outcome CANCELLED if the subscriber has cancelled it. A server also writes the line if the
- * caller has gone before the stream is subscribed to. If the server itself ends a stream, for example because an item
- * is too large, the line has that failure, unless an interceptor that was added before this one has replaced the
- * stream. In that case the outcome is CANCELLED, if the replacement passes on the server's cancel.
+ * <p>At a server, a cancelled call whose method returns no stream has the outcome CANCELLED in three cases. In any
+ * other case, the line says how the handler has ended.
  *
- * <p>Two failures appear only in the client's log. A call that the server refuses before its handler (overload, an
- * unknown method) has no line at the server. A result that is not a stream, and cannot be encoded or sent, for example
- * because of its size, has the outcome OK at the server.
+ * <ul>
+ *   <li>The call is cancelled after the interceptors have begun, but before the handler starts.
+ *   <li>The handler's future has not ended one second after the cancel.
+ *   <li>The handler fails after the cancel with an exception that is not an {@link RPCXException}.
+ * </ul>
+ *
+ * <p>If the method returns a stream, the line is written at the end of the stream.
+ *
+ * <ul>
+ *   <li>A client writes one line for each subscription. The outcome is CANCELLED if the subscriber has cancelled the
+ *       subscription.
+ *   <li>A server also writes the line if the caller has gone before anybody has subscribed to the stream.
+ *   <li>If the server itself ends the stream, for example because an item is too large, the line shows the reason, in
+ *       this example the outcome TOO_LARGE.
+ *   <li>An interceptor that was added before this log can replace the stream. If the server ends such a replacement,
+ *       and the replacement passes on the server's cancel, the outcome is CANCELLED.
+ * </ul>
+ *
+ * <p>Two kinds of failure appear only in the client's log:
+ *
+ * <ul>
+ *   <li>The server refuses a call before the interceptors run, for example because of overload or an unknown method.
+ *       The server writes no line.
+ *   <li>The server cannot encode or send a result that is not a stream, for example because the result is too large.
+ *       The server's line has the outcome OK.
+ * </ul>
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -59,13 +87,17 @@ public final class CallLog implements Interceptor {
         this.logger = logger;
     }
 
-    /** Returns a log for {@code Client.builder().interceptor}. The duration that it logs includes all attempts. */
+    /**
+     * Returns a log for the calls of a client, to be passed to {@link Client.Builder#interceptor}. The logged duration
+     * of a call includes all attempts.
+     */
     public static CallLog ofClient() {
         return new CallLog("client", 0, LOGGER);
     }
 
     /**
-     * Returns a log for {@code Server.builder(…).interceptor}. It measures the time in the handler, until the handler's
+     * Returns a log for the calls of a server, to be passed to {@link Server.Builder#interceptor}. The logged duration
+     * of a call is the time in the handler and in the interceptors that were added after this log, until the returned
      * future or stream has ended.
      */
     public static CallLog ofServer() {
@@ -73,10 +105,10 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Returns a copy of this log that omits calls that succeeded in less than {@code time}. Calls that failed are
-     * logged in any case.
+     * Returns a copy of this log that leaves out successful calls shorter than {@code time}. Failed calls are always
+     * logged.
      *
-     * @param time 0 to 365 days
+     * @param time shortest duration of a successful call that is logged: 0 to 365 days
      */
     public CallLog slowerThan(Duration time) {
         return new CallLog(
@@ -113,7 +145,7 @@ public final class CallLog implements Interceptor {
         return new LoggedStream<>(stream, named, context, begin);
     }
 
-    /** Publisher that passes on the given stream, and logs the end of each subscription. */
+    /** Publisher that passes on a call's stream, and writes a log line at the end of each subscription. */
     private final class LoggedStream<T> implements Flow.Publisher<T>, WatchedStream {
         private final Flow.Publisher<T> stream;
         private final Named named;
@@ -151,7 +183,7 @@ public final class CallLog implements Interceptor {
         return side.equals(SERVER);
     }
 
-    /** Subscriber that passes on all signals, and writes the line once, when the stream first ends. */
+    /** Subscriber that passes on all signals of a call's stream, and writes one log line when the stream first ends. */
     private final class Logged<T> implements Flow.Subscriber<T> {
         private final Flow.Subscriber<? super T> subscriber;
         private final Named named;
@@ -179,8 +211,8 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // only the first subscription is wrapped: the subscriber cancels any later one, which does not end the
-            // stream
+            // Only the first subscription is wrapped. The subscriber cancels any later one, and such a cancel writes no
+            // log line, because the stream goes on.
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -211,7 +243,7 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Subscription that writes the line when its subscriber cancels it, or when the server ends the stream. */
+    /** Subscription that writes the call's log line if the subscriber cancels, or if the server ends the stream. */
     private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
             implements Flow.Subscription, WatchedStream {
         @Override
@@ -236,21 +268,21 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Failure that is logged for a stream that its subscriber has cancelled, or whose caller is gone. */
+    /** Exception that is logged for a stream if the subscriber has cancelled the stream, or if the caller is gone. */
     private static final class GivenUp extends CancellationException {
         private static final long serialVersionUID = 1L;
     }
 
     /**
-     * The fields of the log line that come from the {@code Invocation}. A stage may hold this object after the call has
-     * ended, so the object holds no arguments.
+     * The parts of an {@code Invocation} that the log line shows. This record holds no arguments, because a future can
+     * keep the record in memory after the call has ended.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
     /**
-     * Returns the fields of the log line. Omits a {@code traceparent} that is computed for each attempt, since
-     * computing it would run the user's code.
+     * Returns the parts of {@code call} that the log line shows. A {@code traceparent} that is computed for each
+     * attempt is left out, because computing the value would run the user's code.
      */
     private static Named named(Invocation call) {
         return new Named(
@@ -305,9 +337,9 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Returns whether a call counts as cancelled. At a client the exception decides. At a server the call's context
-     * decides, since a handler may throw a {@link CancellationException} for its own reasons, and may throw anything
-     * after a cancel.
+     * Returns whether a failed call is logged as cancelled. A call with a {@link GivenUp} always is. Otherwise, the
+     * exception decides at a client. At a server, the call's context decides, because a handler can throw a
+     * {@link CancellationException} for its own reasons, and can throw any exception after a cancel.
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp
@@ -319,7 +351,8 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Appends a JSON field, with the text escaped, so that nothing that a caller sends can end the string or the line.
+     * Appends a JSON field whose value is a text. The text is escaped, because a caller could otherwise send characters
+     * that end the string or the line.
      */
     private static void text(StringBuilder line, String name, String text) {
         line.append(",\"").append(name).append("\":\"");
@@ -327,7 +360,9 @@ public final class CallLog implements Interceptor {
         line.append('"');
     }
 
-    /** Returns a peer's text, escaped for use between quotes in a line of a log, and cut at 500 characters. */
+    /**
+     * Returns the first 500 characters of a text that a peer has sent, escaped for use between quotes in a log line.
+     */
     static String escaped(String text) {
         StringBuilder escaped = new StringBuilder();
         escape(escaped, text);
@@ -335,8 +370,8 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Appends the text, escaped as in a JSON string, and cut at 500 characters. Characters that are invisible, or that
-     * change the direction of writing, are escaped too.
+     * Appends the first 500 characters of a text, escaped as in a JSON string. Invisible characters, and characters
+     * that change the direction of writing, are escaped too.
      */
     private static void escape(StringBuilder line, String text) {
         text.codePoints().limit(MAX_TEXT).forEach(c -> {

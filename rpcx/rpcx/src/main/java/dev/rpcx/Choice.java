@@ -1,26 +1,27 @@
 package dev.rpcx;
 
 /**
- * How a client chooses an instance for each call. It chooses among the connected instances that are not ejected. An
- * instance is ejected for some seconds after too many of its calls have failed. If all connected instances are ejected,
- * the client chooses any of them.
+ * The rule by which a client chooses one instance of a service for each call. The client chooses among the connected
+ * instances that are not ejected. The client ejects an instance for some seconds after too many of the instance's calls
+ * have failed, but at most half of the instances at a time. If all connected instances are ejected, the client chooses
+ * among all of them.
  */
 public enum Choice {
     /**
-     * Picks two instances at random, and chooses the one with fewer calls in flight. This is the default. Clients that
-     * compared all instances would all choose the same idle one. Source: Mitzenmacher, "The Power of Two Choices in
-     * Randomized Load Balancing", 2001.
+     * Picks two instances at random, and chooses the one with fewer calls in flight. This is the default. If all
+     * clients compared all instances, all clients would choose the same idle instance. Source: Mitzenmacher, "The Power
+     * of Two Choices in Randomized Load Balancing", 2001.
      */
     LEAST_LOADED,
     /**
-     * Chooses the instances in rotation. Each instance gets calls in proportion to its weight, evenly spread. Source:
-     * nginx's smooth weighted round robin.
+     * Chooses the instances in turn. Each instance gets calls in proportion to its {@link Endpoint#weight()}, evenly
+     * spread. Source: nginx's smooth weighted round robin.
      */
     WEIGHTED_ROUND_ROBIN,
     /**
-     * Sends calls with an equal {@link RouteBy} argument to the same instance, as long as that instance is there. When
-     * an instance comes or goes, most other arguments keep their instance. Calls without such an argument are
-     * distributed as by {@link #LEAST_LOADED}.
+     * Sends calls with an equal {@link RouteBy} argument to the same instance, as long as that instance can take calls.
+     * When an instance comes or goes, most other arguments keep their instance. Calls without a {@link RouteBy}
+     * argument are distributed as by {@link #LEAST_LOADED}.
      */
     CONSISTENT_HASH
 }

@@ -13,8 +13,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates proxies of interfaces, and holds the connections and threads that the proxies share. Thread-safe: any thread
- * may call a client and its proxies. One client in a process is enough, since any number of callers share a connection.
+ * Creates proxies, that is, objects that implement an interface by calling a server. The proxies share the connections
+ * and threads of their client. One client in a process is enough, since any number of callers can share a connection.
+ * Thread-safe: any thread may call a client and its proxies.
  *
  * <pre>{@code
  * try (Client client = Client.standard()) {
@@ -27,7 +28,7 @@ public final class Client implements AutoCloseable {
 
     private final ClientCore core;
 
-    /** TLS settings of this client's connections; null if the connections are plain. */
+    /** TLS settings of the client's connections; null if the connections do not use TLS. */
     private final @Nullable Tls tls;
 
     private Client(ClientSettings settings, @Nullable Tls tls) {
@@ -36,25 +37,28 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one to four connections to each
-     * address (see {@link Builder#connections(int, int)}). The caller has to close the client.
+     * Creates a client with the default settings. The caller has to close the client. The defaults are 10 s for a call,
+     * 3 s to connect, and one to four connections to each address (see {@link Builder#connections(int, int)}).
      */
     public static Client standard() {
         return builder().build();
     }
 
-    /** Returns a builder for a client with other settings. Each setting has a default. */
+    /** Returns a builder for a client. Each setting of the builder has a default. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Creates a proxy of the interface. The proxy calls the server that the interface's {@link RPCXClient} annotation
-     * names. The client connects to it with the first call.
+     * Creates a proxy that calls the server named in the interface's {@link RPCXClient} annotation. The client connects
+     * to that server at the first call.
      *
-     * @throws IllegalArgumentException if the type is not an interface, has no annotation or no address in it, or has a
-     *     method that cannot be called remotely: its types cannot be mapped ({@link dev.rpcx.schema.SchemaException}),
-     *     or its times are outside the ranges that {@link Method} gives
+     * @throws IllegalArgumentException if the type is not an interface
+     * @throws IllegalArgumentException if the type has no {@link RPCXClient} annotation, or the annotation has no
+     *     address
+     * @throws IllegalArgumentException if a method of the type cannot be called remotely, for example because its types
+     *     cannot be mapped ({@link dev.rpcx.schema.SchemaException}), or because its {@link Method#timeoutMillis} or
+     *     {@link Method#hedgeMillis} is out of range
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);
@@ -67,31 +71,34 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Creates a proxy as {@code create(type)} does, but for the server at this address. The address in the annotation
-     * is not used.
+     * Creates a proxy that calls the server at the given address. The interface still needs an {@link RPCXClient}
+     * annotation, but an address in the annotation is not used. The client connects to the server at the first call.
      *
      * @param port 1 to 65535
-     * @throws IllegalArgumentException if host or port is not allowed, or for the reasons that {@link #create(Class)}
-     *     names, except that the annotation needs no address here
+     * @throws IllegalArgumentException if {@code host} or {@code port} is not allowed, or if {@code type} is not
+     *     allowed for a reason that {@link #create(Class)} names; the annotation needs no address
      */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
     }
 
     /**
-     * Creates a proxy that calls the instances of a service, which may come and go. Begins to connect immediately, in
-     * the background. Each call goes to one of the instances, as {@link Builder#choice} says. Proxies that are created
-     * with equal {@code endpoints} share their connections, which stay until the client closes.
+     * Creates a proxy that calls the instances of a service, which may come and go. The client begins to connect
+     * immediately, in the background. {@link Builder#choice} decides which instance gets a call. Proxies that are
+     * created with equal {@code endpoints} share their connections. The client stays connected to each instance until
+     * the instance goes, or until the client closes.
      *
      * <p>If an instance refuses a call with {@link RPCXException.Code#NOT_FOUND} or
-     * {@link RPCXException.Code#UNAUTHENTICATED}, and says that it has not executed the call, the call is retried once
-     * at another instance. A call whose method takes or returns a stream is not retried. Each method has a separate
-     * budget of at most 100 such retries, which gets ten more a second. If the other instance takes the call, the
-     * budget gets this retry back.
+     * {@link RPCXException.Code#UNAUTHENTICATED}, and says that the call was not executed, the client retries the call
+     * once at another instance. A call whose method takes or returns a stream is not retried. Each method has a
+     * separate budget of at most 100 such retries, which gets ten more each second. If the other instance takes the
+     * call, the budget gets this retry back.
      *
-     * @throws IllegalArgumentException for the reasons that {@link #create(Class)} names, except that the annotation
-     *     needs no address here; if the client uses the classic wire; or if it uses TLS without an expected name (see
-     *     {@link Tls#expecting}), and the endpoints are not made by {@link Endpoints#of}
+     * @throws IllegalArgumentException if {@code type} is not allowed for a reason that {@link #create(Class)} names;
+     *     the annotation needs no address
+     * @throws IllegalArgumentException if the client uses the classic wire
+     * @throws IllegalArgumentException if the client uses TLS without an expected name (see {@link Tls#expecting}), and
+     *     {@code endpoints} were not made by {@link Endpoints#of}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
@@ -108,21 +115,27 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Returns the methods that the server at this address publishes, as {@code service/method}, in alphabetical order.
-     * For tools and health checks. Blocks no longer than the call timeout.
+     * Returns the names of the methods that the server at this address publishes, for tools and health checks. Each
+     * name is {@code service/method}, and the names are in alphabetical order. This method blocks no longer than the
+     * client's call timeout ({@link Builder#callTimeout}).
      *
-     * @return the same list object as long as the client has the same connection to this server
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer
+     * @return the names; the same list object as long as the client has the same connection to this server
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer;
+     *     {@link RPCXException.Code#DEADLINE_EXCEEDED} if the client is still connecting when the time is over
+     * @throws IllegalStateException if the calling thread is an event loop
      */
     public List<String> published(String host, int port) {
         return core.published(host, port);
     }
 
     /**
-     * Closes the connections, and ends the threads unless other clients use them too. First waits up to 5 s for the
-     * servers to acknowledge one-way calls. Other calls in flight end with {@link RPCXException.Code#UNAVAILABLE}.
-     * Blocks until everything has ended, but at most 10 s: an event loop that is running a callback ends only after the
-     * callback. Closing a closed client does nothing.
+     * Closes the connections, and ends the threads that no other client uses. The client first waits up to 5 s for the
+     * servers to acknowledge one-way calls. All other calls in flight end with {@link RPCXException.Code#UNAVAILABLE}.
+     * Closing a closed client does nothing.
+     *
+     * <p>This method blocks until the connections and the client's own event loops have ended, but at most 10 s. Event
+     * loops that clients share end later (see {@link Builder#eventLoops}). An event loop that is running a callback
+     * ends only after the callback.
      *
      * @throws IllegalStateException if the calling thread is an event loop
      */
@@ -131,12 +144,15 @@ public final class Client implements AutoCloseable {
         core.close();
     }
 
-    /** Returns the core of this client, for tests. */
+    /**
+     * Returns the core of this client, that is, the object that makes the proxies and the connections. Tests use this
+     * method.
+     */
     ClientCore core() {
         return core;
     }
 
-    /** Settings of a client. Each setting has a default. */
+    /** Collects the settings of a client, and creates the client. Each setting has a default. */
     public static final class Builder {
         private Duration callTimeout = Duration.ofSeconds(10);
         private Duration connectTimeout = Duration.ofSeconds(3);
@@ -157,11 +173,16 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Uses the classic wire to call servers that {@linkplain Server.Builder#classic serve} it. It is the wire of
-         * the paper whose design RPCX follows (see {@link RPCXClient}). It has one connection to each address, and no
-         * streams, no cancel, no metadata, no retries and no hedges. {@link Method#idempotent} and
-         * {@link Method#hedgeMillis} are ignored. Interceptors of {@link Tokens} send nothing, so a server that
-         * requires tokens refuses the calls.
+         * Makes the client use the classic wire, for servers that {@linkplain Server.Builder#classic serve} the classic
+         * wire. The classic wire is the protocol of the paper whose design RPCX follows (see {@link RPCXClient}). A
+         * client on the classic wire has these limits:
+         *
+         * <ul>
+         *   <li>The client has one connection to each address.
+         *   <li>There are no streams, no cancel, no metadata, no retries and no hedges. {@link Method#idempotent} and
+         *       {@link Method#hedgeMillis} are ignored.
+         *   <li>Interceptors of {@link Tokens} send nothing, so a server that requires tokens refuses the calls.
+         * </ul>
          */
         public Builder classic() {
             classic = true;
@@ -179,8 +200,9 @@ public final class Client implements AutoCloseable {
 
         /**
          * Sets the maximum time until the client notices that a server has vanished: 100 ms to 1 h; default 10 s. Calls
-         * in flight to that server then end as unavailable. The client pings a server that sends nothing, at most three
-         * times in this period. On the classic wire, which has no pings, the client may take up to four times as long.
+         * in flight to a vanished server end with {@link RPCXException.Code#UNAVAILABLE}. The client pings a server
+         * that sends nothing, at most three times within the set time. On the classic wire, which has no pings,
+         * noticing can take up to four times as long.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -188,26 +210,39 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Sets how the client chooses one of several instances for a call. Default {@link Choice#LEAST_LOADED}. */
+        /**
+         * Sets how the client chooses one of several instances for a call. The default is {@link Choice#LEAST_LOADED}.
+         */
         public Builder choice(Choice way) {
             choice = Given.notNull(way, "choice", "one of Choice");
             return this;
         }
 
         /**
-         * Adds a circuit breaker, which opens when this fraction of the calls of the last 10 s has failed, if there
-         * were at least 20. While it is open, calls fail immediately as {@link RPCXException.Code#UNAVAILABLE}, not
-         * executed. Each address, and each set of instances, has a separate breaker.
+         * Adds a circuit breaker, which opens when the given share of the calls of the last 10 s has failed, if there
+         * were at least 20 calls. While the breaker is open, calls fail immediately with
+         * {@link RPCXException.Code#UNAVAILABLE}, and are not executed. Each address, and each set of instances, has a
+         * separate breaker.
          *
-         * <p>After 1 s the breaker lets one call through as a trial, and then one more each second. The first trial
-         * that is answered closes the breaker, unless a later trial has failed. Any answer of a handler counts,
-         * whatever its code.
+         * <p>One second after opening, the breaker lets one call through as a trial, and usually one more trial each
+         * second after that. The first trial that is answered closes the breaker. But once a trial has failed, trials
+         * that began before it no longer count. Any answer of a handler counts as an answer, whatever its code.
          *
-         * <p>A call has failed if it could not be made, ended as unavailable, as overloaded or with a protocol error,
-         * or was not answered in time. A call that was not answered counts only if it had at least nine tenths of its
-         * method's time, or at least twice the time that answers of this method took lately.
+         * <p>A call has failed in these cases:
          *
-         * @param share above 0, at most 1; without this setting there is no breaker
+         * <ul>
+         *   <li>The client could not connect.
+         *   <li>The call ended with {@link RPCXException.Code#UNAVAILABLE}, {@link RPCXException.Code#OVERLOADED} or
+         *       {@link RPCXException.Code#PROTOCOL}, and the error came neither from the handler nor from a limit of
+         *       the client.
+         *   <li>The call's time ended without an answer, and the call had at least nine tenths of the time that its
+         *       method allows.
+         *   <li>The call's time ended without an answer, and the call had at least twice the longest time that a recent
+         *       answer of its method took.
+         * </ul>
+         *
+         * @param share share of failed calls that opens the breaker: above 0, at most 1; without this setting there is
+         *     no breaker
          */
         public Builder circuitBreaker(double share) {
             if (!(share > 0 && share <= 1)) {
@@ -217,41 +252,46 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Uses TLS for the connections to all servers. Default: plain connections. */
+        /** Makes the client use TLS for the connections to all servers. By default, connections do not use TLS. */
         public Builder tls(Tls client) {
             tls = Tls.checked(client, false);
             return this;
         }
 
         /**
-         * Sets the maximum time to connect: 1 µs to 1 h; default 3 s. The connected server then has the same time again
-         * to greet the client.
+         * Sets the maximum time to connect to a server: 1 µs to 1 h; default 3 s. A connected server has the same time
+         * again to greet the client.
          */
         public Builder connectTimeout(Duration time) {
             connectTimeout = Given.callTime("connectTimeout", time);
             return this;
         }
 
-        /** Sets the exact number of connections to each address: 1 to 64. */
+        /** Sets one number, 1 to 64, as the minimum and the maximum of {@link #connections(int, int)}. */
         public Builder connections(int count) {
             return connections(count, count);
         }
 
         /**
-         * Sets the number of connections to each address. Default 1 to 4: one connection is fastest up to some hundred
-         * callers.
+         * Sets the minimum and the maximum number of connections to each address. One connection is fastest for up to
+         * some hundred callers, so the default is 1 to 4.
          *
-         * <p>The client always keeps {@code kept} connections. While all connections are crowded, it adds more, up to
-         * {@code most}. A connection is crowded if it has 1024 calls in flight, or three quarters of the calls that the
-         * server takes on one connection if that is less. A connection beyond {@code kept} is closed if it has had no
-         * call for 10 to 20 s and another connection has room.
+         * <ul>
+         *   <li>The client keeps {@code kept} connections open even without calls. For a proxy of a single address, the
+         *       client opens each of these connections only when a call needs the connection.
+         *   <li>While all connections are crowded, the client adds connections, up to {@code most}. A connection is
+         *       crowded if it has 1024 calls in flight, or three quarters of the calls that the server takes on one
+         *       connection, whichever is less.
+         *   <li>A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s, and another connection
+         *       is not crowded.
+         *   <li>If no connection has room for a call, the call goes to another instance that has room.
+         *   <li>Without such an instance, the call waits for a new connection, but at most until the call's time is
+         *       over. If there are {@code most} connections already, or the client pauses after a failure to connect,
+         *       the call fails with {@link RPCXException.Code#OVERLOADED} and is not executed.
+         * </ul>
          *
-         * <p>If no connection takes a further call, a call waits for a new connection, but not beyond its own time. If
-         * no further connection may be added, the call fails as {@link RPCXException.Code#OVERLOADED}, not executed,
-         * unless another instance takes it.
-         *
-         * @param kept 1 to 64
-         * @param most {@code kept} to 64
+         * @param kept minimum: 1 to 64
+         * @param most maximum: {@code kept} to 64
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {
@@ -264,10 +304,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loop threads, which then serve only this client: 1 to 1024. Without this setting,
-         * the client shares a pool with the other clients of the process that have no such setting. The pool has one
-         * event loop for each processor, at most four, and ends one second after the last of these clients has closed.
-         * Clients that use {@code inProcess} share a separate pool.
+         * Sets the number of event loop threads, which serve only this client: 1 to 1024. By default, the client shares
+         * a pool with all other clients of the process that have no such setting. The pool has one event loop for each
+         * processor, but at most four, and ends one second after the last of these clients has closed. Clients that use
+         * {@link #inProcess} share a separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -278,9 +318,9 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Makes the client call servers in its own process, without sockets. For tests. The servers need the same
-         * setting, {@link Server.Builder#inProcess}. The client finds a server by its port, whatever the name of the
-         * host is.
+         * Makes the client call servers in its own process, without sockets, for tests. The servers need the same
+         * setting, {@link Server.Builder#inProcess}. The client finds a server by the port, and ignores the name of the
+         * host.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -288,8 +328,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time for which {@link Client#close} blocks. At most half of it is spent waiting for one-way
-         * calls.
+         * Sets the maximum time for which {@link Client#close} blocks. At most half of this time is spent waiting for
+         * servers to acknowledge one-way calls.
          */
         Builder maxClose(Duration time) {
             maxClose = time;
@@ -297,8 +337,9 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Runs the client on this platform, with event loops that no other client uses: one, unless {@code eventLoops}
-         * has set another number before.
+         * Makes the client use the event loops, the time and the random numbers of the given platform. The client
+         * shares the event loops with no other client. The client has one event loop, unless {@link #eventLoops} sets
+         * another number.
          */
         Builder platform(Platform given) {
             platform = given;
@@ -306,26 +347,29 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Inserts these faults into the frames of every connection, in both directions. For tests. The same seed gives
-         * the same faults to the same frames in the same order. Only the native wire gets faults.
+         * Inserts faults into the frames of calls, on every connection and in both directions, for tests. The same seed
+         * gives the same faults to the same frames in the same order. Only the native wire can have faults.
          */
         public Builder faults(Faults badNetwork) {
             faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");
             return this;
         }
 
-        /** Adds an interceptor around every call. It runs inside the interceptors that were added before. */
+        /**
+         * Adds an interceptor around every call. Interceptors that were added earlier run around those that were added
+         * later.
+         */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Creates the client. Threads and connections are made later: with the first call, or with {@code create} for
-         * several instances.
+         * Creates the client. Threads and connections are created later: at the first call, or when
+         * {@link Client#create(Class, Endpoints)} creates a proxy.
          *
          * @throws IllegalArgumentException if the client has faults and uses the classic wire
-         * @throws IllegalStateException if the client has two interceptors of {@link Tokens} that sign
+         * @throws IllegalStateException if the client has two interceptors of {@link Tokens} that sign calls
          */
         public Client build() {
             long signing = interceptors.stream()

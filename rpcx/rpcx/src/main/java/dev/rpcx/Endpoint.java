@@ -3,24 +3,24 @@ package dev.rpcx;
 import dev.rpcx.internal.Given;
 
 /**
- * One instance of a service.
+ * The address and the weight of one instance of a service.
  *
  * @param host name or IP address: 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
- * @param weight 1 to 1000: the instance's share of the calls, relative to the other instances. Used only by
- *     {@link Choice#WEIGHTED_ROUND_ROBIN} and {@link Choice#CONSISTENT_HASH}.
+ * @param weight the instance's share of the calls, relative to the other instances: 1 to 1000. Only
+ *     {@link Choice#WEIGHTED_ROUND_ROBIN} and {@link Choice#CONSISTENT_HASH} use the weight.
  */
 public record Endpoint(String host, int port, int weight) {
-    /** Maximum weight. */
+    /** Largest weight that an endpoint can have. */
     public static final int MAX_WEIGHT = 1000;
 
-    /** Maximum number of characters of a host: the length of the longest DNS name. */
+    /** Maximum number of characters of a host. A DNS message allows the same number of bytes for a name. */
     public static final int MAX_HOST_LENGTH = 255;
 
     /**
-     * Checks the host, and the ranges of port and weight.
+     * Creates an endpoint, after checking the host, the port and the weight.
      *
-     * @throws IllegalArgumentException if one of them is not allowed
+     * @throws IllegalArgumentException if the host, the port or the weight is not allowed
      */
     public Endpoint {
         if (Given.notNull(host, "host", "a name or an address").isEmpty()) {
@@ -48,8 +48,8 @@ public record Endpoint(String host, int port, int weight) {
     }
 
     /**
-     * Returns whether {@code text} can be the host of an endpoint. It is meant for text from a registry, which may
-     * contain anything.
+     * Returns whether {@code text} is allowed as the host of an endpoint. Use this method for text from a registry,
+     * which can contain anything.
      */
     public static boolean isHost(String text) {
         return !Given.notNull(text, "text", "a name or an address").isEmpty()

@@ -9,40 +9,52 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Source of the instances of a service, such as a fixed list, DNS or a registry. It is passed to
- * {@link Client#create(Class, Endpoints)}. An implementation passes on what its registry says: if the registry fails or
- * returns an empty list, the client keeps the instances that it has. All clients of a process share one watch for equal
- * endpoints, so an implementation should override {@code equals} and {@code hashCode} if it can.
+ * Tells a client which instances a service has, for example from a fixed list, DNS or a registry. The object is passed
+ * to {@link Client#create(Class, Endpoints)}.
+ *
+ * <p>An implementation passes on what its registry says. If the registry fails or returns an empty list, the client
+ * keeps the instances that it has. All clients of a process share one watch for equal endpoints, so an implementation
+ * should override {@code equals} and {@code hashCode} if possible.
  */
 @FunctionalInterface
 public interface Endpoints {
     /**
-     * Starts to report the instances to the listener, on any thread, until the watch is closed. Does not block. If the
-     * registry cannot be reached, reports the failure to the listener and tries again, instead of throwing.
+     * Starts to report the instances to {@code listener}, on any thread, until the returned watch is closed. This
+     * method does not block. If the registry cannot be reached, this method throws nothing; the watch reports the
+     * failure to the listener and tries again.
      *
-     * @return handle that ends the watch; must not be null
+     * @return handle that ends the reports; must not be null
      */
     Watch watch(Listener listener);
 
     /**
-     * Receives the instances. Any thread may call the methods, but the calls must not overlap. Neither method blocks.
+     * Receives the instances of a service. Any thread may call the methods, but the calls must not overlap. Neither
+     * method blocks.
      */
     interface Listener {
         /**
-         * Takes the list of all instances that are there now. An empty list changes nothing. An instance whose weight
-         * has changed keeps its connections. An instance that is in the list twice counts once, with the weight in its
-         * first entry. Of more than 4096 instances only 4096 are used. The client applies a list at most every 200 ms,
-         * and skips older lists that came in between.
+         * Receives the list of all instances that the service has now.
+         *
+         * <ul>
+         *   <li>An empty list changes nothing.
+         *   <li>An instance whose weight has changed keeps its connections.
+         *   <li>An instance that is in the list twice counts once, with the weight of the first entry.
+         *   <li>Of more than 4096 instances, only 4096 are used.
+         *   <li>The client applies a list at most every 200 ms. Of several lists that come within this time, only the
+         *       last is applied.
+         * </ul>
          */
         void found(List<Endpoint> all);
 
-        /** Called when the registry could not be asked. The instances that were found before stay in use. */
+        /**
+         * Receives the reason why the registry could not be asked. The instances that were found before stay in use.
+         */
         void failed(Throwable why);
     }
 
     /**
-     * Running watch. {@code close} ends the reports to the listener. {@code Client.close} waits for this {@code close},
-     * but for at most 10 s.
+     * Handle of a running watch: {@link #close} ends the reports to the {@link Listener}. {@link Client#close} waits
+     * until this {@code close} has returned, but at most 10 s.
      */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
@@ -51,9 +63,9 @@ public interface Endpoints {
     }
 
     /**
-     * Returns endpoints that have exactly these instances. A client keeps its connections to them until it closes, and
-     * keeps trying to connect to instances that it cannot reach. For instances that come and go, implement an
-     * {@code Endpoints} that reports each change to its {@link Listener}.
+     * Returns endpoints that have exactly these instances. A client keeps its connections to the instances until the
+     * client closes, and keeps trying to connect to instances that cannot be reached. For instances that come and go,
+     * implement an {@code Endpoints} that reports each change to the {@link Listener}.
      *
      * @throws IllegalArgumentException if there is no instance
      */
@@ -62,18 +74,19 @@ public interface Endpoints {
     }
 
     /**
-     * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. Use it for a
-     * Kubernetes headless service or a round-robin record. RPCX reads the hosts file and {@code /etc/resolv.conf}
-     * itself, since the JDK would keep an answer for 30 s. Other sources that {@code /etc/nsswitch.conf} names are not
-     * used.
+     * Returns endpoints for all addresses of a host name, with the same port. The client queries DNS again every 2 s.
+     * Use this method for a Kubernetes headless service or a round-robin record.
      *
-     * <p>Only addresses of one family are used: IPv4 addresses, or IPv6 addresses if the name has no IPv4 address. On a
-     * host that has no IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}, IPv6 addresses are
-     * preferred.
+     * <p>RPCX itself reads the hosts file and {@code /etc/resolv.conf}, since the JDK would keep an answer for 30 s.
+     * Other sources that {@code /etc/nsswitch.conf} names are not used.
      *
-     * <p>An answer by TCP may have at most 24 KiB: about 1,500 IPv4 addresses, or 870 IPv6 addresses. Of a larger
-     * answer, only the addresses in the preceding UDP datagram are used; if there are none, the query fails. Use
-     * {@link #srv} or a registry for such a name.
+     * <p>Only addresses of one family are used. These are the IPv4 addresses, or the IPv6 addresses if the name has no
+     * IPv4 address. IPv6 addresses are preferred on a host that has no IPv4 address, and with
+     * {@code -Djava.net.preferIPv6Addresses=true}.
+     *
+     * <p>A DNS answer by TCP is limited to 24 KiB: about 1,500 IPv4 addresses, or 870 IPv6 addresses. Of a larger
+     * answer, only the addresses in the preceding UDP datagram are used. If the datagram has no addresses, the query
+     * fails. Use {@link #srv} or a registry for such a name.
      *
      * @param port port of all instances: 1 to 65535
      */
@@ -82,8 +95,9 @@ public interface Endpoints {
     }
 
     /**
-     * Returns the targets of the SRV records of a name, with their ports and weights, and queries DNS again every 2 s.
-     * Only the targets with the lowest priority number are used.
+     * Returns endpoints for the targets of a name's SRV records, with the ports and weights of the records. Weights
+     * that an {@link Endpoint} cannot have are scaled, in about the same proportions. The client queries DNS again
+     * every 2 s. Only the targets with the lowest priority number are used.
      *
      * @param name full name, such as {@code _greeter._tcp.example.org}: the search list is not used
      */
@@ -92,18 +106,20 @@ public interface Endpoints {
     }
 
     /**
-     * Returns the same addresses as {@code dns(host, port)}, but queries DNS again after each {@code refresh}.
+     * Returns the same endpoints as {@link #dns(String, int)}, but the client queries DNS at the given interval.
      *
-     * @param refresh 100 ms to 1 h
+     * @param refresh time between two queries: 100 ms to 1 h. After a failed query, and until an instance is found, the
+     *     time is at most 2 s.
      */
     static Endpoints dns(String host, int port, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), refresh);
     }
 
     /**
-     * Returns the same targets as {@code srv(name)}, but queries DNS again after each {@code refresh}.
+     * Returns the same endpoints as {@link #srv(String)}, but the client queries DNS at the given interval.
      *
-     * @param refresh 100 ms to 1 h
+     * @param refresh time between two queries: 100 ms to 1 h. After a failed query, and until an instance is found, the
+     *     time is at most 2 s.
      */
     static Endpoints srv(String name, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Services(name), refresh);

@@ -9,26 +9,28 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names and values that are sent with a request beside its arguments. Immutable; at most 8 KiB once encoded, and at
- * most 64 entries. A value is either fixed, or computed for each attempt of a call.
+ * Names and values that are sent with a request beside the arguments. A value is either fixed, or computed for each
+ * attempt of a call. Metadata is immutable. A request carries at most 64 entries, and at most 8 KiB once encoded; with
+ * more, the call fails as {@link RPCXException.Code#TOO_LARGE}.
  */
 public final class Metadata {
-    /** Maximum number of bytes of a request's encoded metadata. Source: gRPC's default limit of header lists. */
+    /** Maximum number of bytes of a request's encoded metadata. gRPC's default limit for header lists is the same. */
     public static final int MAX_BYTES = 8 * 1024;
 
     /**
-     * Maximum number of entries in a request. An entry takes some hundred bytes of memory, however short it is, so
-     * {@link #MAX_BYTES} alone does not bound the memory.
+     * Maximum number of entries in a request's metadata. {@link #MAX_BYTES} alone does not bound the memory, since even
+     * a short entry takes some hundred bytes of memory.
      */
     public static final int MAX_ENTRIES = 64;
 
-    /** Metadata without entries. */
+    /** Metadata that has no entries. */
     public static final Metadata EMPTY = new Metadata(new FrozenMap<>(new LinkedHashMap<>()), Map.of());
 
     private final FrozenMap<String, String> entries;
 
     /**
-     * Entries whose value is computed for each attempt. None of their names is in {@link #entries}. Empty at a server.
+     * Suppliers of the values that are computed for each attempt, by the names of their entries. None of these names is
+     * in {@link #entries}. This map is empty in metadata that a server has received.
      */
     private final Map<String, Supplier<String>> computed;
 
@@ -60,7 +62,7 @@ public final class Metadata {
         entries.put(name, value);
     }
 
-    /** Returns a copy with one more entry. If there is an entry with this name already, it gets the new value. */
+    /** Returns a copy with one more entry. An existing entry with this name gets the new value. */
     public Metadata with(String name, String value) {
         LinkedHashMap<String, String> copy = entries.copy();
         put(copy, name, value);
@@ -68,12 +70,16 @@ public final class Metadata {
     }
 
     /**
-     * Returns a copy with one more entry, whose value is computed again for each request that is sent: for each retry,
-     * each hedge and each subscription of a stream. Use it for values that are valid only once, such as a nonce.
+     * Returns a copy with one more entry, whose value is computed again for each request that is sent. Each retry, each
+     * hedge and each subscription of a stream sends a request. Use such an entry for a value that is valid only once,
+     * such as a nonce.
      *
-     * <p>The supplier runs on the caller's thread or on an event loop, so it must not block. If it throws, that attempt
-     * ends. If a request has waited for more than 10 s when it begins to be sent, the value is computed once more. If
-     * the new value does not fit, or the supplier throws this time, the earlier value is sent.
+     * <p>The supplier runs on the caller's thread or on an event loop, so it must not block. If the supplier throws an
+     * exception or returns null, the attempt fails, and the client does not retry the call.
+     *
+     * <p>If a request has waited for more than 10 s when the client begins to send it, the value is computed once more.
+     * If the new value does not fit, or the supplier throws an exception or returns null this time, the earlier value
+     * is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
         Given.notNull(value, "value", "a Supplier of a text");
@@ -94,8 +100,9 @@ public final class Metadata {
     }
 
     /**
-     * Returns the value of the entry with this name, or null if there is none. Names are case-sensitive. A computed
-     * value is computed for this call, and may differ from the value that a request carries.
+     * Returns the value of the entry with this name, or null if there is no such entry. Names are case-sensitive. A
+     * value that is computed for each attempt is also computed for each call of this method, and can differ from the
+     * value that a request carries.
      */
     public @Nullable String get(String name) {
         Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
@@ -110,7 +117,7 @@ public final class Metadata {
         return entries;
     }
 
-    /** Returns whether there is no entry, neither a fixed one nor a computed one. */
+    /** Returns whether this metadata has no entries, neither fixed nor computed ones. */
     public boolean isEmpty() {
         return entries.isEmpty() && computed.isEmpty();
     }
@@ -121,9 +128,10 @@ public final class Metadata {
     }
 
     /**
-     * Returns the metadata of one attempt, with the value of each computed entry computed and fixed.
+     * Returns the metadata for one attempt of a call. The value of each computed entry is computed now, and fixed in
+     * the result.
      *
-     * @throws RPCXException if a value cannot be computed; it says that the call was not executed
+     * @throws RPCXException if a value cannot be computed; the exception says that the call was not executed
      */
     public Metadata forAttempt() {
         if (computed.isEmpty()) {
@@ -135,7 +143,9 @@ public final class Metadata {
     }
 
     /**
-     * Computes a value. Anything that the user's code throws, even an error, ends the attempt before any of it is sent.
+     * Computes the value of one entry. If the user's supplier throws anything, even an error, or returns null, this
+     * method throws an {@link RPCXException}. The exception says NOT_EXECUTED, since no part of the request has been
+     * sent.
      */
     private static String computed(String name, Supplier<String> value) {
         RPCXException.Code code = RPCXException.Code.INVALID;
@@ -172,7 +182,7 @@ public final class Metadata {
         return 31 * entries.hashCode() + computed.hashCode();
     }
 
-    /** Returns a text that has only the names, since values may be secrets. */
+    /** Returns a text that has only the names of the entries, since values may be secrets. */
     @Override
     public String toString() {
         return "Metadata" + entries.keySet() + (computed.isEmpty() ? "" : computed.keySet());

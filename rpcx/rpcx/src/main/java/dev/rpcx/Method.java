@@ -7,46 +7,58 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Publishes a method of a service, or says which published method a client's method calls. All attributes except the
- * name apply to clients only: the client decides how long a call may take, and whether it is retried.
+ * Publishes a method of a service, or says which published method a client's method calls. Only {@link #value} applies
+ * to services. All other attributes apply to clients, which decide how long a call may take and whether it is retried.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)
 public @interface Method {
-    /** Published name: 1 to 255 bytes of UTF-8, without NUL. Empty, the default, means the name of the Java method. */
+    /**
+     * Published name of the method: 1 to 255 bytes of UTF-8, without NUL. Empty, the default, means the name of the
+     * Java method.
+     */
     String value() default "";
 
     /**
-     * On a client's method: maximum time of a call, in milliseconds, at most 3 600 000 (1 h). With 0, the default, the
-     * time is the client's call timeout, or 365 days if the method takes or returns a stream. A call that a handler
-     * makes gets at most the time that remains for the handled call.
+     * Maximum time of a call in milliseconds, on a client's method: at most 3 600 000 (1 h). With 0, the default, the
+     * time is the client's call timeout ({@link Client.Builder#callTimeout}), or 365 days if the method takes or
+     * returns a stream. The limit of {@link CallContext#within} replaces this time, even if the limit is longer. A call
+     * that a handler makes gets at most the time that remains for the handled call.
      */
     long timeoutMillis() default 0;
 
     /**
-     * On a client's method: whether a call may be executed twice without harm.
+     * Says whether a call of this client's method can be executed several times without harm. If a call fails, the
+     * client sends the call again in these cases:
      *
-     * <p>A call is retried if its instance was unavailable ({@link RPCXException.Code#UNAVAILABLE}), or was overloaded
-     * and there is another instance. A call that may have been executed is retried only if its method is idempotent. A
-     * call that certainly was not executed is retried whatever its method. A call whose method takes or returns a
-     * stream is not retried.
+     * <ul>
+     *   <li>A connection closed, and the client knows that nothing of the call was sent. The call goes to another
+     *       connection, whether or not the method is idempotent. Going to another connection does not count as a retry.
+     *   <li>The call ended with {@link RPCXException.Code#UNAVAILABLE}. The client retries the call if the method is
+     *       idempotent, or if the call certainly was not executed.
+     *   <li>The call ended with {@link RPCXException.Code#OVERLOADED}, and there is another instance. The client
+     *       retries the call if the method is idempotent, or if the call certainly was not executed.
+     * </ul>
      *
-     * <p>If a connection closes, and this client knows that nothing of a call was sent, the call goes to another
-     * connection, whatever its method. The only exception is a call that takes a stream which already has its
-     * subscriber.
+     * <p>A call that fails while it waits for a connection is not retried, whatever its code. A call whose method takes
+     * or returns a stream is not retried either. If the call takes a stream that already has its subscriber, the call
+     * does not go to another connection. A call of a method without {@link #hedgeMillis} is retried at most twice.
      *
      * <p>Retries and hedges together are at most a tenth of the first attempts, plus ten for each address, or for each
      * set of instances. The retries that {@link Client#create(Class, Endpoints)} describes are counted separately. No
-     * call is retried if this client had no memory for what came back from the server.
+     * call is retried if the client had no memory for what came back from the server.
      */
     boolean idempotent() default false;
 
     /**
-     * On a client's idempotent method: time in milliseconds after which a call without an answer gets a second attempt,
-     * at another instance if there is one. The first attempt goes on, and the earlier answer counts. 0, the default,
-     * means never. The value has to be less than the call's time. A value near the 99th percentile of the answer times
-     * costs little, and shortens the slowest hundredth of the calls.
+     * Time in milliseconds after which a call of a client's idempotent method gets a second attempt if it has no answer
+     * yet. The second attempt goes to another instance if there is one. The first attempt goes on, and the earlier
+     * success counts. A failure counts only if neither attempt succeeds.
+     *
+     * <p>With 0, the default, there is no second attempt. The value has to be less than the maximum time of the call
+     * (see {@link #timeoutMillis}). A value near the 99th percentile of the answer times costs little, and shortens the
+     * slowest hundredth of the calls.
      */
     long hedgeMillis() default 0;
 }

@@ -7,21 +7,30 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * On a client's {@code void} method: a call returns as soon as it is handed to the connection, without waiting for its
- * end. If there is no connection yet, the call is kept until there is one. The server acknowledges that it has taken
- * the call, but does not report how the call ends. A call that has not been acknowledged counts towards the limit on
- * calls in flight, and {@link Client#close} waits for it.
+ * Marks a {@code void} method of a client's interface whose calls do not wait for the handler. Such a method returns as
+ * soon as the call is handed to the connection. If there is no connection yet, the client keeps the call until there is
+ * one. The server acknowledges that it has taken the call, but does not report how the call ends. Until the server has
+ * acknowledged the call, the call counts towards the limit on calls in flight, and {@link Client#close} waits for the
+ * acknowledgement, up to 5 s. On the classic wire, the acknowledgement is the reply, which comes when the handler has
+ * ended.
  *
- * <p>If a failure is known before the call returns, the call throws it. A later failure only causes a warning, at most
- * one a minute: in the client's log if the server has not acknowledged the call yet, otherwise in the server's. For
- * example, all calls that wait for a connection are lost if the attempt to connect fails because the only server is
- * being restarted. A caller that has to know the outcome has to call a method with a result.
+ * <p>A failure is reported in one of three ways, depending on when it is known:
  *
- * <p>The arguments are read before the call returns, and never again, even if the call is retried (see
- * {@link Method#idempotent}). A call of more than about 128 KiB is not retried once it has been sent.
+ * <ul>
+ *   <li>Before the method returns: the method throws the exception.
+ *   <li>Later, but before the server has acknowledged the call: the client logs a warning, at most one a minute.
+ *   <li>After the server has acknowledged the call: the server logs a warning, at most one a minute.
+ * </ul>
  *
- * <p>On a service's method the annotation has no effect. A method that takes or returns a stream must not have it,
- * neither in a client's interface nor in a service.
+ * <p>For example, if the attempt to connect fails because the only server is being restarted, all calls that wait for
+ * the connection are lost. A caller that has to know the outcome of a call has to use a method with a result.
+ *
+ * <p>The arguments are read before the method returns, and never again, even if the call is retried (see
+ * {@link Method#idempotent}). A call of more than about 128 KiB is not retried after the client has sent it, because
+ * the client keeps only smaller calls. There is one exception: a call that had to wait for a connection.
+ *
+ * <p>On a service's method this annotation has no effect. A method that takes or returns a stream cannot have this
+ * annotation, whether the method belongs to a client's interface or to a service.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -5,60 +5,70 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown by proxies if a call has failed. It says why, and whether the handler was executed. A handler may throw it to
- * choose the code that its caller gets. It has no stack trace, since that of a connection's thread would say nothing
- * about the call. Applications should not extend this class: only the code and the message of a handler's exception
- * reach the caller.
+ * Thrown if a call has failed. The exception says why the call has failed, and whether the handler was started. A
+ * handler can throw this exception to choose the code and the message that its caller gets.
+ *
+ * <p>The exception has no stack trace, since the stack of a connection's thread would say nothing about the call.
+ * Applications should not extend this class: only the code and the message of a handler's exception reach the caller.
  */
 public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Maximum number of wrappers that {@link #cause} removes from an exception. Usually there are only a few. */
+    /** Maximum number of nested {@link CompletionException}s that {@link #cause} unwraps. */
     private static final int MAX_CAUSES = 32;
 
     /**
-     * Says what went wrong. The constants have the order of their numbers on the wire, which never change: add new
-     * codes at the end.
+     * Tells why a call failed. The constants have the order of their numbers on the wire. These numbers never change,
+     * so new constants have to be added at the end.
      */
     public enum Code {
         /**
-         * The caller gave up the call. A client also uses this code if one of its interceptors has returned a result of
-         * a wrong type, or has thrown a checked exception that the method does not declare.
+         * The caller gave up the call. A call also fails with this code if an interceptor of the client returns a
+         * result of a wrong type, or throws a checked exception that the client's method does not declare.
          */
         CANCELLED,
-        /** No result came within the time of the call. */
+        /** The time of the call was over before a result came. */
         DEADLINE_EXCEEDED,
-        /** The server cannot be reached or is closing, or the connection ended while the call was in flight. */
+        /**
+         * The server could not be reached, the server was closing, or the connection ended during the call. A client
+         * also ends a call with this code if the client itself is closed, or if its circuit breaker is open.
+         */
         UNAVAILABLE,
-        /** The server has no such service or no such method. The code does not say which of the two. */
+        /** The server has no such service, or the service has no such method. Both cases have the same code. */
         NOT_FOUND,
-        /** The request cannot be understood, or breaks a rule of the service. */
+        /** The request or the result could not be understood, or the request broke a rule of the service. */
         INVALID,
         /**
-         * The handler, or an interceptor of the server, threw an exception that is not an {@link RPCXException}. The
-         * message is that of the exception.
+         * The handler or an interceptor of the server threw an exception that is not an {@link RPCXException}, or the
+         * result could not be sent. The caller gets the message of the exception. But if the virtual machine has
+         * written a message about a null or a wrong class, the caller gets another text.
          */
         HANDLER_FAILED,
-        /** The request, the result or the metadata exceed a limit. */
+        /** The request, the result or the metadata exceeded a limit. */
         TOO_LARGE,
-        /** Too many calls are under way, or the calls under way take too many bytes. */
+        /** Too many calls were under way, or the calls under way took too many bytes. */
         OVERLOADED,
         /** The caller is not known, or is not allowed to make this call. */
         UNAUTHENTICATED,
-        /** The peer broke the rules of the wire. */
+        /** The other end of the connection broke a rule of the wire protocol. */
         PROTOCOL
     }
 
     /**
-     * Says whether the handler was started, which a caller has to know before it tries again. The constants have the
-     * order of their numbers on the wire.
+     * Tells whether the handler of a failed call was started. A caller has to know this before trying the call again.
+     * The constants have the order of their numbers on the wire.
      */
     public enum Executed {
-        /** The handler was never started: trying again is safe. */
+        /** The handler was never started, so it is safe to try the call again. */
         NOT_EXECUTED,
-        /** The handler was started. */
+        /**
+         * The handler was started, or an interceptor of the server has ended the call with an {@link RPCXException}
+         * that {@link RPCXException#refused} did not create.
+         */
         EXECUTED,
-        /** The request has been sent, but no answer has come that says whether the handler was started. */
+        /**
+         * It is not known whether the handler was started, for example because the request was sent and no answer came.
+         */
         MAYBE
     }
 
@@ -66,31 +76,31 @@ public class RPCXException extends RuntimeException {
     private final Executed executed;
 
     /**
-     * Creates an exception that a handler throws to end the call with this code and message.
+     * Creates an exception with which a handler ends its call. The caller gets this code and this message.
      *
-     * @param message text that the caller gets, or null to use the name of the code
+     * @param message text that the caller gets, or null for the name of the code
      */
     public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
     }
 
     /**
-     * Returns an exception with which a server's interceptor refuses a call before it proceeds. The call ends with this
-     * code and message, not executed. If the exception is thrown after the handler has started, the caller gets
-     * {@link Executed#EXECUTED} instead.
+     * Returns an exception with which a server's interceptor refuses a call instead of running the handler. The caller
+     * gets this code and this message, with {@link Executed#NOT_EXECUTED}. If the interceptor throws the exception
+     * after the handler has started, the caller gets {@link Executed#EXECUTED} instead.
      *
-     * @param message text that the caller gets, or null to use the name of the code
+     * @param message text that the caller gets, or null for the name of the code
      */
     public static RPCXException refused(Code code, @Nullable String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null);
     }
 
     /**
-     * Creates an exception for a client's interceptor or a test.
+     * Creates an exception for a client's interceptor or for a test.
      *
-     * @param message text of the exception, or null to use the name of the code
+     * @param message text of the exception, or null for the name of the code
      * @param executed whether the handler of the call was started
-     * @param cause cause, for logs of this process only: it is never sent
+     * @param cause exception that led to this one, for the logs of this process only: the cause is never sent
      */
     public RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
         // a null message would be sent as the text "null"
@@ -99,19 +109,20 @@ public class RPCXException extends RuntimeException {
         this.executed = Given.notNull(executed, "executed", "one of RPCXException.Executed");
     }
 
-    /** Returns why the call failed. */
+    /** Returns the reason why the call failed. */
     public final Code code() {
         return code;
     }
 
-    /** Returns whether the handler was started. */
+    /** Returns whether the handler of the call was started. */
     public final Executed executed() {
         return executed;
     }
 
     /**
-     * Returns the exception with which a stage has failed, without the {@link CompletionException}s that dependent
-     * stages have wrapped around it. At most 32 of them are removed, since causes may form a cycle.
+     * Returns the exception inside the {@link CompletionException}s around {@code thrown}. A {@code CompletionStage}
+     * puts this wrapper around the exception of an earlier stage. If {@code thrown} has no such wrapper, this method
+     * returns {@code thrown} itself. At most 32 wrappers are removed, since causes can form a cycle.
      */
     public static Throwable cause(Throwable thrown) {
         Throwable t = Given.notNull(thrown, "thrown", "what a stage has failed with");

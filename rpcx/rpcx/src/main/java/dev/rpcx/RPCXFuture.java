@@ -3,38 +3,50 @@ package dev.rpcx;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Result of an asynchronous call. A client's method returns it if its declared return type is {@code CompletionStage},
- * {@code CompletableFuture} or {@code RPCXFuture}. The future ends with the result or with an {@link RPCXException}.
+ * Holds the result of an asynchronous call. A client's method returns such a future if its declared return type is
+ * {@code CompletionStage}, {@code CompletableFuture} or {@code RPCXFuture}. The future completes with the result of the
+ * call, or fails with an {@link RPCXException}.
  *
- * <p>The future is completed on the connection's event loop. Attach dependents that block or take long with one of the
- * {@code …Async} methods. To wait on the event loop for another future, such as by
- * {@code CompletableFuture.allOf(…).join()}, blocks the loop. RPCX refuses such a wait only for its own futures, with
- * an {@code IllegalStateException}.
+ * <p>An event loop usually completes the future, and can also run the functions that are attached to the future.
+ * Attach functions that block or take long with one of the {@code …Async} methods. A function that waits on the
+ * event loop for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop. Only a wait for
+ * a future of RPCX is refused there, with an {@code IllegalStateException}.
  *
- * <p>{@link #cancel} first runs those dependents of this future that run on the same thread, and then cancels the call
- * at the server too. If the caller ends the future in another way, such as by {@link #orTimeout}, a call that still
- * waits for a connection is not made. A call under way is cancelled if its method has {@link Method#hedgeMillis}, and
- * otherwise goes on at its server.
+ * <p>{@link #cancel} first runs the attached functions, except those attached with an {@code …Async} method. Then it
+ * also cancels the call at the server. If the caller ends the future in another way, such as by {@link #orTimeout}, the
+ * state of the call decides:
+ *
+ * <ul>
+ *   <li>A call that still waits for a connection is not made.
+ *   <li>A call under way is cancelled if its method has {@link Method#hedgeMillis}.
+ *   <li>Any other call under way goes on at its server.
+ * </ul>
  *
  * <p>The arguments are read before the client's method returns, and again for a second attempt (see
- * {@link Method#idempotent} and {@link Method#hedgeMillis}). An argument that is changed before this future has ended
- * may therefore be sent with the change.
+ * {@link Method#idempotent} and {@link Method#hedgeMillis}). If an argument is changed before this future has ended,
+ * the second attempt can send the change.
  *
- * <p>A dependent runs in the {@link CallContext} in which it was attached. A call that the dependent makes gets at most
- * the time that remains for that context's call, and {@link Tokens#forwarding} signs it for the caller of that call.
- * The methods of this class return futures of this class, whose dependents have a context too, but whose {@code cancel}
- * does not cancel the call. Only {@link #minimalCompletionStage} returns a plain stage of the JDK, whose dependents run
- * without the context.
+ * <p>A function runs in the {@link CallContext} in which it was attached. Calls that the function makes get at most the
+ * time that remains for that context's call, and {@link Tokens#forwarding} signs them for the caller of that call. The
+ * methods of this class, such as {@code thenApply}, return futures of this class. Functions attached to such a returned
+ * future have a context too, but the {@code cancel} of a returned future does not cancel the call. Only
+ * {@link #minimalCompletionStage} returns a plain stage of the JDK, whose functions run without the context.
  *
- * <p>A handler may return the {@code RPCXFuture} of another call. When the handler's own caller gives up, RPCX cancels
- * this future if its call was made for that caller, and nobody else waits for the future: no other call, no dependent,
- * no thread. To keep a future for later callers, make its call outside any call's context, or return a {@link #copy} of
- * the future.
+ * <p>A handler can return the {@code RPCXFuture} of another call. When the handler's own caller gives up, RPCX cancels
+ * the returned future if both of these conditions hold:
  *
- * <p>All of this holds for the futures that RPCX makes. Your own subclass, such as one that stands in for a call in a
- * test, behaves as a plain {@code CompletableFuture}.
+ * <ul>
+ *   <li>The future's call was made in the {@link CallContext} of the handler's call.
+ *   <li>Nobody else waits for the future: no other call, no attached function and no thread.
+ * </ul>
+ *
+ * <p>To keep a future for later callers, make its call outside any call's context, or return a {@link #copy} of the
+ * future.
+ *
+ * <p>All of this holds for the futures that RPCX creates. A subclass that you write, such as one that replaces a call
+ * in a test, behaves as a plain {@code CompletableFuture}.
  */
 public abstract class RPCXFuture<T> extends CompletableFuture<T> {
-    /** Called by subclasses that you write yourself. A future of such a subclass stands for no call of RPCX. */
+    /** Creates a future of a subclass that you write. No call of RPCX belongs to such a future. */
     protected RPCXFuture() {}
 }

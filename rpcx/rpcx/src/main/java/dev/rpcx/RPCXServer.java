@@ -8,9 +8,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks the class of a service. Its methods that have the annotation {@link Method} are published, under the name that
- * {@link #value} gives to the service. The name of the class itself is never sent to a peer. The annotation also holds
- * for subclasses, such as the proxies that a framework makes.
+ * Marks the class of a service. The server publishes the class's methods that have the annotation {@link Method}, under
+ * the service name that {@link #value} gives. The name of the class itself is never sent to a client. Subclasses, such
+ * as the proxies that a framework creates, inherit this annotation.
  *
  * @see RegistryServer
  */
@@ -19,6 +19,6 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 public @interface RPCXServer {
-    /** Published name of the service: 1 to 255 bytes of UTF-8, without NUL. */
+    /** Returns the published name of the service: 1 to 255 bytes of UTF-8, without NUL. */
     String value();
 }

@@ -33,8 +33,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Set of the methods that a server publishes: the annotated methods of some objects. All reflection on these methods is
- * done here, before the first call.
+ * Holds the methods that a server publishes. These are the methods with the annotation {@link dev.rpcx.Method} in the
+ * classes of the given services. All reflection on these methods is done before the first call.
  *
  * <pre>{@code
  * RegistryServer registry = RegistryServer.registry(new Greetings());
@@ -43,14 +43,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class RegistryServer {
     /**
-     * Maximum number of parameters of a published method. A {@code long} or a {@code double} counts twice. A method
-     * handle takes at most 255 arguments, including itself and the object.
+     * Maximum number of parameters of a published method, where a {@code long} or a {@code double} counts as two. Java
+     * allows 255 arguments for a method handle, and two of them are the handle itself and the service's object.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
-    /** Published method, before a server puts its interceptors around it. */
+    /** Describes a published method, without the interceptors that a server puts around the method. */
     private record Published(
             String service,
             String name,
@@ -64,13 +64,13 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of these services. If no service is given, the registry has all services in the index that
-     * RPCX's annotation processor wrote when the jars and folders of the class path were compiled.
+     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled.
      *
-     * @param services objects whose class has {@link RPCXServer}, or such classes. A class is instantiated with its
-     *     constructor without parameters.
-     * @throws IllegalArgumentException if a class has no annotation, publishes nothing, cannot be instantiated, or
-     *     publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0; if a
-     *     name is published twice; or if there are neither services nor an index
+     * @param services objects whose class is annotated with {@link RPCXServer}, or such classes. A class is
+     *     instantiated with its constructor without parameters.
+     * @throws IllegalArgumentException if a class has no annotation, publishes nothing, or cannot be instantiated; if a
+     *     class publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0;
+     *     if a name is published twice; or if no service is given and there is no index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");
@@ -82,12 +82,12 @@ public final class RegistryServer {
     }
 
     /**
-     * Creates a registry of all classes on the class path that are annotated with {@link RPCXServer}, and are in this
-     * package or in a package below it.
+     * Creates a registry of all annotated classes of a package. These are the classes on the class path that have the
+     * annotation {@link RPCXServer}, and are in this package or in a package below it.
      *
      * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
-     * @throws IllegalArgumentException if there is no such class, or if a class cannot be loaded; also for the reasons
-     *     that {@link #registry} gives
+     * @throws IllegalArgumentException if there is no such class, if a class cannot be loaded, or for one of the
+     *     reasons that {@link #registry} gives
      */
     public static RegistryServer scan(String packageName) {
         return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))
@@ -181,10 +181,10 @@ public final class RegistryServer {
     }
 
     /**
-     * Creates the published methods of one server. They are numbered from 1 in the order of registration.
+     * Creates the published methods of one server, numbered from 1 in the order of registration.
      *
-     * @param running counter of the running handlers of all these methods, except those on event loops
-     * @param groups groups into which the connections of the callers are divided
+     * @param running counter of the running handlers of all these methods; handlers on event loops are not counted
+     * @param groups groups into which the server divides its connections, by the addresses of the clients
      */
     List<ServerMethod> methods(
             List<Interceptor> interceptors,
@@ -232,7 +232,7 @@ public final class RegistryServer {
         return numbered;
     }
 
-    /** Returns the published methods as {@code service/method}, in the order of registration. */
+    /** Returns the names of the published methods as {@code service/method}, in the order of registration. */
     public List<String> published() {
         return methods.values().stream().map(m -> m.service + "/" + m.name).toList();
     }

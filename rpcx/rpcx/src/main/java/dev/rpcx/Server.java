@@ -15,8 +15,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves the methods that a {@link RegistryServer} publishes, on one port. It can be started only once. Clients of the
- * classic wire are served only if {@link Builder#classic} is set.
+ * Serves the methods of a {@link RegistryServer} on one port. A server object can be started only once. Clients that
+ * speak the classic wire, that is, the simpler of RPCX's two wire protocols, are served only if {@link Builder#classic}
+ * is set.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -31,7 +32,7 @@ public final class Server implements AutoCloseable {
     private final List<String> published;
 
     /**
-     * Creates a server with the default settings.
+     * Creates a server for the methods of this registry, with the default settings.
      *
      * @param port port to listen on: 0 to 65535; with 0 the system chooses a free port
      */
@@ -44,18 +45,18 @@ public final class Server implements AutoCloseable {
         published = builder.registry.published();
     }
 
-    /** Returns a builder for a server with other settings. Each setting has a default. */
+    /** Returns a builder for a server of this registry. The builder has a default for each setting. */
     public static Builder builder(RegistryServer registry) {
         return new Builder(registry);
     }
 
     /**
-     * Starts to listen, and returns when clients can reach the server. If this method fails, the server counts as
-     * stopped, and nothing of it remains. Blocks the calling thread, even an event loop, until the name of the host has
-     * been looked up and the port is bound.
+     * Starts to listen on the port, and returns when clients can reach the server. This method blocks the calling
+     * thread, even an event loop, until the name of the host has been looked up and the port is bound. If the port is
+     * not bound, the server counts as stopped, and leaves no threads or sockets behind.
      *
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the host does not
-     *     resolve, or no event loops can be made
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the name of the host
+     *     cannot be resolved, or no event loops can be created
      * @throws IllegalStateException if the server has been started or stopped before
      */
     public Server start() {
@@ -65,20 +66,20 @@ public final class Server implements AutoCloseable {
 
     /**
      * Returns the port on which the server listens. If port 0 was set, this is the port that the system has chosen. The
-     * method works from {@link #start} until the server has stopped completely.
+     * port is available from {@link #start} until the server has stopped completely.
      *
-     * @throws IllegalStateException if the server has not been started, or has stopped
+     * @throws IllegalStateException if the server has not been started, or has stopped completely
      */
     public int port() {
         return core.port();
     }
 
-    /** Returns the published methods as {@code service/method}, in the order of registration. */
+    /** Returns the names of the published methods as {@code service/method}, in the order of registration. */
     public List<String> services() {
         return published;
     }
 
-    /** Stops the server as {@link #stop(Duration)} does with a time of 5 s. */
+    /** Stops the server as {@link #stop(Duration)} does, with a time of 5 s. */
     public void stop() {
         stop(STOP_TIME);
     }
@@ -89,21 +90,28 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Stops the server. It takes no new connections, asks its clients to send no more calls, finishes the calls under
-     * way, and closes. When {@code time} is over, running handlers are interrupted, and handlers that have not started
-     * never start. A one-way call that the server has acknowledged, and a call whose caller is gone, are under way
-     * until their handlers have ended. The log says how many one-way calls were cut off.
+     * Stops the server, and lets the calls under way end within {@code time}. The server takes no new connections, asks
+     * its clients to send no more calls, and closes when no call is under way any more. When {@code time} is over:
      *
-     * <p>Blocks until all sockets and threads of the server have ended, but at most 5 s longer than {@code time}. After
-     * that, only handlers that ignore the interrupt can remain, with their threads. If such a thread is an event loop,
-     * its sockets remain too. All threads of a server are daemon threads. A handler that calls this method waits for
-     * itself until the time is over.
+     * <ul>
+     *   <li>Running handlers are interrupted.
+     *   <li>Handlers that have not started never start.
+     *   <li>The log says how many one-way calls were cut off.
+     * </ul>
      *
-     * <p>A client without calls closes its connections when it is asked to send no more calls. A peer that ignores this
-     * request, and answers PINGs, keeps its connection until {@code time} is over.
+     * <p>A one-way call that the server has acknowledged is under way until its handler has ended, and so is a call
+     * whose caller is gone.
      *
-     * <p>Any thread may call this method, also while another thread is running it: the shortest of the times counts. A
-     * server that is stopped before {@link #start} cannot be started afterwards.
+     * <p>This method blocks until all sockets and threads of the server have ended, but at most 5 s longer than
+     * {@code time}. After that, only handlers that ignore the interrupt can remain, with their threads. If such a
+     * thread is an event loop, the sockets of this event loop remain too. All threads of a server are daemon threads. A
+     * handler that calls this method waits for itself until {@code time} is over.
+     *
+     * <p>A client without calls closes its connections when the server asks it to send no more calls. A client that
+     * ignores this request, and answers the server's PINGs, keeps its connection until {@code time} is over.
+     *
+     * <p>Several threads can call this method at the same time: the shortest of their times counts. A server that is
+     * stopped before {@link #start} cannot be started afterwards.
      *
      * @param time 0 or more; a negative time counts as 0, and more than 365 days count as 365 days
      * @throws IllegalStateException if the calling thread is an event loop
@@ -113,8 +121,8 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Blocks until the server has stopped. For a {@code main} method that has nothing else to do: the threads of a
-     * server do not keep its process alive.
+     * Blocks until the server has stopped. This is for a {@code main} method that has nothing else to do, because the
+     * threads of a server do not keep the process alive.
      *
      * @throws IllegalStateException if the server has been neither started nor stopped
      */
@@ -122,31 +130,35 @@ public final class Server implements AutoCloseable {
         core.awaitStop();
     }
 
-    /** Returns the core of this server, for tests. */
+    /** Returns the object that does the work of this server, for tests. */
     ServerCore core() {
         return core;
     }
 
-    /** Settings of a server. Each setting has a default. */
+    /** Collects the settings of a server. Each setting has a default. */
     public static final class Builder {
         private static final int MAX_CONNECTIONS = 10_000;
 
         /**
-         * The default maximum number of connections is the heap divided by this many bytes, but at most 10 000. During
-         * a TLS handshake, a connection holds up to 13 KiB that no charge counts. With this number, all handshakes
-         * together hold at most about a fifth of the heap.
+         * Number of heap bytes for each connection, from which the default maximum number of connections is computed.
+         * During a TLS handshake, a connection holds about 13 KiB that the server's memory limits do not count, or more
+         * if the client's certificates are large. 13 KiB are a fifth of 64 KiB. So with this default and small
+         * certificates, all handshakes together hold at most about a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
         /** The default limit on connections of one address is the limit on all connections, divided by this number. */
         private static final int PART_OF_ADDRESS = 5;
 
-        /** Smallest default limit on connections of one address, so that a few clients can share an address. */
+        /**
+         * The default limit on connections of one address is a part of the limit on all connections, but at least this
+         * number, so that a few clients can share an address.
+         */
         private static final int MIN_OF_ADDRESS = 64;
 
         /**
-         * The default limit of a message is the heap divided by this number. The smallest pool of messages is a 16th of
-         * the heap, so every pool has room for four of the largest messages.
+         * The default maximum size of a message is the size of the heap, divided by this number. The server's smallest
+         * pool of memory for messages is a 16th of the heap, so each pool has room for four of the largest messages.
          */
         private static final long HEAP_OF_MESSAGE = 64;
 
@@ -172,22 +184,23 @@ public final class Server implements AutoCloseable {
             this.registry = Given.notNull(registry, "registry", "a RegistryServer");
         }
 
-        /** Sets the address to listen on. Default: all addresses of the machine. */
+        /** Sets the address or host name to listen on. Default: all addresses of the machine. */
         public Builder host(String address) {
             host = Given.notNull(address, "host", "an address to listen on");
             return this;
         }
 
-        /** Sets the port to listen on: 0 to 65535. Default 0, which lets the system choose a free port. */
+        /** Sets the port to listen on: 0 to 65535. With 0, the default, the system chooses a free port. */
         public Builder port(int number) {
             port = checked("port", number, 0, 65_535);
             return this;
         }
 
         /**
-         * Serves only clients of this process, without sockets. For tests. The clients need the same setting,
-         * {@link Client.Builder#inProcess}. The port is only a number within this process. There are no socket buffers,
-         * and so none of their limits; everything else is as with sockets.
+         * Makes the server serve only clients of this process, without sockets. This is for tests. The clients need the
+         * same setting, {@link Client.Builder#inProcess}. The port is only a number within this process. There are no
+         * socket buffers, so their limits do not apply. There are no client addresses either, so the limits for one
+         * address do not apply. Everything else is as with sockets.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -208,10 +221,11 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of connections at a time: 1 to 1 000 000. Default 10 000, or one for each 64 KiB of
-         * heap if that is less. A connection beyond the limit is closed as soon as it is opened. An idle connection
-         * holds 4 KiB of heap, or 9 KiB with TLS. During a TLS handshake it holds 13 KiB, or more if a client's
-         * certificates are large.
+         * Sets the maximum number of open connections: 1 to 1 000 000. The default is 10 000, or one for each 64 KiB of
+         * heap if that is less. A connection above the maximum is closed as soon as it is opened.
+         *
+         * <p>An idle connection holds 4 KiB of heap, or 9 KiB with TLS. During a TLS handshake, a connection holds
+         * 13 KiB, or more if the client's certificates are large.
          */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
@@ -219,9 +233,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of connections from one address at a time: 1 to 1 000 000. Default: a fifth of
-         * {@code maxConnections}, but at least 64. All IPv6 addresses of one /64 network count as one address. A
-         * connection beyond the limit is closed as soon as it is opened.
+         * Sets the maximum number of open connections from one address: 1 to 1 000 000. The default is a fifth of
+         * {@link #maxConnections}, but at least 64. All IPv6 addresses of one /64 network count as one address. A
+         * connection above the maximum is closed as soon as it is opened.
          */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
@@ -236,37 +250,49 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of handlers that run at a time, not counting those on event loops: 4 to 1 000 000.
-         * Default 10 000. A call beyond the limit is refused as overload, and is not executed. A connection gets one
-         * more handler only if it runs at most as many handlers as may still start within the maximum. So a connection
-         * can run about half of the maximum while it is the only one, and fewer while other connections run many.
+         * Sets the maximum number of handlers that run at the same time: 4 to 1 000 000. The default is 10 000.
+         * Handlers on event loops do not count. A call above the maximum is refused as
+         * {@link RPCXException.Code#OVERLOADED}, and is not executed.
+         *
+         * <p>Connections share the maximum. A connection can start another handler only if the part of the maximum that
+         * is still free is at least as large as the number of handlers that the connection already runs. For example,
+         * with a maximum of 10 000, a connection that runs 4 000 handlers can start another while at most 6 000
+         * handlers run in all. So a connection can run about half of the maximum while no other connection runs
+         * handlers, and fewer while others run many.
          *
          * <p>If calls of a method wait for each other longer than their callers' time allows, the server sets a lower
-         * limit for that method. It is the number of handlers with which calls end in about half of their callers'
-         * time, but at least 4. Several connections share this limit as they share the maximum.
+         * limit for that method. This limit is the number of handlers with which calls end in about half of their
+         * callers' time, but at least 4. Connections share this limit as they share the maximum.
          *
-         * <p>Whatever number is set here, RPCX itself does not fill the heap; what handlers allocate is not limited.
-         * Memory that is not charged is limited to 24 KiB for each handler, and to a 16th of the heap for all handlers,
-         * so the more handlers may run, the less each one has. The number of calls under way is limited to one for each
-         * 64 KiB of heap, or to 2 048 if that is more. So on a heap of 256 MiB no more than 4 096 handlers run,
-         * whatever is set here.
+         * <p>Two limits depend on the heap, whatever number is set here, so RPCX itself does not fill the heap:
+         *
+         * <ul>
+         *   <li>The number of calls under way is at most one for each 64 KiB of heap, or 2 048 if that is more. So on a
+         *       heap of 256 MiB, at most 4 096 handlers run.
+         *   <li>The server does not count some memory of each running handler's call, such as a small request and its
+         *       metadata. This memory is at most 24 KiB for each call, and at most a 16th of the heap for all calls
+         *       together. So the more handlers can run, the less of this memory each call has.
+         * </ul>
+         *
+         * <p>The memory that handlers themselves allocate is not limited.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
             return this;
         }
 
-        /** Uses TLS for all connections. Default: plain connections. */
+        /** Sets the TLS settings of all connections. Without this setting, the connections are not encrypted. */
         public Builder tls(Tls server) {
             tls = Tls.checked(server, true);
             return this;
         }
 
         /**
-         * Sets whether the server also serves clients of the classic wire. Default: no, since a classic client has no
-         * tokens, and cannot cancel a call or give it a deadline. If this is not set, the server sends such a client
-         * the reason, and closes the connection. A server that requires tokens cannot serve classic clients:
-         * {@link #build} throws then.
+         * Sets whether the server also serves clients that speak the classic wire, the simpler of RPCX's two wire
+         * protocols. The default is false, since a classic client has no tokens, and cannot cancel a call or give a
+         * call a deadline. With false, the server sends a classic client an error that names this setting, and closes
+         * the connection. A server that requires tokens cannot serve classic clients, and {@link #build} throws for
+         * this combination.
          */
         public Builder classic(boolean isServed) {
             classic = isServed;
@@ -274,8 +300,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time until the server notices that a client has vanished: 100 ms to 1 h; default 60 s. If a
-         * client is still connected but does not read, the server may take up to 4/3 of this time to notice it.
+         * Sets the maximum time until the server notices that a client has vanished: 100 ms to 1 h. The default is
+         * 60 s. For a client that is still connected but does not read, the server can need up to 4/3 of this time.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h");
@@ -283,11 +309,16 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, the longest time that a Java client of RPCX
-         * asks for in a call without streams. A request that asks for more gets this time, and its client is not
-         * informed. The limit bounds how long the handler of a one-way call goes on when its caller is gone. A call
-         * whose method takes or returns a stream has no such limit. A call on the classic wire has 60 s, or the time
-         * that is set here if that is less.
+         * Sets the maximum time of a call: 1 ms to 365 days. The default is 1 h, the longest time that a Java client of
+         * RPCX asks for in a call without streams. A request that asks for more gets the maximum, and its client is not
+         * informed. The maximum bounds how long the handler of a one-way call goes on after its caller is gone.
+         *
+         * <p>Two kinds of calls have another limit:
+         *
+         * <ul>
+         *   <li>A call whose method takes or returns a stream has no maximum time.
+         *   <li>A call on the classic wire has 60 s, or the maximum that is set here if that is less.
+         * </ul>
          */
         public Builder maxCallTime(Duration time) {
             maxCallTime =
@@ -296,9 +327,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of calls under way on one connection: 1 to 4096; default 4096. All connections of an
-         * address together may have this number, multiplied by the number of connections that the address may have.
-         * Handlers that go on after their connections have ended count too.
+         * Sets the maximum number of calls under way on one connection: 1 to 4096. The default is 4096. All connections
+         * from one address together can have this number of calls, multiplied by the maximum number of connections from
+         * one address. Handlers that go on after their connections have ended count too.
          */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
@@ -306,10 +337,12 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum size of a request in bytes: 1 byte to 4 MiB. Default 4 MiB, or a 64th of the heap if that is
-         * less. Send larger data as a stream. Each pool of the server, such as that of requests, has room for at least
-         * four messages of this size. So if this setting is more than a 64th of the heap, the heap may be too small for
-         * what peers send.
+         * Sets the maximum size of a request, or of an item of a client's stream, in bytes: 1 byte to 4 MiB. The
+         * default is 4 MiB, or a 64th of the heap if that is less. Send larger data as a stream.
+         *
+         * <p>Each of the server's memory pools for messages, such as the pool of requests, has room for at least four
+         * messages of this size. The smallest pool is a 16th of the heap, which is enough for four messages of a 64th
+         * each. With a larger size, this pool gets larger, and the heap can become too small for what clients send.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
@@ -317,8 +350,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loop threads that serve the connections: 1 to 1024. Default: one for each processor,
-         * at most four.
+         * Sets the number of event loop threads that serve the connections: 1 to 1024. The default is one for each
+         * processor, but at most four.
          */
         public Builder eventLoops(int count) {
             eventLoops = checked("eventLoops", count, 1, 1024);
@@ -326,27 +359,27 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the number of threads of the pool: 1 to 10 000. Default: eight for each processor, at least 64. A
-         * connection gets one more thread only if it holds at most as many threads as are still free. So a connection
-         * that is the only one can hold about half of all threads. Other calls wait, and connections with waiting calls
-         * are served in rotation. See {@link RunOn.Place#POOL}.
+         * Sets the number of threads in the pool that runs handlers with {@link RunOn.Place#POOL}: 1 to 10 000. The
+         * default is eight for each processor, but at least 64. A connection gets one more thread unless it already
+         * holds more threads than are free. For example, a connection gets at most 51 of 100 threads while no other
+         * connection holds threads. Further calls wait, and connections with waiting calls are served in rotation.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);
             return this;
         }
 
-        /** Adds an interceptor around every handler. It runs inside the interceptors that were added before. */
+        /** Adds an interceptor, which runs around every handler and inside the interceptors that were added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Creates the server. It does not listen before {@link Server#start}.
+         * Creates the server. The server does not listen before {@link Server#start}.
          *
-         * @throws IllegalStateException if the server serves the classic wire and requires tokens, or if it has two
-         *     interceptors that require tokens
+         * @throws IllegalStateException if the server serves the classic wire and requires tokens, or if the server has
+         *     two interceptors that require tokens
          */
         public Server build() {
             long requiring = interceptors.stream()

@@ -19,9 +19,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TLS 1.3 settings of a server or a client. The certificates and keys are in PEM files; a key has to be unencrypted
- * PKCS#8. The files are read when this object is created, and at each {@link #reload}. New connections use what was
- * read last; open connections go on unchanged. Thread-safe: any thread may call the methods.
+ * Holds the TLS 1.3 settings of a server or a client. The certificates and keys are in PEM files; each key has to be
+ * unencrypted PKCS#8. The files are read when this object is created, and at each {@link #reload}. New connections use
+ * the certificates and keys that were read last, and open connections do not change. Thread-safe.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -30,22 +30,25 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Tls {
     /**
-     * Lifetime of a TLS session in seconds. It is longer than the seven days for which a ticket of TLS 1.3 may live
-     * (RFC 8446, 4.6.1), so the JDK sends no tickets and keeps none that it gets. With a ticket, a peer whose
-     * certificate has expired could resume its session.
+     * Lifetime of a TLS session, in seconds. A ticket of TLS 1.3 lives at most seven days (RFC 8446, 4.6.1), and this
+     * lifetime is longer, so the JDK sends no tickets and keeps none. With a ticket, a peer whose certificate has
+     * expired could resume its session.
      */
     private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
 
-    // Optional.empty() if not set, never null: otherwise a null argument could turn a setting off
+    // A setting that is not set is Optional.empty(), never null. If null meant "not set", the call
+    // requiringClientsOf(null) could turn off the check of the clients' certificates.
     private final Optional<Own> own;
     private final Optional<Path> trusted;
     private final Optional<String> name;
 
     private final TlsEngine engine;
 
-    /** Certificate chain that this side presents, and the private key of its certificate. */
+    /**
+     * Names the PEM files of the certificate chain that this side presents, and of the private key of its certificate.
+     */
     private record Own(Path chain, Path key) {}
 
     private Tls(boolean server, Optional<Own> own, Optional<Path> trusted, Optional<String> name) {
@@ -67,26 +70,27 @@ public final class Tls {
     }
 
     /**
-     * Creates settings of a server that presents the certificate in {@code chain}, whose private key is in {@code key}.
+     * Creates settings of a server that presents the certificate in {@code chain}.
      *
      * @param chain PEM file with the server's certificate, followed by the certificates of its authorities
      * @param key PEM file of the certificate's private key, as unencrypted PKCS#8
-     * @throws IllegalArgumentException if a file cannot be read, or is not a PEM file as described here, or the key
+     * @throws IllegalArgumentException if a file cannot be read, a file is not a PEM file as described here, or the key
      *     does not belong to the certificate
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, own(chain, "chain", key, "key"), Optional.empty(), Optional.empty());
     }
 
-    /** Creates settings of a client that trusts the authorities of its JDK, and presents no certificate. */
+    /** Creates settings of a client that presents no certificate, and trusts the authorities that its JDK trusts. */
     public static Tls client() {
         return new Tls(false, Optional.empty(), Optional.empty(), Optional.empty());
     }
 
     /**
-     * For a server: returns a copy of these settings with which each client has to present a certificate of one of
-     * these authorities. Otherwise its connection ends before its first frame. A client's own certificate in the file
-     * is trusted too. The certificates in this file are trusted even after they have expired.
+     * Returns a copy of a server's settings that requires each client to present a certificate of one of these
+     * authorities. The connection of any other client ends before the server has read a call. If the file contains the
+     * certificate of a client itself, that certificate is trusted too. The certificates in the file are trusted even
+     * after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws NullPointerException if {@code authorities} is null; for a server that asks for no certificates, do not
@@ -100,9 +104,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings with which the client trusts only servers that have a certificate
-     * of one of these authorities. A server's own certificate in the file is trusted too. The certificates in this file
-     * are trusted even after they have expired.
+     * Returns a copy of a client's settings with which the client trusts only servers that have a certificate of one of
+     * these authorities. A server's own certificate in the file is trusted too. The certificates in the file are
+     * trusted even after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws IllegalStateException if these are settings of a server
@@ -113,8 +117,8 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings with which the client presents this certificate to servers that
-     * ask for one.
+     * Returns a copy of a client's settings with a certificate of the client. The client presents it to servers that
+     * ask for a certificate.
      *
      * @param ownChain PEM file with the client's certificate, followed by the certificates of its authorities
      * @param ownKey PEM file of the certificate's private key, as unencrypted PKCS#8
@@ -126,9 +130,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings with the name that the server's certificate has to have, instead
-     * of the name of the host. This setting is needed if a registry or DNS names the hosts: an attacker who forges
-     * their answer can name a host for which he has a certificate.
+     * Returns a copy of a client's settings with the name that the server's certificate has to have. Without this
+     * setting, the certificate has to have the name of the host. Set a name if a registry or DNS supplies the hosts: an
+     * attacker who forges their answers can supply a host for which the attacker has a certificate.
      *
      * @param serverName 1 to 255 characters, without spaces and control characters
      * @throws IllegalStateException if these are settings of a server
@@ -142,7 +146,7 @@ public final class Tls {
         return new Tls(false, own, trusted, Optional.of(serverName));
     }
 
-    /** Returns whether {@link #expecting} has set a name. */
+    /** Returns whether {@link #expecting} has set the name that the server's certificate has to have. */
     boolean hasName() {
         return name.isPresent();
     }
@@ -163,12 +167,12 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again, for this object only. Other {@code Tls} objects do not change, not even copies, so call
-     * this method on the object that was given to a builder. Open connections stay, even if their peer would not be
-     * accepted any more. Blocks while the files are read.
+     * Reads the files of certificates and keys again, for new connections. Only this object changes, not its copies or
+     * other {@code Tls} objects, so call this method on the object that was given to a builder. Open connections stay,
+     * even if their peers would no longer be accepted. This method blocks while it reads the files.
      *
-     * @throws IllegalArgumentException if a file cannot be read, or is not a PEM file as this class requires it, or the
-     *     key does not belong to the certificate; the settings that were read before stay in force
+     * @throws IllegalArgumentException if a file cannot be read, a file is not a PEM file as this class requires, or
+     *     the key does not belong to the certificate; the settings that were read before stay in force
      */
     public synchronized void reload() {
         engine.use(read());
@@ -219,7 +223,7 @@ public final class Tls {
         return new ByteArrayInputStream(bytes);
     }
 
-    /** Returns the names of the files that are read, for the text of an exception. */
+    /** Returns the names of the files that this object reads, for the message of an exception. */
     private String files() {
         List<String> files = new ArrayList<>();
         own.ifPresent(shown -> {
@@ -231,7 +235,8 @@ public final class Tls {
     }
 
     /**
-     * Checks the argument of a builder's {@code tls}: settings of a client are refused for a server, and vice versa.
+     * Checks the argument of a builder's {@code tls}, and returns it. Settings of a client are refused for a server,
+     * and settings of a server are refused for a client.
      */
     static Tls checked(@Nullable Tls given, boolean asServer) {
         String expected = "a " + side(asServer) + ", " + way(asServer);
@@ -242,7 +247,10 @@ public final class Tls {
         return tls;
     }
 
-    /** Returns the engine that sets up connections with the files that were read last. It is always the same object. */
+    /**
+     * Returns the engine that adds TLS to new connections. The engine is always the same object, but a successful
+     * {@link #reload} gives it the new content of the files.
+     */
     TlsEngine engine() {
         return engine;
     }

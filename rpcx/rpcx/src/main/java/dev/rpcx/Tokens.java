@@ -21,26 +21,28 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Interceptors that sign calls with tokens, and that check tokens. Each attempt of a call carries a new token, which is
- * valid for one service and method, for 30 s and for one use. Each caller has its own secret, so it can sign under its
+ * Creates interceptors that sign calls with tokens, and interceptors that check tokens. Each attempt of a call carries
+ * a new token, which is valid for one service and method, and for one use. A token is valid for 30 s by the signer's
+ * clock, and for 10 s more, since clocks differ. Each caller has a secret of its own, so a caller can sign under its
  * own name only. Arguments are not signed, so use {@link Tls} for the connections.
  *
- * <p>A service that makes calls on behalf of its callers uses {@link #forwarding}. Its calls carry the caller's name
- * under the service's own signature. The name counts only if the next server lets that service speak for others.
+ * <p>A service that makes calls on behalf of its callers uses {@link #forwarding}. The service signs such a call with
+ * its own secret, and the token also names the caller. A server that requires tokens refuses such a call unless the
+ * server trusts this service to name other callers (see {@link #requiring(Function, Predicate)}).
  *
  * <p>A {@link OneUse} remembers used tokens, usually for all servers of a process. If several instances of a service
- * accept the same secrets, a token that was intercepted on its way is valid once at each instance, unless the instances
- * share a {@code OneUse}.
+ * accept the same secrets, a token that was intercepted on its way is valid once at each instance. To prevent this, let
+ * the instances share a {@code OneUse}.
  *
- * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
- * what is signed.
+ * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes the bytes of a
+ * token, and what is signed.
  */
 public final class Tokens {
     private static final System.Logger LOGGER = System.getLogger(Tokens.class.getName());
     private static final String ENTRY = "rpcx-token";
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
-    /** Maximum difference between the clocks of two hosts at which tokens still work. */
+    /** Tokens work as long as the clocks of two hosts differ by at most this time. */
     private static final Duration SKEW = Duration.ofSeconds(10);
 
     private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
@@ -48,7 +50,7 @@ public final class Tokens {
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Random key that is used in place of the key of an unknown principal. Nobody has it. */
+    /** Random key that stands in for the key of an unknown principal. Nobody has this key. */
     private static final SecretKeySpec DUMMY_KEY = Token.key(random(32));
 
     private Tokens() {}
@@ -77,7 +79,7 @@ public final class Tokens {
         return new Signing(call -> signed(call, principal, null, List.of(), key, clock));
     }
 
-    /** Interceptor that signs calls. It is a separate class so that a client can count its signing interceptors. */
+    /** Signs calls. This is a separate class so that a client can count its interceptors that sign. */
     static final class Signing implements Interceptor {
         private final UnaryOperator<Invocation> signer;
 
@@ -92,11 +94,20 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller whom
-     * the service is serving: the {@link CallContext#principal} of the call that the same thread is handling. If the
-     * thread handles no call, or a call without a principal, the new call is made with the service's own rights. This
-     * is so, for example, if a handler makes calls on another thread. {@link #forwardingOnly} refuses such calls. A
-     * name is forwarded through at most 16 services.
+     * Returns an interceptor for a client with which a service calls other services. The interceptor signs every call
+     * with the calling service's secret. The token also names the caller for whom the service works: the
+     * {@link CallContext#principal} of the call that the same thread is handling. A name is forwarded through at most
+     * 16 services.
+     *
+     * <p>In these cases there is no caller to name, and the call is made with the service's own rights:
+     *
+     * <ul>
+     *   <li>The thread handles no call, for example because a handler makes calls on another thread without
+     *       {@link CallContext#run}.
+     *   <li>The thread handles a call without a principal.
+     * </ul>
+     *
+     * <p>{@link #forwardingOnly} refuses such calls.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -107,8 +118,9 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor like {@link #forwarding}, but one that never signs for the service itself. A call without
-     * a caller to name is refused as {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
+     * Returns an interceptor that works like {@link #forwarding}, but refuses to sign a call that would be made with
+     * the service's own rights. If the thread handles no call with a {@link CallContext#principal}, the new call is
+     * refused as {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -155,7 +167,7 @@ public final class Tokens {
         }
     }
 
-    /** Returns the call with a token, which gets a new nonce and a new expiry for each attempt. */
+    /** Returns the call with a token. Each attempt of the call gets a new nonce and a new time of expiry. */
     private static Interceptor.Invocation signed(
             Interceptor.Invocation call,
             String signer,
@@ -171,40 +183,40 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a server. It refuses calls without a valid token as
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, with the same text whatever is wrong with the token.
-     * For all other calls it sets {@link CallContext#principal}. A token is valid once at all servers of the process
-     * together: see {@link OneUse#inProcess()}.
+     * Returns an interceptor for a server that accepts only calls with a valid token. A call without a valid token is
+     * refused as {@link RPCXException.Code#UNAUTHENTICATED}, not executed. The text of the refusal is the same whatever
+     * is wrong with the token. For each accepted call, the interceptor sets {@link CallContext#principal}. A server has
+     * at most one such interceptor: {@link Server.Builder#build} refuses a second one.
      *
-     * <p>A call whose token expires while the call waits at the server is refused as
-     * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: {@code build}
-     * refuses a second one.
+     * <p>All servers of the process together accept a token once (see {@link OneUse#inProcess()}). A token that names
+     * another caller besides its signer is refused: only {@link #requiring(Function, Predicate)} can accept it. A call
+     * whose token expires while the call waits at the server is refused as {@link RPCXException.Code#OVERLOADED}, not
+     * executed.
      *
-     * <p>A token whose signer speaks for another caller is refused, except by {@link #requiring(Function, Predicate)}.
-     *
-     * @param secrets returns the secret of a principal, or null for an unknown principal. It is called on the handler's
-     *     thread, with names that anybody may have sent. If it throws, or returns fewer than 16 bytes, the call is
-     *     refused like a call without a valid token, and the log says so, at most once a minute.
+     * @param secrets returns the secret of a principal, or null for an unknown principal. The function is called on the
+     *     handler's thread, with names that anybody can have sent. If the function throws, or returns fewer than 16
+     *     bytes, the call is refused like a call without a valid token. The log says so, at most once a minute.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
     }
 
     /**
-     * Returns an interceptor like {@link #requiring(Function)}, but one that trusts some services to name the caller
-     * that they serve. For a call of such a service, {@link CallContext#principal} is the {@link Caller} that the
-     * service names.
+     * Returns an interceptor that works like {@link #requiring(Function)}, but trusts some services to name the callers
+     * for whom they work. If a call of such a service names a caller, {@link CallContext#principal} is this
+     * {@link Caller}; if the call names none, the principal is the service itself.
      *
-     * @param mayForward returns whether a principal may speak for others. It is called only for a principal whose
-     *     signature is valid. If it throws, the call is refused, and the log says so, at most once a minute.
+     * @param mayForward returns whether a principal may make calls on behalf of other callers. The predicate is called
+     *     only for a principal whose signature is valid. If the predicate throws, the call is refused, and the log says
+     *     so, at most once a minute.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets, Predicate<String> mayForward) {
         return requiring(secrets, mayForward, OneUse.inProcess());
     }
 
     /**
-     * Returns an interceptor like {@link #requiring(Function, Predicate)}, but one that remembers used tokens in
-     * {@code used}, which several processes may share.
+     * Returns an interceptor that works like {@link #requiring(Function, Predicate)}, but remembers used tokens in
+     * {@code used}. Several processes can share this store.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -228,9 +240,7 @@ public final class Tokens {
                 clock));
     }
 
-    /**
-     * Interceptor that refuses calls without a valid token. It is a separate class so that a server can recognize it.
-     */
+    /** Refuses calls without a valid token. This is a separate class so that a server can count such interceptors. */
     static final class Requiring implements Interceptor {
         private final Verifier verifier;
 
@@ -253,14 +263,14 @@ public final class Tokens {
     }
 
     /**
-     * Caller that a token names.
+     * Identifies the caller that a token names.
      *
-     * @param name name of the signer of the token, or of the caller for whom the signer speaks
-     * @param via services through which the call has come, in this order, the signer last; empty if the caller itself
-     *     has signed
+     * @param name name of the token's signer, or of the caller for whom the signer speaks
+     * @param via names of the services through which the call has come, in this order, the signer last; empty if the
+     *     caller itself has signed
      */
     public record Caller(String name, List<String> via) implements Principal {
-        /** Creates a caller, with a copy of {@code via}. */
+        /** Creates a caller. The list {@code via} of services is copied. */
         public Caller {
             Given.notNull(name, "name", "that of the caller");
             via = Given.noneNull(via, "via", "names of services");
@@ -273,35 +283,37 @@ public final class Tokens {
     }
 
     /**
-     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are valid. It
-     * must be thread-safe. It is called on the handler's thread, and may block if the method's handler may.
+     * Remembers the tokens that have been used. A store is asked only about tokens whose signature and time are valid.
+     * A store must be thread-safe. It is called on the handler's thread. It is allowed to block only where the method's
+     * handler is allowed to block.
      *
      * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
-     * Redis. The store's clock may differ by 10 s from the clock of each process. If a token expires while the store is
-     * asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever the store answers.
+     * Redis. The store's clock can be up to 10 s ahead of or behind the clock of each process. If {@link #first}
+     * returns true, but the token has expired meanwhile, the call is refused as {@link RPCXException.Code#OVERLOADED}.
      */
     @FunctionalInterface
     public interface OneUse {
         /**
-         * Remembers a token, and returns whether it is used for the first time. The token must not be forgotten before
-         * {@code until}: without room for it, throw {@link RPCXException#refused} with
+         * Remembers a token, and returns whether the token is used for the first time. The token must not be forgotten
+         * before {@code until}. A store without room for the token has to throw {@link RPCXException#refused} with
          * {@link RPCXException.Code#OVERLOADED}. After any other exception, the call is refused as
          * {@link RPCXException.Code#UNAVAILABLE}.
          *
          * @param signer principal whose secret has signed the token
          * @param token signature of the token, which differs from token to token: 43 letters, digits, hyphens and
          *     underscores
-         * @param until time from which the token may be forgotten, at most 60 s from now
+         * @param until time from which the token can be forgotten, at most 60 s from now
          */
         boolean first(String signer, String token, Instant until);
 
         /**
-         * Returns the record of used tokens that all servers of this process share. It takes at most an eighth of the
-         * heap, and one signer may take half of that. There is room for about 26,000 calls a second for each GiB of
-         * heap, and for at most 100,000: a token takes 130 bytes for 40 to 50 s.
+         * Returns the store of used tokens that all servers of this process share. The store takes at most an eighth of
+         * the heap, and the tokens of one signer take at most half of that. A token takes 130 bytes for about 40 s, or
+         * for up to 50 s if the signer's clock is ahead. So there is room for about 26,000 calls a second for each GiB
+         * of heap. The store holds at most about 4 million tokens, which is enough for about 100,000 calls a second.
          *
          * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
-         * expired; no token is forgotten early. After a restart of the process, a token that was intercepted on its way
+         * expired. No token is forgotten early. After a restart of the process, a token that was intercepted on its way
          * is valid once more until it expires.
          */
         static OneUse inProcess() {
@@ -319,8 +331,8 @@ public final class Tokens {
     }
 
     /**
-     * Checks the tokens at a server. Whatever is wrong with a well-formed token, the refusal takes the time of checking
-     * one signature.
+     * Checks the tokens at a server. The refusal of a well-formed token always takes at least the time of checking one
+     * signature, whatever is wrong with the token.
      */
     private static final class Verifier {
         private final Function<String, byte @Nullable []> secrets;
@@ -328,8 +340,9 @@ public final class Tokens {
         private final OneUse used;
 
         /**
-         * Time for which a token is remembered after its expiry: 10 s in {@link OneUse#inProcess()}, and 20 s in any
-         * other store, whose clock may be ahead.
+         * Time for which the store of used tokens remembers a token after the token has expired. The time is 10 s for
+         * {@link OneUse#inProcess()}, because tokens are accepted until 10 s after they expire. The time is 20 s for
+         * any other store, because the store's clock can be 10 s ahead of this process's clock.
          */
         private final Duration keptBeyond;
 
@@ -370,8 +383,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // the token has expired since the call came, so the record may have forgotten that a copy of it was
-                // used
+                // the token has expired since the call came, so the store of used tokens may have forgotten that a copy
+                // of the token was used
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -394,8 +407,9 @@ public final class Tokens {
         }
 
         /**
-         * Returns whether a token with this expiry is valid now. Does no arithmetic on {@code expires}, since the
-         * sender chooses it, and the arithmetic could overflow.
+         * Returns whether a token that expires at {@code expires} is valid at {@code now}, both in milliseconds since
+         * 1970. Does no arithmetic on {@code expires}: the sender chooses this number, so the arithmetic could
+         * overflow.
          */
         private static boolean isTimely(long expires, long now) {
             return expires > now - SKEW.toMillis()
@@ -437,7 +451,8 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // other exceptions are not passed on: they may come from a call that the store makes itself
+                // Other exceptions are not passed on. They may come from a call that the store makes itself, and the
+                // caller would take such an exception for the failure of its own call.
                 usedFail.log("the store of used tokens has failed, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

@@ -8,14 +8,15 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes untrusted text safe for a log or a terminal: none of its control characters takes effect, and all of its
- * characters are visible. Stateless.
+ * Makes untrusted text safe for a log or a terminal. No control character of the text takes effect, and all characters
+ * are visible. This class has no state.
  */
 public final class VisibleText {
     /**
-     * First and last code point of each range of characters that have the property Default_Ignorable_Code_Point, in
-     * ascending order. Such characters, for example fillers, variation selectors and tags, are not displayed. The JDK
-     * does not offer this property. Source: DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
+     * First and last code point of each range of characters that are not displayed, in ascending order. These
+     * characters, such as fillers, variation selectors and tags, have the property Default_Ignorable_Code_Point of
+     * Unicode, which the JDK does not offer. Source: DerivedCoreProperties.txt of Unicode 17, the same since Unicode
+     * 14.
      */
     private static final int[] IGNORABLE = {
         0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
@@ -23,7 +24,7 @@ public final class VisibleText {
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
 
-    /** Maximum number of exceptions that are looked at for one error, with its causes and suppressed exceptions. */
+    /** Maximum number of exceptions that {@link #isOf} checks: an error, its causes and suppressed exceptions. */
     private static final int MAX_CAUSES = 50;
 
     private static final int MAX_CAUSE_LENGTH = 10_000;
@@ -31,10 +32,15 @@ public final class VisibleText {
     private VisibleText() {}
 
     /**
-     * Appends a character, as it is if it is visible, otherwise in the form of JSON escapes. Escaped are control
-     * characters, line and paragraph separators, lone surrogates, characters of Unicode's category Cf, characters with
-     * the property Default_Ignorable_Code_Point, and blank characters other than the plain space. Quotes and
-     * backslashes are appended as they are.
+     * Appends a character, and escapes the character as in JSON if it is not visible. Quotes and backslashes are not
+     * escaped. These characters are escaped:
+     *
+     * <ul>
+     *   <li>control characters, and characters of Unicode's category Cf
+     *   <li>line and paragraph separators, and blank characters other than the plain space
+     *   <li>lone surrogates
+     *   <li>characters with Unicode's property Default_Ignorable_Code_Point
+     * </ul>
      */
     public static void append(StringBuilder to, int codePoint) {
         Given.notNull(to, "to", "a StringBuilder");
@@ -51,7 +57,7 @@ public final class VisibleText {
     }
 
     /**
-     * Returns the text as one line, with its characters escaped as {@link #append} escapes them. A text of more than
+     * Returns the text as one line, in which {@link #append} has escaped the invisible characters. A text of more than
      * {@code most} characters, counted before they are escaped, is cut and ends with an ellipsis.
      */
     public static String line(String text, int most) {
@@ -64,10 +70,17 @@ public final class VisibleText {
     }
 
     /**
-     * Returns whether an exception with untrusted text may be attached, as it is, to another error as its cause:
-     * {@link #line} would alter nothing in its text or in the texts of its causes and suppressed exceptions. Returns
-     * false if these are more than 50 exceptions, if a text has more than 10,000 characters, or if a text cannot be
-     * read because the exception's own code throws.
+     * Returns whether an exception with untrusted text can safely be attached to another error as the cause. This is so
+     * if {@link #line} would change nothing in the exception's text, or in the texts of its causes and suppressed
+     * exceptions.
+     *
+     * <p>The method also returns false in these cases:
+     *
+     * <ul>
+     *   <li>The exception, its causes and its suppressed exceptions are together more than 50.
+     *   <li>One of their texts has more than 10,000 characters.
+     *   <li>A text cannot be read because the exception's own code throws.
+     * </ul>
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");
@@ -109,7 +122,7 @@ public final class VisibleText {
         };
     }
 
-    /** Returns whether a character is a letter or a symbol, but is displayed as a blank. */
+    /** Returns whether a character that counts as a symbol or a mark is displayed as a blank. */
     private static boolean isBlank(int c) {
         return switch (c) {
             // the Braille pattern without dots, the Khitan filler, the null notehead of musical notation
@@ -120,8 +133,8 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // a character that is not in the table lies within a range if its insertion point is odd, since each range
-        // begins at an even index
+        // The table holds the first and last characters of ranges, the first ones at even indexes. A character that is
+        // not in the table lies within a range if the search says that it would be inserted at an odd index.
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

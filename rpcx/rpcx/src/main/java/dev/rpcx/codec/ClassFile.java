@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Builds the bytes of a class file. It supports only what a generated codec needs. The file has version 49 (Java 5),
- * the last version that never needs stack map frames. Source: The Java Virtual Machine Specification, chapter 4.
+ * Builds the bytes of a class file, and supports only what generated codecs need. The file has version 49 (Java 5), the
+ * last version that never needs stack map frames. Source: The Java Virtual Machine Specification, chapter 4.
  */
 final class ClassFile {
     static final int ACC_FINAL = 0x10;
@@ -32,7 +32,10 @@ final class ClassFile {
     private int fieldCount;
     private int methodCount;
 
-    /** Creates a class file without fields and methods. Both names have slashes instead of dots, as in class files. */
+    /**
+     * Creates a class file without fields and methods. Both names have slashes instead of dots, such as
+     * {@code java/lang/Object}.
+     */
     ClassFile(String name, String superName) {
         this.name = name;
         this.superName = superName;
@@ -183,7 +186,7 @@ final class ClassFile {
         return new Code(maxStack, maxLocals);
     }
 
-    /** Target of jumps: a position in the code of a method. */
+    /** A position in the code of a method, to which instructions can jump. */
     static final class Label {
         private int at = -1;
     }
@@ -223,7 +226,7 @@ final class ClassFile {
             return this;
         }
 
-        /** Adds an instruction that loads or stores a local variable. */
+        /** Adds an instruction that loads or stores the local variable at index {@code slot}. */
         Code local(int opcode, int slot) {
             if (slot > 255) {
                 bytes.write(Op.WIDE);
@@ -261,10 +264,11 @@ final class ClassFile {
         }
 
         /**
-         * Adds a switch over the int on the stack, which jumps to the label of its value.
+         * Adds a {@code lookupswitch} instruction, which takes an int from the operand stack and jumps to the label of
+         * the int.
          *
-         * @param cases labels by value, in ascending order of the values
-         * @param otherwise label for all other values
+         * @param cases label of each int, in ascending order of the ints
+         * @param otherwise label of all ints that are not in {@code cases}
          */
         Code lookupSwitch(Map<Integer, Label> cases, Label otherwise) {
             int from = bytes.size();
@@ -301,7 +305,7 @@ final class ClassFile {
         }
     }
 
-    /** Opcodes of the instructions that generated codecs use. */
+    /** Opcodes of the JVM instructions that generated codecs use. */
     static final class Op {
         static final int ACONST_NULL = 1;
         static final int ICONST_0 = 3;
@@ -312,16 +316,16 @@ final class ClassFile {
         static final int SIPUSH = 17;
         static final int LDC_W = 19;
         /**
-         * Opcode that loads an int. The next four opcodes load a long, a float, a double and a reference, in this
-         * order.
+         * Opcode that loads an int from a local variable. The opcodes 22 to 25 load a long, a float, a double and a
+         * reference, in this order.
          */
         static final int ILOAD = 21;
 
         static final int ALOAD = 25;
         static final int AALOAD = 50;
         /**
-         * Opcode that stores an int. The next four opcodes store a long, a float, a double and a reference, in this
-         * order.
+         * Opcode that stores an int in a local variable. The opcodes 55 to 58 store a long, a float, a double and a
+         * reference, in this order.
          */
         static final int ISTORE = 54;
 

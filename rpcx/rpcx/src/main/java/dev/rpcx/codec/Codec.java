@@ -3,38 +3,42 @@ package dev.rpcx.codec;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Encodes values of one Java type as Protobuf messages, and decodes them. Thread-safe: any thread may call these
- * methods, and none of them blocks.
+ * Encodes values of one Java type as Protobuf messages, and decodes them. Codecs are thread-safe, and their methods
+ * never block.
  *
  * @param <T> the Java type; {@code Object[]} for the parameters of a method
  */
 public interface Codec<T> {
     /**
-     * Encodes the value, and appends its message to the buffer. If that fails, the writer index does not change.
+     * Encodes a value, and appends the encoded message to the buffer. If encoding fails, the writer index of the buffer
+     * does not change.
      *
-     * @throws CodecException if the value, or a value inside it, is null but must not be, is nested too deep, is too
-     *     large, is of a class that is not accepted, or is a string with half a surrogate pair; or if the type's own
-     *     code throws an exception
+     * @throws CodecException if the value cannot be encoded; {@link CodecException#code()} returns the reason
      */
     void write(T value, ByteBuf out);
 
     /**
-     * Decodes the message between the reader index and the writer index of the buffer, and sets the reader index to the
-     * writer index.
+     * Decodes the message between the reader index and the writer index of the buffer. If this succeeds, the reader
+     * index equals the writer index afterwards.
      *
-     * @throws CodecException if the bytes are not a message of this type, if they exceed a limit, or if the type's own
-     *     code throws an exception for the values that were read
+     * @throws CodecException if the bytes cannot be decoded; {@link CodecException#code()} returns the reason
      */
     T read(ByteBuf in);
 
     /**
-     * Reads a message as {@link #read(ByteBuf)} does, and asks {@code memory} for the bytes that the message and its
-     * objects take. The first {@code memory.freeBytes()} bytes, by default {@value In#FREE_BYTES}, are taken without
-     * asking. Memory is requested before the objects are created, except for strings beyond ASCII, and for up to 72
-     * bytes of each plain value of a message. The default implementation of this method ignores {@code memory}.
+     * Decodes a message as {@link #read(ByteBuf)} does, and asks {@code memory} for the bytes that the message and its
+     * objects take. The first {@link Memory#freeBytes()} bytes are taken without asking. The default implementation
+     * ignores {@code memory}.
      *
-     * @throws CodecException for the reasons of {@link #read(ByteBuf)}, and if {@code memory} does not grant the
-     *     requested bytes
+     * <p>The memory of an object is requested before the object is created, with four exceptions. For each single
+     * value, such as a date, up to 72 bytes may be requested afterwards. For a string with characters beyond ASCII,
+     * additional memory is requested after the string has been created, because its size is known only then. Room for
+     * the elements of a list may be allocated before its memory is requested. For all lists of a message together, this
+     * room has at most about the size of the message. The memory of the outermost object, without the objects to which
+     * it refers, is not requested.
+     *
+     * @throws CodecException if the bytes cannot be decoded, or if {@code memory} does not grant the requested memory;
+     *     {@link CodecException#code()} returns the reason
      */
     default T read(ByteBuf in, Memory memory) {
         return read(in);

@@ -1,46 +1,48 @@
 package dev.rpcx.codec;
 
 /**
- * Thrown if a value cannot be written or if bytes cannot be read. It has no stack trace, because refusing hostile bytes
- * must be cheap. Its text may be sent to a peer, and names fields and types as the schema does, but no Java class. Its
- * cause may name Java classes.
+ * Thrown if a value cannot be written or if bytes cannot be read. The exception has no stack trace, because refusing
+ * hostile bytes must be cheap. The exception's message can be sent to a peer, and names fields and types as the schema
+ * does. RPCX names the classes of values only in the exception's cause. But the message can contain the text of another
+ * exception, for example from a constructor, and that text can name Java classes.
  */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * Max number of characters that are copied from the text of another exception, which may contain the complete
-     * input.
+     * The maximum number of characters that are copied from the message of another exception. Such a message can
+     * contain the complete input.
      */
     private static final int MAX_MESSAGE_CHARS = 1_000;
 
-    /** Kind of fault. */
+    /** The kinds of fault. */
     public enum Code {
-        /** A value is null although Protobuf has no null for it, such as an element of a list. */
+        /** A value is null where Protobuf has no null, for example an element of a list. */
         NULL_VALUE,
         /** The bytes are not a message of the expected type. */
         MALFORMED,
         /**
-         * The message exceeds a limit of {@link Limits} other than the depth, or hashing and comparing the keys of its
-         * sets and maps would cost too much.
+         * The message exceeds one of the {@link Limits} other than the depth. This code also means that hashing and
+         * comparing the elements of the message's sets and the keys of its maps would take too much time.
          */
         TOO_LARGE,
         /**
-         * The objects of the message need more memory than {@link Memory} grants at the moment. An attempt to read the
-         * same message later may succeed.
+         * {@link Memory} does not grant the memory that the objects of the message need. A later attempt to read the
+         * same message can succeed.
          */
         NO_MEMORY,
         /** More messages are nested in each other than {@link Limits#depth()} allows. */
         TOO_DEEP,
         /**
-         * The bytes contain a number of an enum or a case of a sealed type that does not exist in this process, or no
-         * case at all, and the type declares no constant or case for unknown ones.
+         * The bytes contain the number of an enum constant or a case of a sealed type that this process does not know.
+         * This code also means that the bytes contain no case of a sealed type. A type that declares a constant or case
+         * for unknown values is read without this fault.
          */
         UNKNOWN_VALUE,
         /**
-         * The value is refused: the type's own code has thrown an exception, which is the cause; the object is of a
-         * subclass with more data than would be sent; its class is not a case of the sealed type; or a string has half
-         * a surrogate pair.
+         * The value is refused by the type's own code or by the codec. Usual reasons are an exception from the type's
+         * own code (the cause of this exception), an object whose class the codec does not accept, and a string with
+         * half a surrogate pair.
          */
         REFUSED
     }
@@ -58,9 +60,9 @@ public final class CodecException extends RuntimeException {
     }
 
     /**
-     * Wraps what the code of a type has thrown, for example its constructor, an accessor or {@code hashCode}. Errors
-     * are wrapped too, even a stack overflow and a lack of memory, because the stack or heap may be large enough for
-     * the next value. Other errors of the virtual machine are thrown unchanged.
+     * Wraps an exception or error that is no {@code CodecException}, usually from the code of a type, for example from
+     * a constructor or an accessor. A stack overflow and a lack of memory are wrapped too, because the stack or heap
+     * can be large enough for the next value. Other errors of the virtual machine are thrown unchanged.
      */
     static CodecException ofForeign(String what, Throwable thrown) {
         if (thrown instanceof VirtualMachineError error
@@ -71,7 +73,10 @@ public final class CodecException extends RuntimeException {
         return new CodecException(Code.REFUSED, what + messageOf(thrown), thrown);
     }
 
-    /** Returns the part of an exception's text that a peer may see: at most {@code MAX_MESSAGE_CHARS} characters. */
+    /**
+     * Returns the part of an exception's message that can be sent to a peer. A message of more than
+     * {@code MAX_MESSAGE_CHARS} characters is cut off.
+     */
     private static String messageOf(Throwable thrown) {
         String message = null;
         try {

@@ -25,19 +25,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates codecs when a client or server starts, and caches them. Thread-safe: any thread may call these methods.
- * {@link Schema} describes how Java types become messages.
+ * Creates and caches codecs for the methods of services, and for types. All methods are thread-safe. {@link Schema}
+ * describes how Java types become messages.
  */
 public final class Codecs {
     /**
-     * Names of the types about which a warning has been logged, because the numbers of their members depend on the
-     * order of declaration. Each type is logged once per process.
+     * Names of the types about which this process has logged a warning. The warning says that the Protobuf numbers of
+     * the type's members depend on the order of declaration.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
     /**
-     * Codecs with the default limits, by class loader. They are held by soft references, so that an application that
-     * creates a client for each call does not create new codecs for each call.
+     * The codecs with the default limits, by class loader. Soft references keep these codecs until memory is short, so
+     * that an application that creates a client for each call does not create new codecs for each call.
      */
     private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> DEFAULTS = new WeakHashMap<>();
 
@@ -46,7 +46,7 @@ public final class Codecs {
     private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
 
-    /** All message codecs. The index of a codec is its {@link MessageCodec#number}. */
+    /** All codecs of messages. The index of a codec in this array is its {@link MessageCodec#number}. */
     private volatile MessageCodec[] numbered = {};
 
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
@@ -61,9 +61,9 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codecs with the default limits, {@link Limits#STANDARD}. All interfaces of one class loader get the
-     * same codecs. Fields without {@code @Field} have the Protobuf numbers in the lock files that this class loader
-     * finds; a lock file is committed with the sources. Unused codecs may be dropped when memory is short.
+     * Returns the codecs with the default limits, {@link Limits#STANDARD}. All services of one class loader share these
+     * codecs. Fields without {@code @Field} get their Protobuf numbers from the lock files that the class loader finds,
+     * or else from the order of declaration. Unused codecs can be dropped when memory is short.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
@@ -79,23 +79,27 @@ public final class Codecs {
     }
 
     /**
-     * Creates codecs. A record or class gets a generated codec class if such a class can access the type; otherwise its
-     * codec uses reflection.
+     * Creates codecs for the messages of a schema. Each record or class gets a generated codec class. If no such class
+     * can be generated for a type, the codec of that type uses reflection.
      */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
     }
 
-    /** Creates codecs without generated classes. They are slower, but write and read the same bytes. */
+    /**
+     * Creates codecs that use reflection instead of generated classes. These codecs are slower, but write and read the
+     * same bytes.
+     */
     public static Codecs reflective(Schema schema, Limits limits) {
         return new Codecs(schema, limits, false);
     }
 
     /**
-     * Returns the codec of the parameters of a method. The array that it writes and reads contains the parameters in
+     * Returns the codec of a method's parameters. The array that this codec writes or reads contains the parameters in
      * the order of their declaration.
      *
-     * @throws SchemaException if the type of a parameter cannot be mapped to Protobuf
+     * @throws SchemaException if the type of a parameter cannot be mapped to Protobuf, or if the number of a parameter
+     *     is not allowed, is taken, or is missing while other parameters have one
      */
     public Codec<Object[]> parameters(Method method) {
         return parameters.computeIfAbsent(method, this::ofParameters);
@@ -108,18 +112,18 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codec of the result of a method. If the method returns a {@code CompletionStage}, it is the codec of
-     * the value with which the stage completes; if the method returns a {@code Flow.Publisher}, it is the codec of one
-     * item. For {@code void} the codec writes null as an empty message, and reads an empty message as null.
+     * Returns the codec of a method's result. For a {@code CompletionStage} this is the codec of the value with which
+     * the stage completes, and for a {@code Flow.Publisher} the codec of one item. For {@code void} the codec writes
+     * null as an empty message, and reads an empty message as null.
      *
-     * @throws SchemaException if the type cannot be mapped to Protobuf
+     * @throws SchemaException if the type of the result cannot be mapped to Protobuf
      */
     public Codec<Object> result(Method method) {
         return results.computeIfAbsent(method, found -> new Top<>(codec(schema.result(found))));
     }
 
     /**
-     * Returns the codec of one value of this type.
+     * Returns the codec of one value of a type.
      *
      * @throws SchemaException if the type cannot be mapped to Protobuf
      */
@@ -128,31 +132,32 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codec of one value that a method takes: of a single parameter, or of an item of the stream that is a
-     * parameter.
+     * Returns the codec of one value that a method takes. The value is either a parameter or an item of the stream that
+     * is a parameter.
      *
      * @throws SchemaException if the type cannot be mapped to Protobuf; the exception's text names the method, or the
-     *     component that is wrong
+     *     component of the message that cannot be mapped
      */
     public Codec<Object> value(Type type, Method of) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found, of))));
     }
 
     /**
-     * Returns the codec of a single parameter, in the form in which the classic wire sends it. The codec accepts null
-     * if the declaration of the parameter does, unless the parameter is a message and the method has other parameters
-     * too.
+     * Returns the codec of a single parameter in the form in which the classic wire sends it. The codec accepts null if
+     * the declaration of the parameter does. There is one exception: if the method has several parameters, the codec of
+     * a parameter that is a message refuses null.
      *
      * @throws SchemaException if the type cannot be mapped to Protobuf; the exception's text names the method, or the
-     *     component that is wrong
+     *     component of the message that cannot be mapped
      */
     public Codec<Object> value(Parameter parameter) {
         return single.computeIfAbsent(parameter, found -> new Top<>(codec(schema.value(found))));
     }
 
     /**
-     * Returns a hash of the encoding of a method. Methods whose parameters and results are encoded as the same bytes
-     * have the same hash. The hash covers the numbers of fields and their wire forms, and no names.
+     * Returns a hash of the numbers, labels and wire forms of the fields in a method's messages, and of the numbers of
+     * enum constants. Methods for which all of these are the same have the same hash. The hash does not depend on the
+     * names of fields and types.
      */
     public long schemaHash(Method method) {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
@@ -164,7 +169,7 @@ public final class Codecs {
     }
 
     /**
-     * Says whether the codec of this type is a generated class. The type has to be a record or a class with accessors.
+     * Returns whether the codec of a type is a generated class. The type has to be a record or a class with accessors.
      */
     boolean isGenerated(Type javaType) {
         return !(codec(schema.value(javaType)) instanceof ReflectiveCodec);
@@ -260,7 +265,7 @@ public final class Codecs {
         return ElementCodec.of(shape, link);
     }
 
-    /** Codec of an outermost message, which is not inside another one. */
+    /** The codec of an outermost message, that is, of a message that is not nested in another one. */
     private final class Top<T> implements Codec<T> {
         private final MessageCodec codec;
 
@@ -304,7 +309,10 @@ public final class Codecs {
                         + " allows null)");
     }
 
-    /** Codec of the parameters of a method whose only parameter is a message: writes and reads that message itself. */
+    /**
+     * The codec of the parameters of a method whose only parameter is a message that cannot be null. The parameter is
+     * written as the outermost message, instead of as a field of another message.
+     */
     private final class OnlyParameter implements Codec<Object[]> {
         private final MessageCodec codec;
 

@@ -28,11 +28,13 @@ abstract class ElementCodec {
     /** Memory in bytes of an object that has one field of eight bytes, such as a {@code Long}. */
     private static final int WIDE_BOX_BYTES = 24;
 
-    // these sizes are right for a heap of up to 32 GB, and include all objects of which a value consists; MemoryTest
-    // compares them with what the virtual machine allocates
+    // These constants hold for a heap of up to 32 GB, and include all objects of which a value consists, except the
+    // BigInteger of a decimal of more than eight bytes, which In counts. MemoryTest compares them with what the virtual
+    // machine allocates.
 
     /**
-     * Memory in bytes of a string or an array without its content. The content already counts as bytes of the message.
+     * Memory in bytes of a string without its content. The same number is counted for an array, which takes less. The
+     * content already counts as bytes of the message.
      */
     private static final int STRING_BYTES = 40;
 
@@ -50,9 +52,9 @@ abstract class ElementCodec {
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. Whoever calls
-     * {@link #read} has to count it. It is 0 if no value needs an object of its own, or if {@link In} counts the
-     * object.
+     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. The caller of
+     * {@link #read} has to count this memory. It is 0 if no value needs an object of its own, or if {@link In} counts
+     * the object.
      */
     final int objectBytes;
 
@@ -63,42 +65,46 @@ abstract class ElementCodec {
     /** Writes the value, after its length if the wire type needs one. */
     abstract void write(Out out, Object value);
 
-    /** Reads a value, as {@link #write} has written it. The result is null only if the sender never set a value. */
+    /**
+     * Reads one value, in the form that {@link #write} uses. Returns null for a {@code BigInteger} of 0 bytes, and for
+     * the number 0 of an enum without a constant that stands for 0. {@code write} never writes these two, and they
+     * count as a value that is not set.
+     */
     abstract @Nullable Object read(In in);
 
-    /** Returns the value of a field that is not in the message; null if the shape has no default. */
+    /** Returns the value of a plain field that is not in the message; null if the shape has no default. */
     @Nullable
     Object absent() {
         return null;
     }
 
-    /** Says whether this value is the default, which a plain field does not send. */
+    /** Returns whether this value is the default of the shape, which a plain field does not send. */
     boolean isDefault(Object value) {
         return false;
     }
 
     /**
-     * Returns the words by which an error names the values of this shape, such as "a string", if a plain field of it
-     * must not be null. Returns null if it may be null.
+     * Returns null if a plain field of this shape may be null. Otherwise returns the words for a value of this shape in
+     * the error for a null field, for example "a string".
      */
     @Nullable
     String refusesNull() {
         Object absent = absent();
-        // null is possible although the default is a number or a boolean: Java may declare a box, as in a
-        // CompletableFuture<Integer>
+        // A number or boolean in a plain field can be null: the schema treats the result of a
+        // CompletableFuture<Integer> as an int, but in Java this result is an Integer.
         return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
                 ? "a number or a boolean"
                 : null;
     }
 
     /**
-     * Says whether a hash table of these values stays fast even if a sender chooses many values with the same hash. If
-     * it does not, {@link KeyHashes} counts the cost of comparing the values.
+     * Returns whether a hash table of these values stays fast even if a sender chooses many values with the same hash.
+     * If the result is false, {@link KeyHashes} counts the cost of comparing the values.
      *
-     * <p>The JDK's hash tables order values of the same hash only if the class of the values declares
-     * {@code Comparable} of itself, which the classes of dates and date-times do not. Decimals have no order here
-     * although they declare it, since comparing two of them may cost a multiplication of all digits. Enums have an
-     * order here, since a sender cannot choose their hashes.
+     * <p>The JDK's hash tables order values of the same hash only if the class of the values implements
+     * {@code Comparable} of this same class, as {@code UUID} implements {@code Comparable<UUID>}. The classes of dates
+     * and date-times do not. For decimals, the result is false because comparing two of them may cost a multiplication
+     * of all digits. For enums, the result is true because a sender cannot choose their hashes.
      */
     boolean hasOrder() {
         return true;
@@ -115,8 +121,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Leads to the codec of a message type, which may not exist yet. Types may contain each other or themselves, so
-     * other codecs get the link first, and the codec is set once it has been created.
+     * Refers to the codec of a message type, which may not exist yet. Types may contain each other or themselves, so
+     * other codecs may get the link before the codec has been created. The codec is then set in the link later.
      */
     static final class MessageLink {
         @Nullable
@@ -131,7 +137,7 @@ abstract class ElementCodec {
         }
     }
 
-    /** Returns the link to the codec of the values if they are messages; null otherwise. */
+    /** Returns the link to the codec of the values if the values are messages; null otherwise. */
     @Nullable
     MessageLink message() {
         return null;

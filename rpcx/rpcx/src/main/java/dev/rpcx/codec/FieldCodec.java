@@ -15,10 +15,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one field of a message, including its tag. There is one subclass for each way in which Java holds a
- * field: as a plain value, a nullable one, an {@code Optional}, a list, a set or a map. To read a field, a codec calls
- * {@link #start} once, then {@link #read} each time that the field occurs, and {@link #finish} at the end. If a field
- * with a single value occurs twice, the later value counts. The class is public only because generated codecs call it.
+ * Writes one field of a message with its tag, and reads the field after its tag. There is one subclass for each way in
+ * which Java holds a field, for example as a list or an {@code Optional}. To read a field, the codec of the message
+ * calls {@link #start} once, {@link #read} or {@link #readUnpacked} for each occurrence of the field, and
+ * {@link #finish} at the end. The codec of a sealed type calls only {@link #read}. The class is public only because
+ * generated codecs call it.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -31,30 +32,40 @@ public abstract class FieldCodec {
         this.element = element;
     }
 
-    /** Writes the tag and the value. Writes nothing if the value is not sent, such as a default or an empty list. */
+    /**
+     * Writes the tag and the value of the field. Writes nothing for a value that is not sent, such as the default of a
+     * plain field or an empty list.
+     */
     public abstract void write(Out out, @Nullable Object value);
 
     /**
-     * Returns the first {@code partial} for {@link #read}: the value of an absent field, or null for a list, set or
-     * map.
+     * Returns the object to pass to the first call of {@link #read}. This is the value of a field that does not occur,
+     * or null for a list, set or map.
      */
     public abstract @Nullable Object start();
 
     /**
-     * Reads one occurrence of the field, after its tag has been read. If the field is a list or set that is not packed,
-     * this method also reads the elements that directly follow with the same tag.
+     * Reads one occurrence of the field, whose tag has already been read. For a list or set that is not packed, this
+     * method also reads the elements that directly follow with the same tag. If a field with a single value occurs
+     * twice, the later value counts.
      *
-     * @param partial result of {@link #start} or of the previous call of this method
+     * @param partial result of {@link #start}, or of the previous call of this method or of {@link #readUnpacked}
      * @return what has been read of the field so far
      */
     public abstract @Nullable Object read(In in, @Nullable Object partial);
 
-    /** Returns the value for the constructor or setter: what has been read, or the value of an absent field. */
+    /**
+     * Returns the value of the field for the constructor or setter of the Java object. A field that did not occur gets
+     * its default, such as 0, null or an empty list.
+     */
     public @Nullable Object finish(@Nullable Object partial) {
         return partial;
     }
 
-    /** Reads one element of a list or set of numbers that the sender has not packed. */
+    /**
+     * Reads one element of a list or set of numbers, booleans or enums, if the sender has written each element with its
+     * own tag instead of packing the elements.
+     */
     public @Nullable Object readUnpacked(In in, @Nullable Object partial) {
         throw new IllegalStateException(type + " is never packed");
     }
@@ -162,13 +173,13 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Array that gathers the elements of a list while they are read. It grows by half, so its memory is in proportion
-     * to the elements that have already been counted, even for hostile bytes.
+     * Gathers the elements of a list in an array while the list is read. The array grows by half, so that hostile bytes
+     * cannot make it much larger than the elements that have been counted.
      */
     private static final class Elements {
         /**
-         * Bytes of a reference on a heap below 32 GiB, for counting what a large array wastes. On larger heaps this
-         * waste does not matter.
+         * The number of bytes that a reference takes on a heap below 32 GiB. This number is used to count the memory
+         * that a large array wastes. On larger heaps this waste does not matter.
          */
         private static final int REFERENCE_BYTES = 4;
 
@@ -203,17 +214,18 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Codec of a list or set. Lists of messages are read and written with as few nested calls as possible, since
-     * HotSpot inlines calls only to a depth of 15.
+     * The codec of a list or set. Lists of messages are written and read with few nested calls, because HotSpot inlines
+     * calls only to a depth of 15.
      */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
 
-        /** Link to the codec of the elements if the elements are messages; otherwise null. */
+        /** Link to the codec of the elements of the list or set, if these elements are messages; null otherwise. */
         private final ElementCodec.@Nullable MessageLink message;
 
         /**
-         * Memory in bytes that an element takes, beyond its bytes in the message and what is counted while it is read.
+         * The memory in bytes that {@link In#element} counts for one element. The element's bytes in the message are
+         * counted elsewhere, and a message in a list or set counts its own memory.
          */
         private final int elementBytes;
 
@@ -272,7 +284,9 @@ public abstract class FieldCodec {
             return each;
         }
 
-        /** Counts the memory of an empty collection, and creates the object that gathers the elements. */
+        /**
+         * Counts the memory of an empty list or set, and creates the object that gathers the elements during reading.
+         */
         abstract Object empty(In in);
 
         @Override
@@ -306,8 +320,8 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            // a branch instead of an overridden method: a call with two possible targets is not inlined, and this code
-            // runs for each element
+            // this is a branch instead of an overridden method, since HotSpot may not inline a call with two possible
+            // targets, and this code runs for each element
             if (all instanceof Elements list) {
                 list.add(in, next(in));
             } else {
@@ -335,18 +349,19 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int MIN_ROOM = 10;
 
-        /** Memory in bytes of a list with a few elements, and of the array that gathers the elements. */
+        /** The memory in bytes of a list with a few elements and of the array that gathers them. */
         private static final int LIST_BYTES = 104;
 
         /**
-         * Memory in bytes for each element: the references in the list and in the array that gathers the elements, and
-         * the unused references of both.
+         * The memory in bytes that is counted for the references to one element. They stand in the list, and in the
+         * arrays that collect the elements before the list is created. The unused places of these arrays are included.
          */
         private static final int ELEMENT_OVERHEAD_BYTES = 16;
 
         /**
-         * Number of elements for which the next list gets room: at least the size of the last list. Threads change it
-         * without synchronisation. A race only makes an array longer or shorter than needed.
+         * The number of elements for which the next list gets room, as far as {@link In#room} allows. This number is at
+         * least the size of the previous list. Several threads write this field without synchronisation, because a race
+         * only makes an array longer or shorter than needed.
          */
         private int expected = MIN_ROOM;
 
@@ -390,7 +405,7 @@ public abstract class FieldCodec {
             return isCompared ? new Counted(new KeyHashes(in, keys)) : new LinkedHashSet<Object>();
         }
 
-        /** Reads an element, and adds it to the set. The caller has already counted it as an element of the message. */
+        /** Reads one element and adds it to the set. The caller has called {@link In#element} for the element. */
         @SuppressWarnings("unchecked")
         private void add(In in, Object partial) {
             if (partial instanceof Counted counted) {
@@ -527,7 +542,10 @@ public abstract class FieldCodec {
         private static final class Counted {
             private final Map<Object, Object> map = new LinkedHashMap<>();
 
-            /** Counts the keys that have the same hash; null if the keys have an order. */
+            /**
+             * Counts the map's keys that have the same hash, since comparing such keys takes time. The field is null
+             * for keys that have an order, because these are found quickly.
+             */
             private final @Nullable KeyHashes hashes;
 
             Counted(@Nullable KeyHashes hashes) {

@@ -22,10 +22,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Generates the codec of a record or class. The codec is a hidden class and a nest mate of the type, so it can access
- * private records too. It passes a plain field of a scalar or well-known type from the accessor directly to
- * {@link Out}, and from {@link In} to the constructor or setter, without box or reflection. All other fields go through
- * their {@link FieldCodec}.
+ * Generates the codec of a record, or of a class with accessors. The codec is usually a hidden class and a nest mate of
+ * the type, so that it can access private records too. One call of {@link Out} writes a field whose Java value is a
+ * single scalar or well-known value, such as an {@code int} or an {@code Instant}, and one call of {@link In} reads the
+ * field, without boxing. All other fields, for example lists, optional fields and those of type {@code Integer}, go
+ * through their {@link FieldCodec}.
  *
  * <p>For {@code record Point(int x, String name)} the generated code does the following:
  *
@@ -46,20 +47,22 @@ import org.jspecify.annotations.Nullable;
  * }
  * </pre>
  *
- * While the fields come in the order of their numbers, the code asks for the memory of all plain values once per
- * message, after it has created their objects. These are at most {@code MAX_IN_ORDER} objects, each of at most 72 bytes
- * beyond its bytes in the message. For a string beyond ASCII, {@link In} asks for more memory when it reads the string.
+ * <p>If the message type has at most {@code MAX_IN_ORDER} fields, the code first reads fields as long as they come in
+ * the order of their numbers. Then it asks once for the memory of the objects that it has created for these fields,
+ * except for fields that go through their {@link FieldCodec}. So at most {@code MAX_IN_ORDER} objects are created
+ * before their memory is granted. Each takes at most 72 bytes, apart from its bytes in the message. For a string beyond
+ * ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory when it reads the value.
  *
- * <p>The class is longer than 400 lines because it contains the enum {@code Form}, which belongs to the methods that
- * add the instructions of the bytecode.
+ * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
-     * Ordinary codec classes, which are not hidden, by the type and by the content of the class file without the suffix
-     * of the class's name. They are used again, since an ordinary class lives as long as the class loader of the type,
-     * while codecs of the type may be created many times.
+     * Ordinary codec classes of each type; hidden codec classes are not stored. An ordinary class stays loaded as long
+     * as the type's class loader, so codecs of a type that have the same code share one class. The name of each
+     * ordinary class ends with a number of its own. To make equal code recognizable, the key of a class is its class
+     * file without this number in the name.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -69,8 +72,8 @@ final class Generator {
     };
 
     /**
-     * Max number of fields for which the generated code expects the order of their numbers. With more fields, that code
-     * would be too long for the just-in-time compiler.
+     * The maximum number of fields in a message for which the generated code expects ascending field numbers, before it
+     * goes on with a loop for any order. For more fields, the code would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 
@@ -88,9 +91,10 @@ final class Generator {
     private final ClassFile file;
 
     /**
-     * Creates a generator for one codec class.
+     * Creates a generator of one codec class.
      *
-     * @param suffix end of the class's name, which differs for each ordinary class; empty for a hidden class
+     * @param suffix end of the codec class's name. For an ordinary class, the suffix is a number that no other ordinary
+     *     class has. The suffix is empty for a hidden class, and for a class file that is only a key of {@link #KEPT}
      */
     private Generator(MessageType type, FieldCodec[] codecs, String suffix) {
         this.type = type;
@@ -102,8 +106,9 @@ final class Generator {
     }
 
     /**
-     * Generates the codec of a type. Returns null if the module, the class loader or the size of the type does not
-     * allow a codec class in its package, or if a value is of a class that such a codec class cannot access.
+     * Generates a codec class for a type, and returns an instance of that class. Returns null if the module, the class
+     * loader or the size of the type does not allow a codec class. The result is also null in a native image, and if
+     * the codec class cannot access the type's constructor or the class of a field.
      */
     static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
         try {
@@ -126,16 +131,17 @@ final class Generator {
             logMissing(type + ", reflection instead", e);
             return null;
         } catch (Throwable e) {
-            // a native image allows no new classes: it throws an error of a class that exists only in native images
+            // A native image allows no new classes. The class of its error exists only in native images, so this code
+            // cannot name that class, and catches everything.
             logMissing(type + " here, reflection instead", e);
             return null;
         }
     }
 
     /**
-     * Says whether code in the type's package may name the classes of the values that it passes to the constructor and
-     * to setters. An inherited setter may take a class that is visible only in another package: a codec that names such
-     * a class would fail when it runs.
+     * Returns whether code in the type's package can access the parameter classes of the constructor and setters. The
+     * class of an inherited setter's parameter can be visible only in another package. A codec that names such a class
+     * would fail when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
@@ -160,8 +166,8 @@ final class Generator {
     }
 
     /**
-     * Logs that a codec could not be generated. The logger is created only here, since creating it delays the start of
-     * a server by tens of milliseconds.
+     * Logs that the codec of a type could not be generated. The logger is created only in this method, because creating
+     * a logger delays the start of a server by tens of milliseconds.
      */
     private static void logMissing(String what, Throwable why) {
         System.getLogger(Generator.class.getName())
@@ -169,9 +175,9 @@ final class Generator {
     }
 
     /**
-     * Defines the codec class. It is an ordinary class instead of a hidden one if the type belongs to another module or
-     * class loader than this library. An ordinary class cannot access private members, so this method returns null if
-     * the constructor of such a type is private.
+     * Defines the codec class of a type. If the type belongs to another module or class loader than this library, the
+     * codec class is an ordinary class instead of a hidden one. An ordinary class cannot access private members, so
+     * this method returns null if the constructor of such a type is private.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {
@@ -208,7 +214,11 @@ final class Generator {
         return file.toBytes();
     }
 
-    /** Says whether the field needs no {@link FieldCodec}: one method of {@link Out} and one of {@link In} suffice. */
+    /**
+     * Returns whether the generated code reads and writes the field at index {@code i} without its {@link FieldCodec},
+     * by one method of {@link In} and one of {@link Out}. This is so if the Java value is the single value on the wire
+     * ({@link FieldType.Holder#PLAIN}), and its type is scalar or well-known, such as {@code int} or {@code Instant}.
+     */
     private boolean direct(int i) {
         FieldType field = fields.get(i);
         return field.holder() == FieldType.Holder.PLAIN
@@ -216,8 +226,8 @@ final class Generator {
     }
 
     /**
-     * Returns the memory in bytes of the object that holds the value of a field. Returns 0 for a primitive value, and
-     * for a field whose {@link FieldCodec} counts the memory.
+     * Returns the memory in bytes that the generated code counts for the value of the field at index {@code i}. Returns
+     * 0 for a primitive value, and for a field whose {@link FieldCodec} counts the memory.
      */
     private int objectBytes(int i) {
         return direct(i) && Form.of(fields.get(i).shape()).kind(Op.ILOAD) == Op.ALOAD
@@ -346,8 +356,9 @@ final class Generator {
     }
 
     /**
-     * Adds the code that expects the fields in the order of their numbers. For each field, the code checks whether it
-     * comes next. After a value of a list, set or map, the code checks for the same field again.
+     * Adds the code that reads the fields as long as they come in ascending order of their numbers. For each field, the
+     * code checks whether the field comes next. After elements of a list, set or map, the code checks again for the
+     * same field.
      */
     private void readInOrder(Code code, int[] slots, int taken, Label done) {
         code.op(Op.ICONST_0).local(Op.ISTORE, taken);
@@ -481,7 +492,10 @@ final class Generator {
         return c.isArray() ? c.descriptorString() : c.getName().replace('.', '/');
     }
 
-    /** Java type of a scalar or well-known type, and the names of its methods in {@link Out} and {@link In}. */
+    /**
+     * Lists the Java class of each scalar and well-known type, and the names of the methods of {@link Out} and
+     * {@link In} that write and read the values.
+     */
     private enum Form {
         BOOL(Scalar.BOOL, boolean.class, "bool", "bool"),
         BYTE(Scalar.BYTE, byte.class, "int32", "int8"),

@@ -7,34 +7,48 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Computes how many bytes of the heap an array takes, and to which length a buffer on the heap should grow. The class
- * is public only because the classes that charge for buffers are in another package.
+ * Computes how many bytes of the heap an array takes, and to which capacity a buffer on the heap should grow. The class
+ * is public only because other packages of RPCX count the memory of buffers.
  *
- * <p>Some collectors, such as G1, the JVM's default, divide the heap into regions. An array of more than half a region,
- * with its header, gets whole regions of its own. On heaps up to 2 GiB, a region is 1 MiB: there, an array of 512 KiB
- * takes 1 MiB, and an array of 1 MiB takes 2 MiB. Smaller arrays never cross from one region to the next: a region
- * holds only two arrays of 400 kB, which count as 1 MiB. All limits on the memory that a peer can fill have to count
- * these additional bytes. Source:
+ * <p>Some garbage collectors, such as G1, the usual default of the JVM, divide the heap into regions of equal size. For
+ * example, a region has 1 MiB in a heap of up to 2 GiB. Arrays can then waste memory in two ways:
+ *
+ * <ul>
+ *   <li>If the header and the elements of an array take more than half a region, the array gets one or more whole
+ *       regions, and no other object shares them. For example, 512 KiB of elements and the header are more than half of
+ *       1 MiB, so the array takes 1 MiB. An array with 1 MiB of elements takes 2 MiB.
+ *   <li>A smaller array lies within one region. For example, only two arrays of 400 kB fit into a region of 1 MiB,
+ *       since a third one would extend into the next region.
+ * </ul>
+ *
+ * <p>All limits on the memory that a peer can fill have to count this waste. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
 public final class HeapArray {
-    /** Max bytes of an array in addition to its elements: the header, and the padding that aligns the end. */
+    /**
+     * The maximum number of bytes that an array takes in addition to its elements, for its header and for alignment.
+     */
     private static final int HEADER_BYTES = 24;
 
     /**
-     * An array of up to this size counts as the bytes of its elements, whatever the collector: such arrays waste at
-     * most a sixteenth of each region.
+     * The maximum size in bytes of an array for which no waste is counted. Arrays of this size waste at most a
+     * sixteenth of each region of the heap.
      */
     static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /**
-     * Beyond this size, a buffer grows to a power of two minus {@code HEADER_BYTES}, so that it fits into regions with
-     * its header.
+     * A buffer that needs more than this capacity in bytes grows to a power of two minus {@code HEADER_BYTES}. With its
+     * header, the array of such a buffer then fits into the regions of the heap without waste. A buffer that needs more
+     * than {@code BUFFER_STEP_BYTES} grows to a multiple of {@code BUFFER_STEP_BYTES} minus {@code HEADER_BYTES}
+     * instead, which can waste a part of a large region.
      */
     private static final int MIN_ROUNDED_BYTES = 32 * 1024;
 
-    /** Beyond this size, a buffer grows in steps of this size instead of doubling, as in Netty. */
+    /**
+     * Up to this capacity in bytes, a buffer grows by doubling. Beyond it, a buffer grows by this number of bytes at a
+     * time, as in Netty.
+     */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
     private static final AtomicBoolean PREPARED = new AtomicBoolean();
@@ -42,9 +56,9 @@ public final class HeapArray {
     private HeapArray() {}
 
     /**
-     * Starts a thread that finds out the size of the heap's regions, which takes 35 to 350 ms. Only the first call does
-     * so. Without this call, the first thread that computes the bytes of a large array would block for that time, even
-     * if it is an event loop.
+     * Starts a thread that asks the JVM for the size of the heap's regions, which takes 35 to 350 ms. Only the first
+     * call starts a thread. Without this call, the first thread that computes the bytes of a large array would block
+     * for that time, even if that thread is an event loop.
      */
     public static void prepare() {
         if (!PREPARED.compareAndSet(false, true)) {
@@ -56,14 +70,15 @@ public final class HeapArray {
             thread.setContextClassLoader(null);
             thread.start();
         } catch (OutOfMemoryError noThread) {
-            // no thread can be started now: the first thread that needs the size of the regions finds it out
+            // The thread could not be started. So the first thread that needs the size of the heap's regions asks the
+            // JVM for it, and blocks meanwhile.
         }
     }
 
     /**
      * Returns how many bytes of the heap an array takes.
      *
-     * @param bytes bytes of its elements, 0 or more
+     * @param bytes number of bytes that the array's elements take, 0 or more
      * @return at least {@code bytes}, and at most twice the sum of {@code bytes} and a header of 24 bytes
      */
     public static long heapBytes(long bytes) {
@@ -71,10 +86,10 @@ public final class HeapArray {
     }
 
     /**
-     * Returns how many bytes of the heap an array takes if the heap's regions have this size.
+     * Returns how many bytes of the heap an array takes if the heap's regions have the given size.
      *
-     * @param bytes bytes of its elements
-     * @param regionBytes bytes of one region; 0 if the heap has no regions
+     * @param bytes number of bytes that the array's elements take
+     * @param regionBytes size of a region in bytes; 0 if the heap has no regions
      */
     static long heapBytes(long bytes, long regionBytes) {
         long all = bytes + HEADER_BYTES;
@@ -88,22 +103,20 @@ public final class HeapArray {
         return (all + regionBytes - 1) / regionBytes * regionBytes;
     }
 
-    /** Returns how many bytes of the heap a buffer takes. */
+    /** Returns how many bytes of the heap the array of a buffer takes. */
     public static long heapBytes(ByteBuf buffer) {
         return heapBytes(buffer.capacity());
     }
 
-    /**
-     * Returns how many more bytes of the heap a buffer will take once its content has grown by {@code bytes}.
-     */
+    /** Returns how many more bytes of the heap a buffer takes after its content has grown by {@code bytes}. */
     public static long growth(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
         return needed <= buffer.capacity() ? 0 : heapBytes(capacity(buffer, needed)) - heapBytes(buffer);
     }
 
     /**
-     * Gives the buffer enough room for its content to grow by {@code bytes}. {@link #growth} returns beforehand how
-     * many more bytes of the heap the buffer then takes.
+     * Gives a buffer enough capacity for its content to grow by {@code bytes}. Before the buffer grows, {@link #growth}
+     * returns how many more bytes of the heap the buffer will take.
      */
     public static void grow(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
@@ -126,8 +139,8 @@ public final class HeapArray {
     }
 
     /**
-     * Holds the size of the heap's regions. It is a separate class so that the JVM's management, which takes time to
-     * load, is loaded only when the size is first asked for.
+     * Holds the size of the heap's regions. It is a separate class so that the JVM's management classes, which load
+     * slowly, are loaded only when the size is needed.
      */
     private static final class Regions {
         private static final List<String> WITHOUT_REGIONS =
@@ -155,7 +168,7 @@ public final class HeapArray {
                         virtualMachine.getVMOption("G1HeapRegionSize").getValue());
                 return said > 0 ? said : assumed();
             } catch (IllegalArgumentException | LinkageError unknown) {
-                // this is another virtual machine, or a native image without management
+                // this virtual machine is not HotSpot, or it is a native image without management
                 return assumed();
             }
         }
@@ -170,9 +183,9 @@ public final class HeapArray {
         }
 
         /**
-         * Returns the size of a region that is assumed if the JVM does not give it: 1/2048 of the max heap, rounded
-         * down to a power of two, at least 1 MiB and at most 32 MiB. G1 computes it in the same way, except that
-         * current versions of HotSpot round up.
+         * Returns the size of a region in bytes that is assumed if the JVM does not tell the size. The assumed size is
+         * 1/2048 of the maximum heap, rounded down to a power of two, at least 1 MiB and at most 32 MiB. G1 computes
+         * the size in the same way, except that current versions of HotSpot round up.
          */
         private static long assumed() {
             long part = Long.highestOneBit(Math.max(1, Runtime.getRuntime().maxMemory() / REGIONS));

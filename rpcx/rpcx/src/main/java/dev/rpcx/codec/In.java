@@ -23,8 +23,9 @@ import org.jspecify.annotations.Nullable;
  * Reads Protobuf's wire format. Public only because generated codecs call it. Not thread-safe: an object reads one
  * message at a time.
  *
- * <p>Every length is checked against the remaining bytes of the enclosing message before anything is allocated for it.
- * All scalars are read by plain final methods of this one class, whose calls the just-in-time compiler can inline.
+ * <p>Every length is checked against the remaining bytes of the enclosing message before anything is allocated for that
+ * length. All scalars are read by plain final methods of this one class, since the just-in-time compiler can inline
+ * such calls.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -35,57 +36,69 @@ public final class In extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /**
-     * Memory in bytes that the objects of a message may always take, however short the message is. A short message may
-     * consist of records most of whose components are not sent.
+     * Memory in bytes that the limit {@link Limits#memoryPerByte} always allows for the messages, sets and maps in a
+     * message, however short the message is. A short message may become large records, because a record takes memory
+     * for all its components, even for those that were not sent.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Limit of the cost of comparing set elements and map keys that have the same hash, for a message without bytes.
-     * Each byte of the message adds {@link #MAX_COMPARED_PER_BYTE} to it. The cost is counted in bytes that are
-     * compared. For the largest message, the limit stands for some 100 ms, far more than honest messages need.
+     * The part of a maximum cost that is the same for messages of all sizes. The maximum limits the cost of comparing
+     * set elements and map keys that have the same hash, and of computing the hashes of elements and keys that contain
+     * sets or maps. The maximum of a message is this number plus {@link #MAX_COMPARED_PER_BYTE} for each byte of the
+     * message. The unit is the comparison of one byte. For example, the maximum of a message of 1 MiB is 8 Mi + 32 Mi =
+     * 40 Mi. A message of 4 MiB, the largest by default, can keep a processor busy for some 100 ms before it reaches
+     * its maximum. Honest messages need far less.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
     /**
-     * Cost of one step of the search for an element in a set or map, counted in bytes that are compared. The bytes of
-     * the element itself come in addition.
+     * Cost of one step of the search for an element in a set or map. The unit is the comparison of one byte. The cost
+     * of comparing the element itself is counted in addition.
      */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * Divisor for the cost of comparing a decimal of more than eight bytes in a hash table. The cost, in bytes that are
-     * compared, is the square of the decimal's length divided by this number. Comparing a decimal of 1,700 bytes takes
-     * as long as comparing 45,000 bytes, which alone would give a divisor of 64. The divisor is 8 because a decimal may
-     * be compared eight times: when it is added to a hash table, and whenever the table grows, seven times between some
-     * thousands of keys and half a million.
+     * Divisor in the cost of comparing a decimal of more than eight bytes in a hash table. The cost of a decimal of n
+     * bytes is n² / 8. The unit is the comparison of one byte.
+     *
+     * <p>For example, the cost of a decimal of 1,700 bytes is about 360,000. The time of a comparison grows with the
+     * square of the decimal's length, so one comparison of such a decimal takes as long as comparing 45,000 single
+     * bytes. A hash table may compare the decimal eight times: once when the decimal is added, and seven times while
+     * the table grows from some thousands of keys to half a million. Therefore the cost is eight times 45,000, which is
+     * 360,000.
      */
     private static final int SQUARE_DIVISOR = 8;
 
-    /** Bytes that a message may take without asking for memory, unless its {@link Memory} gives another number. */
+    /**
+     * Number of bytes that a message may take without asking for memory, unless the message's {@link Memory} gives
+     * another number.
+     */
     static final int FREE_BYTES = 16 << 10;
 
     /**
-     * Number of bytes by which the first request to {@link Memory} exceeds what is needed at that time, so that the
-     * next objects need no request. Each further request doubles it, up to {@link #MAX_ASKED_BYTES}.
+     * Number of extra bytes in the first request to {@link Memory}, beyond the bytes that are missing. The next objects
+     * take the extra bytes, so that they need no request. The extra bytes double with each request, up to
+     * {@link #MAX_ASKED_BYTES}: 4 KiB, 8 KiB, and so on.
      */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
     private static final int MAX_ASKED_BYTES = 64 << 10;
 
     /**
-     * Value of an empty {@code rpcx.LocalDateTime}. All empty date-times share this object, since otherwise two bytes
-     * of a message would become an object of seventy bytes.
+     * Value of an {@code rpcx.LocalDateTime} without content. All such date-times share this object, since otherwise
+     * two bytes of a message would become an object of seventy bytes.
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
-     * Number of bytes that each element in a key adds to the size of the key. An element may have only one byte in the
-     * message, but it is compared as an object.
+     * Number of bytes by which each element of a list, set or map in a key increases the size of the key that
+     * {@link #madeBytes} measures. An element may have only one byte in the message, but the JDK compares it as an
+     * object, which costs more than comparing one byte.
      */
     private static final int ELEMENT_BYTES = 8;
 
@@ -104,41 +117,52 @@ public final class In extends Pool.Scratch {
     private long comparisonsLeft;
 
     /**
-     * Cost of looking up once each element of the sets and maps in all keys read so far, and of comparing the long
-     * decimals read so far. It is counted in bytes that are compared.
+     * Sum of three costs of the message so far. The unit is the comparison of one byte. Only differences of this sum
+     * are used: see {@link #beginKey} and {@link #endKey}. The costs are:
+     *
+     * <ul>
+     *   <li>looking up once each element of the sets and maps in keys, if {@link ElementCodec#hasOrder} is true for the
+     *       element; {@link KeyHashes} counts the comparisons of all other elements;
+     *   <li>computing the hashes of keys that contain sets or maps;
+     *   <li>comparing the long decimals of the message.
+     * </ul>
      */
     private long lookupCost;
 
     /**
-     * Max number of values in the key being read with which one value of another key may be compared. {@link KeyHashes}
-     * explains it.
+     * The number {@code compared} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
+     * compares another key with K, it compares each value of the other key at most this many times with values in K.
      */
     private float compared;
     /**
-     * Max number of times that one value of another key may be looked up in the key being read. {@link KeyHashes}
-     * explains it.
+     * The number {@code lookedUp} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
+     * compares another key with K, it looks up each value of the other key at most this many times in K.
      */
     private float lookedUp;
 
     /**
-     * Memory in bytes of all sets and maps read so far, without their elements. It is part of what has been taken from
-     * {@link #memoryLeft}; the rest was taken by messages.
+     * Memory in bytes of all sets and maps read so far, without their elements. Used to tell this memory apart from the
+     * memory of messages, since {@link #memoryLeft} is reduced by both.
      */
     private long collections;
 
     /**
-     * Number of keys that are being read at present; more than 1 for a key within a key. Keys count only if they hold
-     * sets or maps, or if the JDK may compare them by the order of decimals.
+     * Number of keys of sets and maps that are being read now; more than 1 if one such key is part of another. Only
+     * keys for which {@code costsBoth} of {@link KeyHashes.Keys} is true are counted. These keys hold sets or maps, or
+     * a comparison of two of them may call {@code compareTo} of decimals.
      */
     private int openKeys;
 
-    /** Memory in bytes that new objects may take before {@link #owner} is asked for more. */
+    /** Number of bytes that new objects may take before {@link #owner} is asked for more memory. */
     private long granted;
 
-    /** Number of bytes that the next request to {@link #owner} asks for in addition to what is needed. */
+    /**
+     * The next request to {@link #owner} asks for the bytes of memory that are missing, and for this number of bytes
+     * more.
+     */
     private int askedBeyondBytes;
 
-    /** Is asked for the memory that the objects of the message take; null if nobody counts it. */
+    /** Grants the memory that the objects of the message take; null if nobody counts that memory. */
     private @Nullable Memory owner;
 
     private Limits limits = Limits.STANDARD;
@@ -147,9 +171,9 @@ public final class In extends Pool.Scratch {
     private @Nullable Codecs codecs;
 
     /**
-     * The {@link MessageCodec#number} of the innermost message that is being read. It is a number and not a reference,
-     * since it changes twice for each nested message, and the G1 collector makes a store of a reference slower by a
-     * memory fence.
+     * The {@link MessageCodec#number} of the codec of the innermost message being read. A reference to the codec would
+     * be slower: this field changes twice for each nested message, and the G1 collector needs a memory fence to store a
+     * reference.
      */
     private int currentNumber;
 
@@ -182,7 +206,8 @@ public final class In extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // the exception comes from a constructor that checks its arguments, or from other code outside this package
+            // the exception usually comes from code outside this package, for example a constructor that checks its
+            // arguments
             throw CodecException.ofForeign(in.name() + " refused what was read: ", e);
         } finally {
             in.reset();
@@ -234,8 +259,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns null, the value of {@code buf} while there is no array. Do not use {@code NO_BYTES} instead: a store of
-     * null needs no memory fence.
+     * Returns null, which {@code buf} of {@code In} and {@link Out} contains while no message is read or written. Do
+     * not use {@code NO_BYTES} instead: G1 may need a memory fence to store a reference to an object, but never to
+     * store null.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] noArray() {
@@ -278,8 +304,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Skips the next tag if it equals {@code tag}; returns whether it did. Recognises only tags of one or two bytes, in
-     * their shortest form. The caller reads all other tags with {@link #tag}.
+     * Skips the next tag if that tag equals {@code tag}; returns whether it was skipped. Recognises only tags of one or
+     * two bytes, in their shortest form. The caller reads all other tags with {@link #tag}.
      */
     public boolean next(int tag) {
         int p = pos;
@@ -321,8 +347,8 @@ public final class In extends Pool.Scratch {
         int p = pos;
         byte[] b = buf;
         if (b.length - p >= 8) {
-            // a single load reads eight bytes, which may reach beyond the end of the message, but not beyond that of
-            // the array
+            // One load reads eight bytes. Some of them may be beyond the end of the message, but none is beyond the end
+            // of the array.
             long eight = (long) LONG.get(b, p);
             long lasts = ~eight & 0x80808080_80808080L;
             int bytes = (Long.numberOfTrailingZeros(lasts) >>> 3) + 1;
@@ -345,8 +371,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Joins the low seven bits of each of these eight bytes to one number, as a varint needs. The first step joins
-     * pairs of bytes, the second joins pairs of pairs, and the third joins the two halves.
+     * Joins the low seven bits of each of the eight bytes to one number, which is the value of a varint. The first step
+     * joins pairs of bytes, the second joins pairs of pairs, and the third joins the two halves.
      */
     private static long gathered(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
@@ -426,12 +452,12 @@ public final class In extends Pool.Scratch {
      * Counts one element of a list, set or map.
      *
      * @param bytes memory in bytes that the element takes in addition to its bytes in the message, including its place
-     *     in the collection. An element that is a message counts its own memory when it is read.
+     *     in the collection. The memory of an element that is a message is counted when that message is read.
      */
     void element(int bytes) {
         granted -= bytes;
         elementsLeft--;
-        // one branch checks both limits, because this code runs for each element
+        // one comparison checks both limits, to save time, because this code runs for each element
         if ((granted | elementsLeft) < 0) {
             elementBeyond();
         }
@@ -447,7 +473,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts the memory, in bytes, of an object that may have far fewer bytes in the message. */
+    /** Counts the memory, in bytes, of an object that may be far larger than its bytes in the message. */
     private void memory(int bytes) {
         granted -= bytes;
         memoryLeft -= bytes;
@@ -473,9 +499,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Takes memory for objects; asks {@link Memory} for more if the granted bytes do not suffice.
+     * Takes memory for objects, and asks {@link Memory} for more if the granted bytes do not suffice.
      *
-     * @param bytes number of bytes
+     * @param bytes number of bytes to take
      */
     public void take(int bytes) {
         granted -= bytes;
@@ -485,12 +511,15 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts the bytes of heap that an array takes beyond its elements.
+     * Counts the bytes of heap that a large array takes in addition to the bytes of its elements. Does nothing for an
+     * array of at most {@link HeapArray#ALWAYS_EXACT_BYTES}. The elements of all arrays and the headers of small arrays
+     * are counted elsewhere.
      *
-     * @param bytes bytes of the elements, which are counted elsewhere
+     * @param bytes number of bytes of the elements
      */
     void array(long bytes) {
-        // saves time: most arrays take no additional bytes, and a message may have millions of arrays
+        // the condition saves time, since for most arrays nothing has to be counted here, and a message may have
+        // millions of arrays
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.heapBytes(bytes) - bytes));
         }
@@ -507,10 +536,11 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the number of elements for which a list may allocate room before it reads any of them. Each element takes
-     * four bytes, for a reference. A list gets no more room than the remaining bytes of its message; all lists of the
-     * outermost message together get no more than the size of that message, since nested lists are read at the same
-     * time.
+     * Returns for how many elements a list may allocate room before it reads any of them. An element needs four bytes
+     * of room, for a reference. The room of a list, in bytes, is at most the number of bytes that are left in the
+     * list's message. The room of all lists together is at most the size of the outermost message; this second maximum
+     * is needed because nested lists are read at the same time. The caller gives a list room for ten elements even if
+     * the result is less.
      *
      * @param wanted number of elements for which the list would like to have room
      */
@@ -525,17 +555,17 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns a counter of the bytes of what has been read: the memory of messages, without the objects that they refer
-     * to, and {@code ELEMENT_BYTES} for each element. Only the difference between two results has a meaning: it is the
-     * size of the key that was read between them. The counter is computed from other fields, so that reading a message
-     * does not have to update it.
+     * Returns the current value of a counter by which {@link KeyHashes} measures the memory of a key in bytes. The
+     * memory is the value after the key has been read, minus the value before. Each message adds its memory to the
+     * counter, without the objects to which the message refers, and each element of a collection adds
+     * {@code ELEMENT_BYTES}. The counter does not start at 0, so a single value has no meaning.
      */
     long madeBytes() {
         return -memoryLeft - collections - ELEMENT_BYTES * (long) elementsLeft;
     }
 
     /**
-     * Called before a key of a set or map is read. Returns the cost of lookups so far, which has to be passed to
+     * Records that a key of a set or map begins. Returns the cost of lookups so far, which the caller has to pass to
      * {@link #endKey}.
      */
     long beginKey() {
@@ -544,10 +574,10 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Called after a key has been read. Returns the cost of looking up once each element of the key's sets and maps,
-     * and of comparing its long decimals.
+     * Records that a key of a set or map has been read. Returns the costs that were added for this key to the sum in
+     * {@link #lookupCost}.
      *
-     * @param begin result of {@code beginKey}
+     * @param begin result of {@code beginKey} for this key
      */
     long endKey(long begin) {
         openKeys--;
@@ -555,24 +585,27 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the number of values in the current key with which one value of another key may be compared. It grows
-     * while the key is read.
+     * Returns the number {@code compared} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
+     * compares another key with K, it compares each value of the other key at most this many times with values in K.
+     * The number grows while K is read.
      */
     float compared() {
         return compared;
     }
 
     /**
-     * Returns the number of times that a value of another key may be looked up in the current key. It grows while the
-     * key is read.
+     * Returns the number {@code lookedUp} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
+     * compares another key with K, it looks up each value of the other key at most this many times in K. The number
+     * grows while K is read.
      */
     float lookedUp() {
         return lookedUp;
     }
 
     /**
-     * Sets the results of {@code compared()} and {@code lookedUp()}. Called when the outermost message begins, when a
-     * key begins, when it ends, and when it has been added to its set or map.
+     * Sets the results of {@code compared()} and {@code lookedUp()}. {@code In} calls this method when the outermost
+     * message begins. {@link KeyHashes} calls it when a key that {@link #openKeys} counts begins or ends, and after it
+     * has recorded the hash of any key.
      */
     void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
@@ -580,8 +613,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts an element of a set or map that finds elements by their hash or their order. Adding the element costs
-     * nothing. But if the set or map is part of a key, each comparison of that key looks up the element.
+     * Counts the cost of looking up one element of a set or map that is part of a key, since each comparison of that
+     * key looks up the element. Does nothing for a set or map that is not part of a key. Called only for elements for
+     * which {@link ElementCodec#hasOrder} is true. {@link KeyHashes} counts the comparisons of all other elements.
      *
      * @param others number of elements that the set or map has already
      */
@@ -591,7 +625,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Says whether a set or map that is read now is part of a key of another set or map. */
+    /** Returns whether the set or map that is being read is part of a key of another set or map. */
     boolean isWithinKey() {
         return openKeys > 0;
     }
@@ -599,7 +633,7 @@ public final class In extends Pool.Scratch {
     /**
      * Counts the cost of comparing a key with other keys that have the same hash.
      *
-     * @param cost cost in bytes compared; an infinite cost counts as {@code Long.MAX_VALUE}
+     * @param cost cost in units of the comparison of one byte; an infinite cost counts as {@code Long.MAX_VALUE}
      */
     void countComparisons(double cost) {
         spend((long) cost);
@@ -607,8 +641,9 @@ public final class In extends Pool.Scratch {
 
     /**
      * Counts the cost of computing the hash of a key that contains sets or maps. Sets and maps do not store their
-     * hashes, so the hash is computed from everything in the key when the key is added. If the key is part of another
-     * key, its hash is also computed again each time that the other key is compared.
+     * hashes, so the hash is computed from everything in the key. The cost is also added to {@link #lookupCost},
+     * because the key may be part of a set or map in another key. Each comparison of that other key looks this key up,
+     * and the lookup computes the hash again.
      *
      * @param bytes size of the key in bytes
      */
@@ -689,7 +724,7 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads the length of a string in bytes, and then the string in UTF-8. Bytes that are not UTF-8 are refused as
+     * Reads a length, and then a string of that many bytes in UTF-8. Bytes that are not UTF-8 are refused as
      * {@code MALFORMED}.
      */
     public String string() {
@@ -700,12 +735,13 @@ public final class In extends Pool.Scratch {
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
-            // the string is not ASCII, and may take two bytes of memory for each character: that is known only now
+            // A string that is not ASCII may take two bytes of memory for each character. Whether the string is ASCII
+            // is known only after it has been created, so these bytes are counted here.
             take(2 * chars);
             array(2L * chars);
         }
-        // the JDK replaces bytes that are not UTF-8 by this character. For a string of one byte for each character,
-        // indexOf returns without a search
+        // The JDK replaces bytes that are not UTF-8 by this character, so only a string with this character has to be
+        // checked. If the string takes one byte for each character, indexOf returns without a search.
         if (s.indexOf('\uFFFD') >= 0) {
             checkUtf8(start, length);
         }
@@ -720,7 +756,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Reads the length of a byte array, and then its bytes. */
+    /** Reads a length, and then an array of that many bytes. */
     public byte[] bytes() {
         int length = length();
         pos += length;
@@ -739,9 +775,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads an integer: the number of its bytes, and then its bytes in two's complement. Returns null if there are no
-     * bytes, which is Protobuf's default for a field of bytes. An integer with too many digits is refused as
-     * {@code TOO_LARGE}.
+     * Reads a length, and then an integer of that many bytes in two's complement. Returns null if the length is 0. Such
+     * a value counts as never set, since an empty value is Protobuf's default for the type {@code bytes}. An integer
+     * with too many digits is refused as {@code TOO_LARGE}.
      */
     public @Nullable BigInteger bigInteger() {
         int length = length();
@@ -783,7 +819,8 @@ public final class In extends Pool.Scratch {
         int at = 0;
         int bytes = 0;
         int scale = 0;
-        // most writers write the fields in this order; the loop reads them in any order, which Protobuf allows
+        // Most writers write the unscaled value before the scale, and these two steps read that order quickly. The loop
+        // below reads the two fields in any order, which Protobuf allows.
         if (next(1 << 3 | 2)) {
             bytes = length();
             at = pos;
@@ -833,7 +870,7 @@ public final class In extends Pool.Scratch {
         skipValue(tag);
     }
 
-    /** Returns the empty array, which is the value of a field of bytes that was never set. */
+    /** Returns the empty array, which is the value of a plain field of type {@code bytes} that was never set. */
     public static byte[] noBytes() {
         return NO_BYTES;
     }
@@ -956,7 +993,9 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Returns the value of a message that has no bytes. An absent message has this value. */
+    /**
+     * Returns the value of a message without bytes. A map entry that was sent without its value gets this value too.
+     */
     @Nullable
     Object ofNothing(ElementCodec message) {
         byte[] outer = buf;
@@ -973,8 +1012,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length, and limits reading to that many bytes, for example to a packed list. Returns the previous end,
-     * which has to be passed to {@link #endRun}.
+     * Reads a length, and limits reading to that many bytes, for example to the bytes of a packed list. Returns the
+     * previous end, which the caller has to pass to {@link #endRun}.
      */
     int beginRun() {
         int length = length();
@@ -989,7 +1028,7 @@ public final class In extends Pool.Scratch {
 
     /**
      * Reads the length of a map entry, and limits reading to that many bytes. The entry counts as a nested message for
-     * the limit of depth. Returns the previous end, which has to be passed to {@link #endEntry}.
+     * the limit of depth. Returns the previous end, which the caller has to pass to {@link #endEntry}.
      */
     int beginEntry() {
         enter();

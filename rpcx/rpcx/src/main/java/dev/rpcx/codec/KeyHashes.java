@@ -6,25 +6,28 @@ import dev.rpcx.internal.schema.WellKnown;
 import java.util.Random;
 
 /**
- * Counts the work of comparing keys of a set or map that have the same hash, so that {@link In} can limit it. The JDK's
- * hash tables compare such a key with all others of its hash, unless the keys' class is {@code Comparable}; most
- * records are not. A sender that chooses 40,000 keys of one hash could keep a processor busy for ten seconds with one
- * message.
+ * Counts the work of comparing keys of a set or map that have the same hash, so that {@link In} can limit this work.
+ * The JDK's hash tables compare a new key with all keys that have the same hash, unless the keys' class is
+ * {@code Comparable}; most records are not. With 40,000 keys that have the same hash in one message, a sender could
+ * keep a processor busy for ten seconds.
  *
- * <p>The cost of comparing a key is counted in bytes. It is the number of bytes that the key has in the message, or the
- * memory of the messages in the key if that is more: components that are not sent are compared too. The first
- * {@link #MIN_KEYS} keys of a set or map are not counted, unless a single comparison may be costly.
+ * <p>The cost of comparing a key is counted in bytes. It is the larger of two numbers: the number of bytes of the key
+ * in the message plus {@link #COMPARISON_BYTES}, and the memory of the messages in the key. The memory matters because
+ * components that are not sent are compared too. The first {@link #MIN_KEYS} keys of a set or map are not counted,
+ * unless a single comparison may be costly or the keys are part of other keys.
  *
  * <p>Keys may hold sets or maps. To compare two such keys, the JDK looks up the values of one key in the other, in
  * either direction. A lookup computes the hash of the value again, and compares the value with all values that have
  * this hash. So this class keeps two numbers for a key that holds sets or maps:
  *
  * <ul>
- *   <li>{@code compared}: the largest number of values in the key with which one value of another key may be compared,
- *       that is, the largest number of values with one hash. If the key holds sets within sets, it is the product of
- *       these numbers at all levels.
- *   <li>{@code lookedUp}: the number of times that one value of another key may be looked up in the key. It is the same
- *       product without the innermost level.
+ *   <li>{@code compared}: how many times, at most, one value of another key is compared with values in this key. For a
+ *       set of 100 records that are not {@code Comparable}, 40 of which have the same hash, it is 40. For sets within
+ *       sets, the numbers of all levels are multiplied: for a set of such sets, 3 of which have the same hash, it is 3
+ *       × 40 = 120.
+ *   <li>{@code lookedUp}: how many times, at most, one value of another key is looked up in this key. For the set of
+ *       records, it is 1. For the set of sets, it is 3, since a record may be looked up in each of 3 inner sets. So the
+ *       innermost level is left out of the product.
  * </ul>
  *
  * <p>To compare keys A and B then costs at most the sum of:
@@ -47,8 +50,8 @@ final class KeyHashes {
     static final int COLLECTION_BYTES = 192;
 
     /**
-     * Memory in bytes that one key adds to a linked set or map: its entry, and its share of the table. The key object
-     * itself is counted elsewhere.
+     * Memory in bytes that one key adds to a linked set or map: the entry of the key, and its share of the table. The
+     * key object itself is counted elsewhere.
      */
     private static final int ENTRY_BYTES = 64;
 
@@ -56,36 +59,36 @@ final class KeyHashes {
     private static final int HASH_BYTES = 32;
 
     /**
-     * Number of keys that a set or map may have before the cost of comparing them is counted. To compare 32 keys takes
-     * at most eight times as long as to read them, and counting them would make small sets slower by a sixth to a half.
-     * All keys are counted if they hold sets or maps, are part of other keys, or may be far larger than their bytes in
-     * the message.
+     * The comparisons of the first {@code MIN_KEYS} keys of a set or map are not counted. Comparing 32 keys takes at
+     * most eight times as long as reading them, and counting would make small sets slower by a sixth to a half. All
+     * keys are counted if they hold sets or maps, are part of other keys, or may cost far more to compare than their
+     * bytes in the message suggest.
      */
     private static final int MIN_KEYS = 32;
 
     /**
-     * Max number of components of a small key. A key with more components may be far larger than its bytes in the
-     * message, since components that are not sent take memory too.
+     * Maximum number of components of a key that counts as small. A key with more components may be far larger than its
+     * bytes in the message, since components that are not sent take memory too.
      */
     private static final int MAX_COMPONENTS = 8;
 
     /**
-     * Memory in bytes of the first arrays of this class. It is taken in advance if the first {@link #MIN_KEYS} keys are
-     * counted too.
+     * Memory in bytes of the first arrays of this class. The constructor takes this memory if {@code minKeys} is 0,
+     * because then the first key of the set or map already needs the arrays.
      */
     private static final int TABLE_BYTES = 128;
 
     private static final int MIN_BITS = 2;
 
     /**
-     * Cost of each comparison in bytes, in addition to the key's own bytes in the message. It is about the memory of a
-     * key that consists of two numbers.
+     * Cost of each comparison of a key, in bytes, in addition to the key's own bytes in the message. This is roughly
+     * the memory of a key that consists of two numbers.
      */
     private static final int COMPARISON_BYTES = 16;
 
     /**
-     * Random odd number by which hashes are multiplied to find their index in {@link #hashes}. Senders do not know it,
-     * so they cannot choose hashes that have the same index.
+     * Random odd number by which a hash is multiplied to find its index in {@link #hashes}. Senders do not know this
+     * number, so they cannot choose hashes that have the same index.
      */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
@@ -95,21 +98,24 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * For the hash at the same index of {@link #hashes}: number of values, in all keys of this hash, with which one
-     * value of another key may be compared. If the keys hold no sets or maps, it is the number of keys. It is 0 where
-     * there is no key, and infinite if it is too large for a float.
+     * For each hash, the sum of the numbers {@code compared} of all counted keys that have this hash. The comment of
+     * this class explains {@code compared}. The sum for a hash is at the index of the hash in {@link #hashes}. A key
+     * without sets and maps adds 1 to the sum. The sum is 0 at an index without a hash, and infinite if it is too large
+     * for a float.
      */
     private float[] compared = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@link #hashes}: how many times one value of another key may be looked up in
-     * all keys of this hash. Empty if {@code keys.costsBoth} is false.
+     * For each hash, the sum of the numbers {@code lookedUp} of all keys that have this hash. The comment of this class
+     * explains {@code lookedUp}. The sum for a hash is at the index of the hash in {@link #hashes}. The array is empty
+     * if {@code keys.costsBoth} is false, because such keys hold no sets or maps, so that nothing is looked up in them.
      */
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For the hash at the same index of {@link #hashes}: cost, in bytes, of looking up once all keys of this hash and
-     * all values in them. Empty if {@code keys.costsBoth} is false.
+     * For each hash, the cost in bytes of looking up once, in another key, all values of all keys that have this hash.
+     * The cost for a hash is at the index of the hash in {@link #hashes}. The array is empty if {@code keys.costsBoth}
+     * is false, because such keys hold no sets or maps, so that their values are not looked up.
      */
     private float[] costs = NO_COSTS;
 
@@ -119,41 +125,46 @@ final class KeyHashes {
     private int bits;
 
     /**
-     * Number of bytes that the latest key has in the message. While a key is being read, this is the position in the
-     * message at which it begins.
+     * Size in the message, in bytes, of the key that was read last. While a key is being read, this field holds the
+     * position at which the key begins.
      */
     private int bytes;
     /**
-     * Memory in bytes of the messages in the latest key. While a key is being read, this is what {@code In.madeBytes}
-     * returned before it.
+     * Memory, in bytes, of the messages in the key that was read last, plus eight bytes for each element of the key's
+     * collections. While a key is being read, this field holds the value that {@code In.madeBytes} had when the key
+     * began.
      */
     private long made;
     /**
-     * Cost, in bytes, of looking up once each value that the latest key holds. While a key is being read, this is what
-     * {@code In.beginKey} returned.
+     * Cost, in bytes, of looking up once, in another key, each value of the key that was read last, and of comparing
+     * the key's long decimals. While a key is being read, this field holds the sum of such costs that {@link In} had
+     * counted before the key.
      */
     private long lookupCost;
     /**
-     * Number of values in the latest key with which one value of another key may be compared. While a key is being
-     * read, this is the number of the enclosing key, to be restored afterwards.
+     * The number {@code compared} that the comment of this class explains, for the key that was read last. While a key
+     * is being read, this field keeps the number of the enclosing key, and {@link #endKey} gives it back to {@link In}.
      */
     private float keyCompared = 1;
     /**
-     * How many times one value of another key may be looked up in the latest key. While a key is being read, this is
-     * the number of the enclosing key, to be restored afterwards.
+     * The number {@code lookedUp} that the comment of this class explains, for the key that was read last. While a key
+     * is being read, this field keeps the number of the enclosing key, and {@link #endKey} gives it back to {@link In}.
      */
     private float keyLookedUp = 1;
 
-    /** Hash of the key that is about to be added to the set or map. It is not set for a key that is not counted. */
+    /**
+     * Hash of the key that is about to be added to the set or map. Not set for a key whose comparisons are not counted.
+     */
     private int hash;
 
     /**
-     * What this class has to know of a type of keys.
+     * Properties of a type of keys on which the counting of comparisons depends.
      *
-     * @param isDeep whether the keys hold sets or maps, so that the hash of a key is computed from everything in them
-     * @param mayBeLarge whether a key may be far larger than its bytes in the message
-     * @param costsBoth whether the cost of comparing two keys depends on both of them; if not, it is at most the cost
-     *     of the smaller one
+     * @param isDeep whether the keys hold sets or maps, so that the hash of a key is computed from everything in the
+     *     key
+     * @param mayBeLarge whether comparing a key may cost far more than the key's bytes in the message suggest
+     * @param costsBoth whether the cost of comparing two keys depends on both keys; if not, the cost is at most that of
+     *     the smaller key
      */
     record Keys(boolean isDeep, boolean mayBeLarge, boolean costsBoth) {
         static Keys of(Shape key) {
@@ -169,20 +180,21 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.mayBeLarge) {
-            // These bytes do not count towards Limits.memoryPerByte: messages with many small sets of such keys already
-            // come near that limit.
+            // Unlike in.collection, in.take does not count these bytes towards Limits.memoryPerByte. Messages with many
+            // small sets of keys that may be large come near that limit already.
             in.take(TABLE_BYTES);
         }
     }
 
     /**
-     * Says whether it may cost far more to compare a key than its bytes in the message suggest. This is so for a key
-     * with many components or with a message in it, because components that are not sent are compared too. It is also
-     * so for a key whose decimals are compared by their order.
+     * Returns whether comparing a key may cost far more than the key's bytes in the message suggest. This is so for a
+     * message, or a case of a sealed type, with many components or with another message in it, because components that
+     * are not sent are compared too. It is also so if a comparison of keys may call {@code compareTo} of decimals,
+     * because that method may multiply one decimal by a large power of ten.
      */
     private static boolean mayBeLarge(Shape key) {
         if (isOrderedByDecimals(key)) {
-            // a decimal with many digits makes comparisons expensive for small decimals too
+            // comparing a decimal of many digits with a small decimal is expensive too
             return true;
         }
         if (!(key instanceof MessageType message)) {
@@ -195,7 +207,10 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
-    /** Says whether the JDK's hash tables may compare two keys of the same hash by the order of decimals in them. */
+    /**
+     * Returns whether the JDK's hash tables may call {@code compareTo} of decimals when they compare two keys that have
+     * the same hash. The decimals are the keys themselves, or are in keys that are {@code Comparable}.
+     */
     private static boolean isOrderedByDecimals(Shape key) {
         if (!(key instanceof MessageType message)) {
             return key == WellKnown.DECIMAL;
@@ -211,7 +226,8 @@ final class KeyHashes {
     }
 
     /**
-     * Forgets the latest key. It is called before each entry of a map is read, since an entry may be sent without a
+     * Forgets the size and the costs of the key that was read last. Called before each entry of a map is read: the
+     * entry may have been sent without a key, and would otherwise count with the size and the costs of the previous
      * key.
      */
     void noKey() {
@@ -223,7 +239,8 @@ final class KeyHashes {
     }
 
     /**
-     * Begins to measure a key that is about to be read. Stores what {@link In} has counted so far, for {@link #endKey}.
+     * Begins to measure a key that is about to be read. Stores the present values of the counters of {@link In}, so
+     * that {@link #endKey} can subtract or restore them.
      */
     void beginKey(In in) {
         bytes = in.position();
@@ -236,7 +253,11 @@ final class KeyHashes {
         }
     }
 
-    /** Ends measuring the key that has just been read. Computes its size and cost from what {@link In} has counted. */
+    /**
+     * Computes the size and the costs of the key that has just been read. The size is the present position in the
+     * message, minus the position that {@link #beginKey} has stored. The key's memory and the cost of its lookups are
+     * computed in the same way.
+     */
     void endKey(In in) {
         bytes = in.position() - bytes;
         made = in.madeBytes() - made;
@@ -251,9 +272,11 @@ final class KeyHashes {
     }
 
     /**
-     * Counts the cost of adding the latest key to its set or map, where it is compared with the keys of the same hash.
-     * It is called just before the key is added.
+     * Counts the cost of comparing a key with those keys of a set or map that have the same hash. Called just before
+     * the key is added to the set or map.
      *
+     * @param key key that is about to be added; the last call of {@link #endKey} or {@link #noKey} has stored its size
+     *     and costs
      * @param before number of keys that the set or map has already
      */
     void beforeAdding(In in, Object key, int before) {
@@ -277,14 +300,14 @@ final class KeyHashes {
         }
     }
 
-    /** Returns the cost, in bytes, of comparing each value of the latest key once. */
+    /** Returns the cost, in bytes, of one comparison for each value in the key that was read last. */
     private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
     /**
-     * Records the hash of a key that has just been added to its set or map. It is called only for a key that was not
-     * there before.
+     * Records the hash of a key that has just been added to a set or map. Called only for a key that the set or map did
+     * not have before.
      *
      * @param count number of keys that the set or map has now
      */

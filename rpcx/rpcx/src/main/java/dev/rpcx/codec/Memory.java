@@ -4,18 +4,18 @@ package dev.rpcx.codec;
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for memory for the message or its objects. Called by the thread that reads the message. The memory is not
-     * given back through this interface.
+     * Asks for memory for a message or its objects. The thread that reads the message calls this method. The memory is
+     * not given back through this interface.
      *
-     * @param bytes estimated number of bytes, 1 or more
+     * @param bytes estimated number of bytes, including some for the objects that are read next; 1 or more
      * @return false if this memory is not available now; the message is then refused with
      *     {@link CodecException.Code#NO_MEMORY}
      */
     boolean take(long bytes);
 
     /**
-     * Returns the number of bytes that a message may take before it asks for memory; default 16 KiB. Called once for
-     * each message, before the message is read.
+     * Returns the number of bytes that a message and its objects may take without asking for memory; the default is 16
+     * KiB. The codec calls this method once for each message, before the message is read.
      */
     default int freeBytes() {
         return In.FREE_BYTES;
@@ -24,7 +24,7 @@ public interface Memory {
     /**
      * Called after a message has been read without an error.
      *
-     * @param spare number of bytes, 0 or more, that the message did not need of the free bytes and of the granted bytes
+     * @param spare number of free and granted bytes that the message did not need, 0 or more
      */
     default void onRead(long spare) {}
 }

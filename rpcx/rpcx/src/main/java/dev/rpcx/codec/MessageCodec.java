@@ -8,34 +8,39 @@ import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
 /**
- * Writes and reads the fields of one message type. Public only because generated codecs, which are in other packages,
- * extend it.
+ * Writes and reads the fields of one message type. The class is public only because generated codecs, which are in
+ * other packages, extend it.
  */
 public abstract class MessageCodec {
     private final MessageType type;
 
     /**
-     * Numbers of the message's fields in ascending order, for binary search. The search has to be fast: a message may
-     * contain many unknown numbers.
+     * The numbers of the message's fields in ascending order, for binary search. The search has to be fast, because a
+     * message can contain many unknown numbers.
      */
     private final int[] numbers;
 
     /**
-     * Estimated memory in bytes of one object, without the objects that it refers to. A reference counts as four bytes.
+     * The estimated memory in bytes of one object, without the objects to which it refers. A reference counts as four
+     * bytes. The number is 0 for a sealed type, since the object belongs to a case of the sealed type, and the codec of
+     * that case counts the object.
      */
     final int shallowBytes;
 
     /**
-     * Number of bytes that the length of the last message of this type took. As many are reserved for the length of the
-     * next one. Written without synchronisation: after a race, the bytes of a message may have to be moved, which does
-     * no harm.
+     * The number of bytes that the length of the previous message of this type took. {@link Out} reserves as many bytes
+     * for the length of the next message. Threads write this field without synchronisation, because a wrong number only
+     * makes {@link Out} move the bytes of a message.
      */
     int lengthWidth = 1;
 
-    /** Index of this codec in its {@link Codecs}, which sets it before anybody uses the codec. */
+    /**
+     * The index of this codec among all codecs of its {@link Codecs} object, which sets the index before the codec is
+     * used.
+     */
     int number;
 
-    /** Creates the codec of a message type. Called by generated codecs, which are in other packages. */
+    /** Creates the codec of a message type. Generated codecs, which are in other packages, call this constructor. */
     protected MessageCodec(MessageType type) {
         this.type = type;
         numbers = type.fields().stream().mapToInt(FieldType::number).sorted().toArray();
@@ -61,8 +66,8 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Returns the bytes of all non-static fields of a class and its superclasses. Each object has them, whether they
-     * are sent or not.
+     * Returns the memory in bytes of all non-static fields of a class and its superclasses. Fields that are not sent
+     * count too, because each object has them.
      */
     private static int beanBytes(MessageType type) {
         int bytes = 0;
@@ -76,15 +81,15 @@ public abstract class MessageCodec {
         return bytes;
     }
 
-    /** Writes the fields of the message, without a length before them. */
+    /** Writes the fields of {@code value} as a message, without the message's length before them. */
     public abstract void write(Object value, Out out);
 
-    /** Reads the fields of the message up to its end, and returns the value. */
+    /** Reads the fields of a message up to the end of the message, and returns the Java object. */
     public abstract Object read(In in);
 
     /**
-     * Throws a {@link CodecException} if the value is an object of a subclass. The peer would read it as an object of
-     * the superclass, without the fields of the subclass. Called for classes with accessors.
+     * Throws a {@link CodecException} if the value is an object of a subclass. The receiver would read an object of the
+     * superclass, without the fields of the subclass. Codecs of non-final classes with accessors call this method.
      */
     protected final void expectNoSubclass(Object value) {
         if (value.getClass() != type.javaClass()) {
@@ -97,8 +102,8 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Returns whether a value of this type can be an object of a subclass. If not, {@link #expectNoSubclass} is not
-     * needed.
+     * Returns whether a type is a class with accessors that can have subclasses. If not, the codec does not need to
+     * call {@link #expectNoSubclass}.
      */
     static boolean hasSubclasses(MessageType type) {
         return type.kind() == MessageType.Kind.BEAN
@@ -109,7 +114,7 @@ public abstract class MessageCodec {
         return type;
     }
 
-    /** Returns the name of the field for errors, such as {@code Greeting.name}. */
+    /** Returns the name of a field for error messages, such as {@code Greeting.name}. */
     final String fieldName(int number) {
         for (FieldType field : type.fields()) {
             if (field.number() == number) {

@@ -3,14 +3,17 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** Codec of a sealed type. The message has one field for each case. A value is written as the field of its case. */
+/**
+ * Writes and reads a value of a sealed type. The message has one field for each case of the type, except the case
+ * annotated {@code @Unknown}. A value is written as the field of its case.
+ */
 final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;
 
     /**
-     * Class of the value that stands for an unknown case; null if there is none. The value is written as an empty
-     * message.
+     * The class of the value that stands for an unknown case of the sealed type; null if there is no such value. The
+     * value is written as an empty message.
      */
     private final @Nullable Class<?> unknown;
 
@@ -29,8 +32,8 @@ final class OneofCodec extends MessageCodec {
     public void write(Object value, Out out) {
         Class<?> c = value.getClass();
         for (int i = 0; i < classes.length; i++) {
-            // the class has to be exactly that of the case: a case may be a subclass of another case, whose codec would
-            // refuse it
+            // The class has to be exactly that of the case, because a case may be a subclass of another case. The codec
+            // of the superclass would refuse an object of the subclass.
             if (classes[i] == c) {
                 fields.at(i).write(out, value);
                 return;

@@ -21,16 +21,20 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes Protobuf's wire format. Public only because generated codecs call it. Not thread-safe: an object writes one
- * message at a time.
+ * Writes messages in Protobuf's wire format. An object writes one message at a time and is not thread-safe. The class
+ * is public only because generated codecs call it.
  *
- * <p>Everything is written once, front to back, into a byte array: that of the target if the target is a heap buffer,
- * otherwise one that is kept between messages and is copied to the target at the end. In front of a nested message,
- * room is reserved for its length: as many bytes as the length of the previous message of that type took. If the length
- * needs more or fewer bytes, the message is moved. No size is computed in advance.
+ * <p>A message is written once, from front to back, into a byte array, and no size is computed in advance. If the
+ * target buffer is on the heap, the bytes are written directly into the array of that buffer. Otherwise they are
+ * written into an array of this object, which is copied to the target at the end. In this case, a large byte array of
+ * the outermost message is copied directly to the target, after the bytes that precede it.
  *
- * <p>All scalars are written by plain final methods of this one class, whose calls the just-in-time compiler can
- * inline.
+ * <p>The length of a nested message stands before the message, but is known only after it. So a few bytes are reserved
+ * for the length, namely as many as the length of the previous message of the same type took. If the length takes more
+ * or fewer bytes, the nested message is moved.
+ *
+ * <p>All scalars are written by plain final methods of this class, so that the just-in-time compiler can inline the
+ * calls.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -40,26 +44,27 @@ public final class Out extends Pool.Scratch {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
-    /** Max bytes of an array that is kept for the next message. A larger one is dropped. */
+    /** The maximum size in bytes of an array that is kept for the next message. A larger array is dropped. */
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
-     * Max characters of a string that a loop copies on the assumption that it is ASCII. For longer strings the JDK's
-     * vectorised encoder is faster. The number may be at most 127, so that the length of such a string takes one byte.
+     * The maximum length of a string that {@code rawString} copies in a loop, as if the string were ASCII. For longer
+     * strings the JDK's vectorised encoder is faster. The number has to be at most 127, so that the length of the
+     * string takes one byte.
      */
     private static final int MAX_LOOP_CHARS = 96;
 
     /**
-     * Min bytes of a byte array that is copied straight to a direct buffer. This is done only for an array of the
-     * outermost message itself: the length of a nested message is not known before its end. Any other byte array is
-     * first copied into {@code buf}.
+     * The minimum size in bytes of a byte array that is copied directly to a target buffer outside the heap. Smaller
+     * arrays are first copied into {@code buf}, and so are all arrays in nested messages, because the length of a
+     * nested message is not known before its end.
      */
     private static final int MIN_PASSED_ON_BYTES = 4 << 10;
 
-    /** Max bytes of a length, which is a varint of an int. */
+    /** The maximum number of bytes that the length of a message, string or array takes as a varint. */
     private static final int MAX_LENGTH_BYTES = 5;
 
-    /** The highest bit of each of eight bytes. In a varint, this bit says that another byte follows. */
+    /** A mask of the highest bit in each of eight bytes. In a varint, this bit says that another byte follows. */
     private static final long CONTINUATION_BITS = 0x80808080_80808080L;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
@@ -69,8 +74,8 @@ public final class Out extends Pool.Scratch {
     private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     private final CharBuffer chars = CharBuffer.allocate(1024);
     /**
-     * Wrapped array that the encoder writes to. {@code encode} first wraps {@code buf} if that has become another
-     * array.
+     * A wrapper of {@code buf}, through which the string encoder writes. If {@code buf} has been replaced by another
+     * array, {@code encode} creates a new wrapper.
      */
     private ByteBuffer bytes = EMPTY;
 
@@ -78,24 +83,24 @@ public final class Out extends Pool.Scratch {
     private byte[] buf = In.noArray();
     private int pos;
     private int end;
-    /** Index in {@code buf} at which the message starts; 0 if the target is not a heap buffer. */
+    /** The index in {@code buf} at which the message starts; 0 if the target buffer is not on the heap. */
     private int base;
 
     private @Nullable ByteBuf target;
     private boolean heap;
     private int targetStart;
-    /** Number of bytes of the message that have already been copied to a direct target. */
+    /** The number of bytes of the message that have already been copied to a target buffer outside the heap. */
     private int passedOn;
 
     private int depth;
     private Limits limits = Limits.STANDARD;
 
-    /** Codecs of the message that is being written; null while no message is written. */
+    /** The {@link Codecs} object of the message that is being written; null while no message is written. */
     private @Nullable Codecs codecs;
 
     /**
-     * The {@code MessageCodec.number} of the message that is being written. It is a number because G1 puts a memory
-     * fence after each store of a reference.
+     * The {@link MessageCodec#number} of the codec whose message is being written. A reference to the codec would be
+     * slower, because G1 can execute a memory fence after a store of a reference.
      */
     private int currentNumber;
 
@@ -116,7 +121,7 @@ public final class Out extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // the exception comes from an accessor, or from a buffer that is not allowed to grow
+            // the exception usually comes from an accessor, or from a buffer that is not allowed to grow
             throw CodecException.ofForeign(out.name() + " could not be written: ", e);
         } finally {
             out.reset();
@@ -189,9 +194,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Throws if the message would be too large with {@code more} further bytes. Allows {@code MAX_LENGTH_BYTES} beyond
-     * the limit for each message that has not ended, because it may have reserved too many bytes for its length.
-     * {@link #close} makes the exact check.
+     * Throws a {@link CodecException} if the message would be too large with {@code more} further bytes. For each
+     * unfinished message, the check allows {@code MAX_LENGTH_BYTES} beyond the limit, because such a message can have
+     * reserved too many bytes for its length. {@link #close} makes the exact check.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -222,7 +227,8 @@ public final class Out extends Pool.Scratch {
     }
 
     private void grow(int bytes) {
-        // more bytes may have been requested than will be written, so only written bytes are checked
+        // A caller may request more bytes than it will write. So this check counts only what has been written so far,
+        // and close() checks the whole message.
         checkSize(0);
         if (heap) {
             ByteBuf to = target();
@@ -239,7 +245,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    // Methods named put... write a part of a value. They expect that there is room.
+    // Methods whose names start with put write a part of a value. They expect that the array has room for that part.
 
     private void putVarint(int v) {
         byte[] b = buf;
@@ -290,8 +296,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Spreads eight groups of seven bits over eight bytes: first the halves are moved apart, then the quarters, then
-     * the eighths.
+     * Moves each of eight groups of seven bits into a byte of its own. The first step moves the halves apart, the
+     * second step the quarters, and the last step the eighths.
      */
     private static long spread(long v) {
         long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
@@ -300,8 +306,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a tag: a field's number and wire type. It is unsigned, since the largest field numbers need all 32 bits.
-     * Also makes room for one varint after the tag.
+     * Writes a tag, which contains a field's number and wire type, and makes room for one varint after the tag. The tag
+     * is an unsigned int, because the largest field numbers need all 32 bits.
      */
     void tag(int tag) {
         ensureRoom(16);
@@ -316,7 +322,7 @@ public final class Out extends Pool.Scratch {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : length < 1 << 28 ? 4 : 5;
     }
 
-    // Methods named raw... write a value without a tag, in a packed run or after its tag.
+    // Methods whose names start with raw write a value without its tag.
 
     void rawBool(boolean v) {
         ensureRoom(1);
@@ -356,7 +362,7 @@ public final class Out extends Pool.Scratch {
             return;
         }
         // the loop copies the string as if it were ASCII, and the bitwise OR of all characters shows afterwards whether
-        // it is. With an early exit, the compiler would not unroll the loop
+        // the string is ASCII. With an early exit, the compiler would not unroll the loop
         ensureRoom(n + 1);
         char[] piece = chars.array();
         s.getChars(0, n, piece, 0);
@@ -377,8 +383,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a string with the JDK's vectorised encoder, in pieces, so that no copy of the entire string is needed. A
-     * string with half a surrogate pair is refused; {@code String.getBytes} would silently send a question mark.
+     * Writes the length of a string and its UTF-8 bytes with the JDK's vectorised encoder. The string is encoded in
+     * pieces, so that no copy of the entire string is needed. A string with half a surrogate pair is refused, whereas
+     * {@code String.getBytes} would silently send a question mark.
      */
     private void encode(String s, int n) {
         checkSize(n);
@@ -503,7 +510,10 @@ public final class Out extends Pool.Scratch {
         rawTime(v.getEpochSecond(), v.getNano());
     }
 
-    /** Writes a duration. In Java the nanoseconds are never negative; in Protobuf they have the sign of the seconds. */
+    /**
+     * Writes a duration as seconds and nanoseconds. In Java the nanoseconds are never negative, but in Protobuf they
+     * have the sign of the seconds.
+     */
     void rawDuration(Duration v) {
         long seconds = v.getSeconds();
         int nanos = v.getNano();
@@ -563,9 +573,10 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Begins a packed run, which is the elements of a packed list or set. Reserves one byte for its length.
+     * Begins the elements of a packed list or set, and reserves one byte for their length.
      *
-     * @return start of the run, which has to be passed to {@link #endRun}
+     * @return position of the first element's first byte, relative to {@code base}, which has to be passed to
+     *     {@link #endRun}
      */
     int beginRun() {
         ensureRoom(5);
@@ -575,9 +586,10 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Begins an entry of a map, which is a message inside another. Reserves one byte for its length.
+     * Begins an entry of a map, which is a nested message, and reserves one byte for the length of the entry.
      *
-     * @return start of the entry, which has to be passed to {@link #endRun}
+     * @return position of the entry's first byte, relative to {@code base}; the caller has to pass the position to
+     *     {@link #endRun}
      */
     int beginEntry() {
         if (depth >= limits.depth()) {
@@ -592,10 +604,11 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of the bytes that were written since {@code start} in front of them. Moves them first if the
-     * length does not take {@code guess} bytes.
+     * Writes the length of a value before the bytes of the value, which have already been written. If the length takes
+     * more or fewer bytes than were reserved, the value is moved first.
      *
-     * @param start index of the first of these bytes, relative to {@code base}, since the array may have been replaced
+     * @param start index of the value's first byte, relative to {@code base}. An index in {@code buf} would be wrong if
+     *     {@code buf} has been replaced by another array since the value began
      * @param guess number of bytes that were reserved for the length
      * @return number of bytes that the length takes
      */
@@ -621,7 +634,7 @@ public final class Out extends Pool.Scratch {
                 name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
     }
 
-    /** Returns the exception for a value that is null although Protobuf has no null for it. */
+    /** Returns the exception for a value that is null where Protobuf has no null. */
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current();
         return new CodecException(
@@ -630,10 +643,10 @@ public final class Out extends Pool.Scratch {
                         + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
     }
 
-    // The methods below write complete fields, with tag and value. They do not send the default value (Protobuf's
-    // implicit presence). Generated codecs call them.
+    // Generated codecs call the methods below, which write complete fields, with tag and value. Default values are not
+    // sent, which Protobuf calls implicit presence.
 
-    /** Writes {@code true} as a varint of 1; {@code false} is not sent. */
+    /** Writes a boolean field as a varint of 1. The value {@code false} is not sent. */
     public void bool(int tag, boolean v) {
         if (v) {
             tag(tag);
@@ -641,7 +654,10 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes a varint; 0 is not sent. A negative number takes ten bytes, as Protobuf requires. */
+    /**
+     * Writes a field of type int, short, byte or char as a varint. The value 0 is not sent. A negative number takes ten
+     * bytes, as Protobuf requires.
+     */
     public void int32(int tag, int v) {
         if (v != 0) {
             tag(tag);
@@ -653,7 +669,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes a varint of up to ten bytes; 0 is not sent. */
+    /** Writes a long field as a varint of up to ten bytes. The value 0 is not sent. */
     public void int64(int tag, long v) {
         if (v != 0) {
             tag(tag);
@@ -661,7 +677,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes four bytes. Positive zero is the default and is not sent; negative zero is sent. */
+    /** Writes a float field as four bytes. Positive zero is the default and is not sent, but negative zero is sent. */
     public void float32(int tag, float v) {
         if (Float.floatToRawIntBits(v) != 0) {
             tag(tag);
@@ -669,7 +685,9 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes eight bytes. Positive zero is the default and is not sent; negative zero is sent. */
+    /**
+     * Writes a double field as eight bytes. Positive zero is the default and is not sent, but negative zero is sent.
+     */
     public void float64(int tag, double v) {
         if (Double.doubleToRawLongBits(v) != 0) {
             tag(tag);
@@ -678,8 +696,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of the string in UTF-8, and then its bytes. An empty string is not sent. Null, which an
-     * accessor may return, is refused as {@code NULL_VALUE}.
+     * Writes a string field as the number of its bytes in UTF-8, followed by these bytes. An empty string is not sent.
+     * If an accessor has returned null, this method throws a {@link CodecException} with the code {@code NULL_VALUE}.
      */
     public void string(int tag, @Nullable String v) {
         if (v == null) {
@@ -692,8 +710,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the number of bytes, and then the bytes. An empty array is not sent. Null, which an accessor may return,
-     * is refused as {@code NULL_VALUE}.
+     * Writes a field of type {@code bytes} as the length of the array, followed by the bytes. An empty array is not
+     * sent. If an accessor has returned null, this method throws a {@link CodecException} with the code
+     * {@code NULL_VALUE}.
      */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
@@ -705,7 +724,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes the length, and then sixteen bytes; null is not sent. */
+    /** Writes a UUID field as a length of 16, followed by sixteen bytes. The value null is not sent. */
     public void uuid(int tag, @Nullable UUID v) {
         if (v != null) {
             tag(tag);
@@ -713,7 +732,10 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes the length, and then the number in two's complement; null is not sent. */
+    /**
+     * Writes a {@code BigInteger} field as a length, followed by the number in two's complement. The value null is not
+     * sent.
+     */
     public void bigInteger(int tag, @Nullable BigInteger v) {
         if (v != null) {
             tag(tag);
@@ -721,7 +743,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes an {@code rpcx.Decimal}; null is not sent. */
+    /** Writes a decimal field as a message {@code rpcx.Decimal}. The value null is not sent. */
     public void decimal(int tag, @Nullable BigDecimal v) {
         if (v != null) {
             tag(tag);
@@ -729,7 +751,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes a {@code google.protobuf.Timestamp}; null is not sent. */
+    /** Writes an instant field as a message {@code google.protobuf.Timestamp}. The value null is not sent. */
     public void instant(int tag, @Nullable Instant v) {
         if (v != null) {
             tag(tag);
@@ -737,7 +759,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes a {@code google.protobuf.Duration}; null is not sent. */
+    /** Writes a duration field as a message {@code google.protobuf.Duration}. The value null is not sent. */
     public void duration(int tag, @Nullable Duration v) {
         if (v != null) {
             tag(tag);
@@ -745,7 +767,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes an {@code rpcx.LocalDate}; null is not sent. */
+    /** Writes a date field as a message {@code rpcx.LocalDate}. The value null is not sent. */
     public void localDate(int tag, @Nullable LocalDate v) {
         if (v != null) {
             tag(tag);
@@ -753,7 +775,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes an {@code rpcx.LocalDateTime}; null is not sent. */
+    /** Writes a date-time field as a message {@code rpcx.LocalDateTime}. The value null is not sent. */
     public void localDateTime(int tag, @Nullable LocalDateTime v) {
         if (v != null) {
             tag(tag);

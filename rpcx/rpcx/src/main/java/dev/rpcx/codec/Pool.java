@@ -6,12 +6,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of up to 64 scratch objects, each at an index that depends on the id of the thread. A thread-local variable
- * would create an object for each virtual thread. A taken object belongs to its thread until it is given back. A thread
- * never waits: if the object at its index is taken, it creates another one.
+ * Keeps up to 64 objects, such as an {@link Out}, so that threads can use them again for the next message. A thread
+ * uses the object at an index that depends on the thread's id. If that object is in use, the thread does not wait, but
+ * gets a new object. A thread-local variable would create an object for each virtual thread.
  *
- * <p>A taken object stays in the array. Removing it and putting it back would be two stores of a reference, which cost
- * more with G1, in a cache line that threads share.
+ * <p>An object stays in the array while a thread uses it. Removing the object and putting it back would be two stores
+ * of a reference, which are expensive with G1, in a cache line that threads share.
  */
 final class Pool<T extends Pool.Scratch> {
     private static final int CELLS = 64;
@@ -26,7 +26,7 @@ final class Pool<T extends Pool.Scratch> {
         this.fresh = fresh;
     }
 
-    /** Object that a pool can hold. A new object counts as taken. */
+    /** An object that a pool can hold. The field {@code taken} is 1 while a thread uses the object, and 0 otherwise. */
     abstract static class Scratch {
         volatile int taken = 1;
     }
@@ -40,7 +40,8 @@ final class Pool<T extends Pool.Scratch> {
         TAKEN.lazySet(object, 0);
         int cell = cell();
         if (cells.getPlain(cell) != object) {
-            // replaces another object at this index, since its thread may keep it for a long time
+            // The array has another object at this index. A thread may be using that object for a long time, and every
+            // take at this index would create a new object meanwhile. Therefore the free object replaces it.
             cells.setRelease(cell, object);
         }
     }

@@ -11,8 +11,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Codec that uses method handles, for records and classes for which no codec class can be generated. Writes the same
- * bytes as a generated codec.
+ * Writes and reads records and classes through method handles, if no codec class is generated for them. The bytes are
+ * the same as with a generated codec.
  */
 final class ReflectiveCodec extends MessageCodec {
     private final FieldsByNumber fields;
@@ -89,7 +89,10 @@ final class ReflectiveCodec extends MessageCodec {
         }
     }
 
-    /** Throws the exception unchanged, even a checked one. {@link In#read} and {@link Out#write} catch every kind. */
+    /**
+     * Throws the given exception unchanged, even a checked one. This does no harm, because {@link In#read} and
+     * {@link Out#write} catch exceptions of every kind.
+     */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
         throw (E) e;
@@ -101,8 +104,9 @@ final class ReflectiveCodec extends MessageCodec {
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
         /**
-         * Index of each field plus 1, by the field's number; 0 for a number without a field. Has only numbers below 256
-         * and the first 127 fields. Any other number is searched for in {@code sortedNumbers}.
+         * Maps each field number below 256 to the index of the field plus 1, or to 0 if no field is found here. Only
+         * the first 127 fields are in this array, since an index has to fit into a byte. All other fields are found
+         * through {@code sortedNumbers}.
          */
         private final byte[] dense;
 

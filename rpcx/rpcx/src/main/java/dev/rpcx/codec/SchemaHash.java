@@ -13,14 +13,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * FNV-1a hash of everything that determines the encoded bytes: the numbers, labels and wire forms of fields. Names and
- * Java classes are not included, because they may differ between the two sides of a call.
+ * Computes an FNV-1a hash of the field numbers, labels and wire forms of message types, which determine the encoded
+ * bytes. Names and Java classes are not included, because they can differ between the two sides of a call.
  */
 final class SchemaHash {
     private long hash = 0xcbf29ce484222325L;
     /**
-     * Message types, each with its index in the order in which the types were first hashed. If a type occurs again,
-     * only its index is hashed, because a type may contain itself.
+     * The message types that have been hashed so far, each with its index in the order of hashing. If a type occurs
+     * again, only its index is hashed, because a type can contain itself.
      */
     private final Map<MessageType, Integer> met = new HashMap<>();
 

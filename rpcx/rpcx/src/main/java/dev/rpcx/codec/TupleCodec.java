@@ -3,9 +3,15 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** Codec of a method's parameters, given as an array, or of a single value, which becomes field 1 of a message. */
+/**
+ * Writes and reads the parameters of a method, or a single value, as one message. The parameters are given as an array.
+ * A single value becomes field 1 of the message.
+ */
 final class TupleCodec extends MessageCodec {
-    /** Stands for null, since codecs expect a value. Used only inside this package. */
+    /**
+     * An object that stands for null, because a {@link MessageCodec} expects a value. The object is used only inside
+     * this package.
+     */
     static final Object NULL = new Object();
 
     private final ReflectiveCodec.FieldsByNumber fields;

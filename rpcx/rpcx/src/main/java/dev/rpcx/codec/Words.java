@@ -4,29 +4,34 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text that may be sent to a peer for an exception: the exception's message, if a programmer has written it.
- * Messages of the virtual machine are replaced, since they name classes, members and variables. Thread-safe.
+ * Finds the text that can be sent to a peer for an exception. The text is usually the exception's own message. Messages
+ * of the virtual machine that name classes, members or variables are replaced. The class is thread-safe.
  */
 public final class Words {
     /**
-     * Beginnings of the virtual machine's messages about null (JEP 358) that always name the method or field whose use
-     * failed. The other messages contain a name only if they end with {@link #IS_NULL}.
+     * Beginnings of some of the virtual machine's messages about null. A message that begins like this always contains
+     * the name of a method or field. JEP 358 describes these messages. Other messages about null contain a name only if
+     * they end with {@link #IS_NULL}.
      */
     private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
 
     private static final String IS_NULL = "\" is null";
 
-    /** Name of a class that Java 21 has added. This code also runs on older versions. */
+    /**
+     * The name of a class that exists since Java 21. This code also runs on older versions of Java, so the code cannot
+     * refer to the class itself.
+     */
     private static final String MATCH_EXCEPTION = "java.lang.MatchException";
 
     private Words() {}
 
     /**
-     * Returns the text that may be sent to a peer for an exception. It does not contain the name of the exception's
-     * class.
+     * Returns the text that can be sent to a peer for an exception. The text does not contain the name of the
+     * exception's class. Exceptions about classes that do not fit together, such as every {@link ClassCastException},
+     * all have the same text, even if a programmer has written the message.
      *
-     * @return null if the exception has no message
+     * @return null if the exception has no message, and is not about classes that do not fit together
      */
     public static @Nullable String of(Throwable thrown) {
         if (thrown instanceof LinkageError

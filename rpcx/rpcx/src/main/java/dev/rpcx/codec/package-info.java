@@ -24,20 +24,22 @@
  *   <li>Writing and reading: {@link Out} writes the wire format, and puts lengths before what it has written;
  *       {@link In} reads it, and counts what the message takes; {@link Pool} keeps objects of both for the next
  *       message.
- *   <li>What a message may take: {@link Limits} are the limits of one message; {@link Memory} grants memory while a
- *       message is read; {@link HeapArray} computes what an array really takes of the heap, and how far a buffer grows;
- *       {@link KeyHashes} counts keys of sets and maps that have the same hash, since comparing them takes time.
+ *   <li>What a message may take: {@link Limits} are the limits of one message: its size, depth, elements, numbers and
+ *       memory; {@link Memory} grants memory while a message is read; {@link HeapArray} computes what an array really
+ *       takes of the heap, and how far a buffer grows; {@link KeyHashes} counts keys of sets and maps that have the
+ *       same hash, since comparing them takes time.
  *   <li>Errors: {@link CodecException} says which kind of fault it is, and names fields as the schema does;
  *       {@link Words} finds the text of a foreign exception that a peer may see, without names of classes.
  * </ul>
  *
  * <p><b>Why was this message refused?</b> {@code CodecException.Code} has the kinds of fault, and the text names the
- * message or the field. When a message is read, {@code In} finds most faults; {@code FieldCodec} finds an element or an
- * entry without a value; {@code ElementCodec} finds a constant, and {@code OneofCodec} a case, that is not known here.
- * When a message is written, {@code Out} makes the error for a null within the message, and {@code Codecs} the error
- * for a null instead of a message; {@code MessageCodec.expectNoSubclass} and {@code OneofCodec} refuse an object of the
- * wrong class; {@code Out} refuses what is too large or too deep, and half a surrogate pair. What the type's own code
- * throws becomes a REFUSED in {@code CodecException.ofForeign}.
+ * message or the field. When a message is read, {@code In} finds most faults, such as too much depth;
+ * {@code FieldCodec} finds an element or an entry without a value; {@code ElementCodec} finds a constant, and
+ * {@code OneofCodec} a case, that is not known here. When a message is written, {@code Out} makes the error for a null
+ * within the message, and {@code Codecs} the error for a null instead of a message;
+ * {@code MessageCodec.expectNoSubclass} and {@code OneofCodec} refuse an object of the wrong class; {@code Out} refuses
+ * what is too large or too deep, and half a surrogate pair. What the type's own code throws becomes a REFUSED in
+ * {@code CodecException.ofForeign}.
  *
  * <p><b>Where is the memory of a message bounded?</b> {@code In.read} refuses a message that is too long, and
  * {@code In.open} sets how much the message may take, by its {@code Limits}. {@code In.take} asks {@code Memory} when
@@ -48,9 +50,9 @@
  *
  * <p><b>What does a generated class call?</b> The getters of its type, its constructor and its setters; of
  * {@code MessageCodec}, which it extends, the constructor and {@code expectNoSubclass}; the public methods of
- * {@code Out}, which write whole fields; the public methods of {@code In}; and the public methods of
- * {@code FieldCodec} for each field that is not a plain one of a scalar or a well-known type. These four classes are
- * public for that reason alone. {@code Generator} shows the code of an example, and has a table of the methods.
+ * {@code Out}, which write whole fields; the public methods of {@code In}; and the public methods of {@code FieldCodec}
+ * for each field that is not a plain one of a scalar or a well-known type. These four classes are public for that
+ * reason alone. {@code Generator} shows the code of an example, and has a table of the methods.
  *
  * <p>Threads: codecs are made at start and are thread-safe; they run on the thread that calls them. An {@code In} or an
  * {@code Out} belongs to one message at a time. Nothing here logs during a call. Nothing blocks either, with one

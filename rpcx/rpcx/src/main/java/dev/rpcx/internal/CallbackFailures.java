@@ -2,9 +2,9 @@ package dev.rpcx.internal;
 
 import java.time.InstantSource;
 
-/** Logs exceptions thrown by users' callbacks. Such an exception does not affect the call. */
+/** Logs exceptions that users' callbacks throw, if such an exception does not change the outcome of the call. */
 public final class CallbackFailures {
-    /** Logs at most one warning a minute, since a peer may make the same callback fail again and again. */
+    /** Log of these exceptions, limited to one warning a minute, because a peer can make a callback fail often. */
     public static final RateLimitedLog LOG =
             new RateLimitedLog(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
 

@@ -9,7 +9,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Immutable map, in the order of the map from which it was made. It need not be copied when it is passed to other code.
+ * Map that cannot be changed, and therefore can be passed to other code without a copy. The entries keep the order of
+ * the map that was given to the constructor.
  */
 public final class FrozenMap<K, V> extends AbstractMap<K, V> {
     private final Map<K, V> map;
@@ -35,15 +36,15 @@ public final class FrozenMap<K, V> extends AbstractMap<K, V> {
     }
 
     /**
-     * Calls {@code action} for each entry. This allocates nothing for an entry, unlike the iterator of
-     * {@link #entrySet}.
+     * Calls {@code action} for each entry. Unlike the iterator of {@link #entrySet}, this method allocates no object
+     * for an entry.
      */
     @Override
     public void forEach(BiConsumer<? super K, ? super V> action) {
         map.forEach(action);
     }
 
-    /** Returns a new map with the same entries in the same order, which the caller may change. */
+    /** Returns a new, mutable map with the same entries in the same order. */
     public LinkedHashMap<K, V> copy() {
         return new LinkedHashMap<>(map);
     }

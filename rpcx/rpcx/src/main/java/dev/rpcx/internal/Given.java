@@ -5,8 +5,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks arguments of the public API. Null leads to a {@link NullPointerException}, and a value out of its range to an
- * {@link IllegalArgumentException}. The text of the exception names the setting, the value and what was expected.
+ * Checks arguments that users pass to the public API. Null leads to a {@link NullPointerException}, and a value out of
+ * its range to an {@link IllegalArgumentException}. The text of the exception names the setting, the value and the
+ * allowed values.
  */
 public final class Given {
     private Given() {}
@@ -15,8 +16,8 @@ public final class Given {
      * Checks that a value is not null.
      *
      * @param name name of the setting or parameter, for the text of the exception
-     * @param expected the values that are allowed, in words, for the text of the exception
-     * @return the value
+     * @param expected allowed values in words, for the text of the exception
+     * @return {@code value}
      */
     public static <T> T notNull(@Nullable T value, String name, String expected) {
         if (value == null) {
@@ -25,7 +26,7 @@ public final class Given {
         return value;
     }
 
-    /** Checks that an array and each of its elements are not null. Returns the array itself. */
+    /** Checks that neither an array nor any of its elements is null. Returns the array. */
     public static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
         T[] given = notNull(values, name, expected);
         for (int i = 0; i < given.length; i++) {
@@ -34,7 +35,7 @@ public final class Given {
         return given;
     }
 
-    /** Checks that a list and each of its elements are not null. Returns an unmodifiable copy of the list. */
+    /** Checks that neither a list nor any of its elements is null. Returns an unmodifiable copy of the list. */
     public static <T> List<T> noneNull(@Nullable List<T> values, String name, String expected) {
         List<T> given = notNull(values, name, expected);
         int i = 0;
@@ -45,9 +46,9 @@ public final class Given {
     }
 
     /**
-     * Checks that a time is from {@code least} to {@code most}, both included. Returns the time.
+     * Checks that a time lies between {@code least} and {@code most}, both included. Returns the time.
      *
-     * @param expected these two limits in words, for the text of the exception
+     * @param expected allowed range in words, for the text of the exception
      */
     public static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
         Duration time = notNull(value, name, expected);
@@ -58,14 +59,14 @@ public final class Given {
     }
 
     /**
-     * Checks that the time of a call or of a connection attempt is from 1 µs to 1 h. Returns it, rounded down to whole
-     * microseconds.
+     * Checks that the time of a call or of a connection attempt is from 1 µs to 1 h. Returns the time, rounded down to
+     * whole microseconds.
      */
     public static Duration callTime(String name, Duration time) {
         return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
     }
 
-    /** Rounds a time down to whole microseconds. The microsecond is the unit of times on the wire. */
+    /** Rounds a time down to whole microseconds, the unit of times on the wire. */
     public static Duration micros(Duration time) {
         return Duration.ofNanos(time.toNanos() / 1000 * 1000);
     }

@@ -3,11 +3,14 @@ package dev.rpcx.internal;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that is freed when the heap is full, so that callers can be told that their calls are over. Telling a caller
- * allocates some bytes. Thread-safe.
+ * Keeps some memory that can be freed when the heap is full. The freed memory is used to tell callers that their calls
+ * are over. Thread-safe.
  */
 public final class MemoryReserve {
-    /** Size of the reserve in bytes: enough to end some hundred calls, each of which frees memory when it ends. */
+    /**
+     * Size of the reserve in bytes. This is enough to end some hundred calls, and each call that ends frees more
+     * memory.
+     */
     private static final int BYTES = 64 * 1024;
 
     private static volatile byte @Nullable [] reserve = new byte[BYTES];
@@ -19,7 +22,7 @@ public final class MemoryReserve {
         reserve = null;
     }
 
-    /** Allocates the reserve again if it has been freed. Called at the start of each connection. */
+    /** Allocates the reserve again if it has been freed. Called at the start of each connection of the native wire. */
     public static void keep() {
         if (reserve == null) {
             reserve = new byte[BYTES];

@@ -4,17 +4,17 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads and writes the fields of the wire's own messages, which use only a part of Protobuf. The bounds of a field are
- * checked before anything is allocated for it.
+ * Reads and writes the Protobuf fields of RPCX's own messages on the wire. The length of a field is checked before
+ * memory is allocated for the field.
  */
 public final class ProtoFields {
     private ProtoFields() {}
 
     /**
-     * Reads a length, and a text in UTF-8 that has this length in bytes.
+     * Reads a length in bytes, and a UTF-8 text of that length.
      *
-     * @param end reader index at which the message with the text ends
-     * @param what name of the text, for the message of a {@code WireFault}
+     * @param end index in {@code in} at which the message with the text ends
+     * @param what name of the text, for the message of a {@link WireFault}
      */
     public static String text(ByteBuf in, int end, String what) {
         int length = Varint.readLength(in, end - in.readerIndex(), what);
@@ -38,8 +38,8 @@ public final class ProtoFields {
     }
 
     /**
-     * Reads a tag: the number and wire type of a field. A tag of more than 32 bits is a fault, since its low 32 bits
-     * would pass for another tag.
+     * Reads the tag of a field, that is, its number and wire type. Throws a {@link WireFault} for a tag of more than 32
+     * bits, since the low 32 bits alone would look like another tag.
      */
     public static int tag(ByteBuf in) {
         long tag = Varint.read(in);
@@ -49,7 +49,7 @@ public final class ProtoFields {
         return (int) tag;
     }
 
-    /** Reads the tags of a message and of its nested messages, and limits their total number. */
+    /** Reads the tags of a message and of its nested messages, and limits how many tags they have in total. */
     public static final class Counted {
         private final int most;
         private int read;
@@ -61,7 +61,7 @@ public final class ProtoFields {
         /**
          * Reads a tag as {@link ProtoFields#tag} does, and counts it.
          *
-         * @throws WireFault if the tag is longer than 32 bits, or if the message has too many fields
+         * @throws WireFault if the tag is longer than 32 bits, or if the limit on the number of tags has been reached
          */
         public int tag(ByteBuf in) {
             if (read == most) {
@@ -72,7 +72,7 @@ public final class ProtoFields {
         }
     }
 
-    /** Skips the value of an unknown field, whose tag has already been read. */
+    /** Skips the value of an unknown field, whose tag has already been read. The message ends at index {@code end}. */
     public static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {
             case 0 -> Varint.read(in);

@@ -4,7 +4,8 @@ import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs at most one warning a minute, with the number of warnings that were suppressed since the last one. Thread-safe.
+ * Logs at most one warning a minute. Each warning says how many others were suppressed since the previous one, if any.
+ * Thread-safe.
  */
 public final class RateLimitedLog {
     private static final long PAUSE_MILLIS = 60_000;
@@ -12,7 +13,7 @@ public final class RateLimitedLog {
     private final System.Logger logger;
     private final InstantSource clock;
 
-    // the fields below are guarded by the monitor of this object
+    // The fields below are guarded by the monitor of this object.
     private long loggedMillis;
     private boolean wasLogged;
     private long suppressed;
@@ -23,8 +24,8 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. For tests, which may
-     * share an object with earlier tests.
+     * Forgets all earlier warnings and the number of suppressed ones, so that the next warning is logged. Used by tests
+     * that share this object with earlier tests.
      */
     public synchronized void forget() {
         wasLogged = false;
@@ -35,7 +36,9 @@ public final class RateLimitedLog {
         long before;
         synchronized (this) {
             long now = clock.millis();
-            // the absolute difference: a clock that was set back must not suppress warnings for longer than the pause
+            // After the clock was set back, now may be before loggedMillis. Because the difference is absolute,
+            // warnings are then suppressed only from one minute before loggedMillis to one minute after it, so for at
+            // most two minutes.
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
                 suppressed++;
                 return;
@@ -48,9 +51,7 @@ public final class RateLimitedLog {
         warn(logger, text + (before == 0 ? "" : " (" + before + " more since this was logged last)"), why);
     }
 
-    /**
-     * Logs a warning, however recently another one was logged. Throws nothing, even if the application's logging does.
-     */
+    /** Logs a warning immediately, without any limit. Throws nothing, even if the logger throws an exception. */
     public static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {
             logger.log(System.Logger.Level.WARNING, text, why);

@@ -8,19 +8,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/** Helpers for threads, independent of what a thread runs. */
+/** Helper methods for threads. */
 public final class ThreadTools {
-    /** Handle of {@code Thread.isVirtual}, a method since JDK 21; null on an older JDK. */
+    /** Handle of {@code Thread.isVirtual}; null on a JDK before 21, which does not have this method. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
 
-    /** Pause in {@code letOthersRun}: longer than a processor takes to find that it has nothing else to run. */
+    /**
+     * Time for which {@link #letOthersRun} parks a thread, in nanoseconds. It is longer than a processor needs to
+     * notice that it has nothing else to run. With a shorter time, the thread could run again before other threads.
+     */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private ThreadTools() {}
 
     /**
-     * Initializes these classes now. On a thread whose stack or memory is nearly exhausted, the initializer of a class
-     * could fail, and then the class can never be used in this process.
+     * Initializes the given classes now, before a thread with too little stack or memory needs them. If the initializer
+     * of a class failed on such a thread, the class could not be used in this process any more.
      */
     public static void prepare(List<Class<?>> classes) {
         try {
@@ -45,8 +48,8 @@ public final class ThreadTools {
     }
 
     /**
-     * Makes sure that the stack of this thread has room for this many frames. If not, throws a StackOverflowError here,
-     * before the caller has begun its work.
+     * Checks that the stack of the current thread has room for the given number of frames of this method, which are
+     * smaller than most frames. If not, throws a {@link StackOverflowError} before the caller has begun its work.
      *
      * @return {@code frames}
      */
@@ -67,10 +70,11 @@ public final class ThreadTools {
     }
 
     /**
-     * On a virtual thread, lets other virtual threads run first. Does nothing on any other thread.
+     * Lets other virtual threads run before the current thread goes on. Does nothing if the current thread is not
+     * virtual.
      *
-     * <p>Parks for 100 µs and does not call {@code Thread.yield}: on a server with one processor, a yielding thread
-     * runs again before the threads that event loops have started (seen on JDK 25).
+     * <p>The thread parks for 100 µs instead of calling {@code Thread.yield}. On a server with one processor, a thread
+     * that yields runs again before new virtual threads that an event loop has started (seen on JDK 25).
      */
     public static void letOthersRun() {
         if (isVirtual(Thread.currentThread())) {
@@ -79,8 +83,8 @@ public final class ThreadTools {
     }
 
     /**
-     * Interrupts a thread, if it is not null. Throws nothing: waking a parked virtual thread may fail for lack of
-     * memory, for example on JDK 21, and such a failure is passed to {@code report}.
+     * Interrupts a thread; does nothing if {@code thread} is null. Throws nothing: if a virtual thread cannot be woken
+     * for lack of memory, which can happen on JDK 21, the failure is passed to {@link #report}.
      */
     public static void interrupt(@Nullable Thread thread) {
         if (thread == null) {
@@ -93,9 +97,7 @@ public final class ThreadTools {
         }
     }
 
-    /**
-     * Passes an exception to the current thread's handler of uncaught exceptions. By default, the handler prints it.
-     */
+    /** Passes an exception to the current thread's handler of uncaught exceptions, which prints it by default. */
     public static void report(Throwable uncaught) {
         Thread thread = Thread.currentThread();
         try {

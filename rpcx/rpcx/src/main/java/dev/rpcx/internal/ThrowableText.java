@@ -3,19 +3,23 @@ package dev.rpcx.internal;
 import dev.rpcx.codec.CodecException;
 
 /**
- * Makes texts from exceptions of foreign code, and recognises lack of memory. Throws nothing, even if the methods of an
- * exception fail.
+ * Makes texts from exceptions of code outside RPCX, and recognizes exceptions that mean a lack of memory. Throws
+ * nothing, even if the methods of an exception fail.
  */
 public final class ThrowableText {
     /**
-     * Max characters that the error of a call takes from the text of another failure, such as that of a connection or a
-     * registry.
+     * Maximum number of characters that the error of a call quotes from the text of another failure, such as that of a
+     * connection or a registry.
      */
     public static final int MAX_WHY = 500;
 
     private ThrowableText() {}
 
-    /** Returns a text for an exception of user code: the name of its class if its methods fail. */
+    /**
+     * Returns a text that describes an exception, usually one of user code. The text is the message of a
+     * {@link CodecException}, and the result of {@code toString} of any other exception. If a method of the exception
+     * fails, the text is the name of the exception's class.
+     */
     public static String words(Throwable e) {
         try {
             return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
@@ -25,14 +29,17 @@ public final class ThrowableText {
     }
 
     /**
-     * Returns the text that tells a peer why this side could not read or write a value. The text names no classes of
-     * this side: only a {@code CodecException} contributes its message.
+     * Returns the text that tells a client why the server could not read or write a value. Only the message of a
+     * {@link CodecException} is quoted, so that the client does not learn names of classes of the server.
      */
     public static String wireWords(Throwable e) {
         return e instanceof CodecException ? message(e) : "the server's code has failed";
     }
 
-    /** Returns the message of an exception; the name of its class if it has no message or its methods fail. */
+    /**
+     * Returns the message of an exception. Returns the name of the exception's class if the message is null or cannot
+     * be read.
+     */
     public static String message(Throwable e) {
         try {
             String message = e.getMessage();
@@ -43,8 +50,8 @@ public final class ThrowableText {
     }
 
     /**
-     * Returns whether an exception stands for a lack of memory. If so, a value that could not be read may be readable
-     * later.
+     * Returns whether an exception was caused by a lack of memory. If so, reading the same value again later can
+     * succeed.
      */
     public static boolean isOfMemory(Throwable e) {
         return e instanceof OutOfMemoryError

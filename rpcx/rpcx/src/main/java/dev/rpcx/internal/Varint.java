@@ -2,7 +2,10 @@ package dev.rpcx.internal;
 
 import io.netty.buffer.ByteBuf;
 
-/** Reads and writes Protobuf's varints: numbers in groups of seven bits, lowest group first, in at most ten bytes. */
+/**
+ * Reads and writes Protobuf's varints. A varint is a number in one to ten bytes, each of which holds seven bits of the
+ * number, the lowest bits first.
+ */
 public final class Varint {
     private Varint() {}
 
@@ -20,7 +23,8 @@ public final class Varint {
     }
 
     /**
-     * Inserts a varint at an index, and moves the bytes from this index on. Returns the number of bytes of the varint.
+     * Inserts {@code value} as a varint into a buffer at {@code index}, and moves the bytes from this index on. Returns
+     * the length of the varint in bytes.
      */
     public static int insert(ByteBuf out, int index, long value) {
         int bytes = size(value);
@@ -34,7 +38,7 @@ public final class Varint {
     }
 
     /**
-     * Writes a varint into an array, which must have room for it.
+     * Writes a varint into an array, which must have room for the varint.
      *
      * @return index after the last byte of the varint
      */
@@ -52,7 +56,7 @@ public final class Varint {
     /**
      * Reads a varint.
      *
-     * @throws WireFault if the bytes end within the varint, or if it is longer than ten bytes
+     * @throws WireFault if the bytes end within the varint, or if the varint is longer than ten bytes
      */
     public static long read(ByteBuf in) {
         long value = 0;
@@ -70,10 +74,10 @@ public final class Varint {
     }
 
     /**
-     * Reads the length in bytes of something that follows.
+     * Reads the length, in bytes, of a value that follows the length.
      *
-     * @param max maximum length
-     * @param what name of what follows, for the text of the fault
+     * @param max maximum length in bytes
+     * @param what name of the value, for the text of the exception
      * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
      */
     public static int readLength(ByteBuf in, int max, String what) {
@@ -86,8 +90,8 @@ public final class Varint {
     }
 
     /**
-     * Overwrites a varint with {@code value}, which must not be larger than the old number. The new varint is padded to
-     * the length of the old one.
+     * Overwrites a varint in a buffer with {@code value}, padded to the length of the old varint. The value must not be
+     * larger than the old number.
      *
      * @param bytes length of the old varint in bytes
      */

@@ -20,25 +20,27 @@ import javax.lang.model.type.TypeMirror;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks a method and its annotations by the rules of {@code ClientProxy} and {@code RegistryServer}, except rules that
- * depend on a client's timeout for all calls, which is not known at build time.
+ * Checks the methods of services and of clients' interfaces at build time, by the rules of {@code ClientProxy} and
+ * {@code RegistryServer}. Rules that depend on a client's timeout for all calls are left out, since this timeout is not
+ * known at build time.
  */
 final class CallCheck {
     private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
 
     /**
-     * Maximum number of parameters of a published method; a {@code long} or a {@code double} counts as two. A method
-     * handle has at most 255 arguments, including itself and the object. As {@code RegistryServer.MAX_ARGUMENT_SLOTS}.
+     * Maximum number of parameters of a published method, where a {@code long} or a {@code double} counts as two. A
+     * method handle takes at most 255 arguments. Two of them are the handle and the service's object.
+     * {@code RegistryServer.MAX_ARGUMENT_SLOTS} has the same value.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
-    /** Types whose hash code is the same in every process, as in {@code RouteKey.STABLE}. */
+    /** Names of the types whose hash code is the same in every process. {@code RouteKey.STABLE} has the same types. */
     private static final Set<String> STABLE_HASHES = Set.of(
             "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
 
     private CallCheck() {}
 
-    /** Refuses times below 0. */
+    /** Reports an error if the timeout or the hedge delay of a method is negative. */
     private static void refuseNegativeTimes(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
@@ -48,7 +50,10 @@ final class CallCheck {
         }
     }
 
-    /** Checks a method that a service publishes. */
+    /**
+     * Checks the timeout, the hedge delay and the number of parameters of a method that a service publishes. Errors go
+     * to {@code refusal}.
+     */
     static void published(ExecutableElement method, Method marked, String where, Consumer<String> refusal) {
         refuseNegativeTimes(marked, where, refusal);
         int slots = 0;
@@ -62,7 +67,11 @@ final class CallCheck {
         }
     }
 
-    /** Checks a method of a client's interface. {@code types} has already checked the types of the method. */
+    /**
+     * Checks a method of a client's interface: its result, its timeout and hedge delay, and the parameter with
+     * {@link RouteBy}. Before this call, the {@code TypeCheck} must have checked the types of the method's parameters
+     * and result. Errors go to {@code refusal}.
+     */
     static void call(
             TypeElement type,
             ExecutableElement method,
@@ -88,7 +97,8 @@ final class CallCheck {
     }
 
     /**
-     * Returns the class of a result, or of an array's elements, if it is neither public nor protected; otherwise null.
+     * Returns the class of a method's result if the class is neither public nor protected; otherwise null. For an
+     * array, looks at the class of the array's elements.
      */
     private static @Nullable Element hidden(TypeMirror type) {
         if (type instanceof ArrayType array) {

@@ -15,22 +15,23 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the file that tells the GraalVM native-image builder which classes are used by reflection: services, clients'
- * interfaces, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0
+ * Writes the file that tells the GraalVM native-image builder which classes are used by reflection. These are services,
+ * clients' interfaces, and the types of parameters and results, with all types inside them. The file also names the
+ * index of services as a resource. The format is described in GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0
  * (GraalVM for JDK 17 to 25).
  */
 final class NativeConfiguration {
     /**
-     * Pattern of a line of the file that has a type. Each type has a separate line, so that a build can read what an
-     * earlier, partial build wrote.
+     * Matches a line of the file if the line names a type. Group 1 of the match is the binary name of the type. No line
+     * names two types. A build of only some sources can therefore keep each earlier line whose type still exists.
      */
     private static final Pattern LINE = Pattern.compile("\\{\"type\": ?(?:\\{\"proxy\": ?\\[)?\"([^\"]+)\".*}");
 
     private final String path;
 
     /**
-     * Lines of the file, by the name of the type; for a proxy, this name followed by " proxy". Sorted, so that the same
-     * sources give the same file.
+     * Lines of the file, sorted, so that the same sources give the same file. The key is the binary name of the type in
+     * the line. If the line is for a proxy of this type, {@code " proxy"} is added to the key.
      */
     private final Map<String, String> entries = new TreeMap<>();
 
@@ -39,7 +40,8 @@ final class NativeConfiguration {
     /**
      * Creates a configuration without types.
      *
-     * @param module folder below {@code META-INF/native-image}; by GraalVM's convention, group and artifact
+     * @param module name of the file's folder below {@code META-INF/native-image}. By GraalVM's convention, this is the
+     *     group and the artifact of the project, for example {@code com.acme/shop}.
      */
     NativeConfiguration(String module) {
         path = "META-INF/native-image/" + module + "/reachability-metadata.json";
@@ -49,13 +51,13 @@ final class NativeConfiguration {
         return path;
     }
 
-    /** Adds the proxy that {@code Client.create} makes for a client's interface. */
+    /** Adds a line for the proxy class that {@code Client.create} makes for a client's interface. */
     void proxy(String type, Element origin) {
         entries.put(type + " proxy", "{\"type\": {\"proxy\": [\"" + type + "\"]}}");
         origins.put(type, origin);
     }
 
-    /** Adds a class or interface whose members are looked up and called by reflection. */
+    /** Adds a line for a class or interface whose constructors, methods and fields are used by reflection. */
     void members(String type, Element origin) {
         entries.put(
                 type,
@@ -65,9 +67,10 @@ final class NativeConfiguration {
     }
 
     /**
-     * Writes the file to the folder of the compiled classes. Keeps lines of earlier builds whose types still exist.
+     * Writes the file to the folder of the compiled classes, if any line was added. A line of an earlier build stays in
+     * the file as long as the type that the line names exists.
      *
-     * @param isThere says whether the type with this binary name still exists
+     * @param isThere tells whether the type with a given binary name still exists
      */
     void write(Filer filer, Predicate<String> isThere) throws IOException {
         if (entries.isEmpty()) {
@@ -96,7 +99,7 @@ final class NativeConfiguration {
                 }
             }
         } catch (IOException | IllegalArgumentException none) {
-            // there is no such file yet: this is the first build
+            // usually there is no such file yet, since this is the first build
         }
     }
 

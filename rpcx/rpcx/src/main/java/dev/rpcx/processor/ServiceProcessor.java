@@ -39,16 +39,27 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Annotation processor for {@link RPCXServer} and {@link RPCXClient}. Writes the index of services, reports an error if
- * a type cannot be mapped, and writes a configuration for GraalVM native images below {@code META-INF/native-image/},
- * in the folder given by the option {@code rpcx.native}; default {@code dev.rpcx/generated}. The compiler finds the
- * processor on the class path (JDK 17 to 22) or on the processor path (any JDK).
+ * This annotation processor checks classes with {@link RPCXServer} and interfaces with {@link RPCXClient} during
+ * compilation. The processor has three results:
+ *
+ * <ul>
+ *   <li>Compile errors for services and interfaces that RPCX would refuse at start, for example because a type cannot
+ *       be mapped to Protobuf. Faults that the compiler cannot see, for example a contradiction to a lock file, are
+ *       reported only at start.
+ *   <li>The index of services, from which RPCX finds the services at start if the program names none.
+ *   <li>A configuration file for GraalVM native images. The option {@code rpcx.native} names the folder of this file
+ *       below {@code META-INF/native-image/}; default {@code dev.rpcx/generated}.
+ * </ul>
+ *
+ * <p>With JDK 17 to 22, the compiler finds the processor on the class path if no processor path is given. With any JDK,
+ * the compiler finds the processor on the processor path.
  */
 @SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index of services: one binary name of a service's class in each line. Read by {@code ServiceIndex}.
+     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. Subclasses
+     * inherit this annotation. Each line is the binary name of one class. {@code ServiceIndex} reads the file at start.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 
@@ -59,10 +70,17 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     private final Set<String> refused = new HashSet<>();
 
-    /** Outermost types that are being compiled. An error can be shown only within these. */
+    /**
+     * Root elements of the sources that are being compiled: their outermost types, and each package or module with a
+     * {@code package-info} or {@code module-info} among the sources. The compiler can show the line of an error only
+     * inside these sources.
+     */
     private final Set<Element> compiled = new HashSet<>();
 
-    /** Service or client's interface that is being checked. */
+    /**
+     * Service's class or client's interface that is being checked. If an error is in a type outside the compiled
+     * sources, the compiler shows the error at this class or interface.
+     */
     private @Nullable TypeElement current;
 
     private @Nullable TypeCheck types;
@@ -108,15 +126,15 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     private void refuse(Element at, String text) {
-        // the same fault may be found at many methods, and is reported only once
+        // several methods can have the same fault, for example in a shared type; the fault is reported only once
         if (refused.add(text)) {
             processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, isCompiled(at) ? at : current);
         }
     }
 
     /**
-     * Returns whether an element is in the sources that are being compiled. For other elements, no line can be shown
-     * with an error.
+     * Returns whether an element is in the sources that are being compiled. For any other element, the compiler cannot
+     * show a line with the error.
      */
     private boolean isCompiled(Element at) {
         Element outermost = at;
@@ -197,9 +215,12 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Refuses a second method with the same published name, as {@code PublishedMethod} does at start. In a client's
-     * interface, a method may have several forms, for example one that blocks and one that returns a future, if all
-     * take the same parameters.
+     * Reports an error if another method of the same type has this published name. {@code PublishedMethod} does the
+     * same at start. In a client's interface, methods whose parameters have the same types, names and numbers are
+     * allowed to share a name: for example, one that blocks and one that returns a future. The name of a single
+     * parameter does not matter.
+     *
+     * @param published methods that were found so far, by published name; {@code method} is added if its name is new
      */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {
@@ -231,8 +252,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Refuses a method whose parameters have other numbers than in an interface that declares it. Clients use the
-     * annotations of the interface, which the method does not inherit.
+     * Reports an error if an interface gives the parameters of this method other Protobuf numbers than the service's
+     * class does. A client uses the {@link Field} annotations in the interface, and the class does not inherit these
+     * annotations.
      */
     private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
         Set<TypeElement> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -278,7 +300,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Adds the type that declares the method to the native image's configuration: reflection looks up the method there.
+     * Adds the type that declares a method to the configuration for native images. Reflection looks up the method in
+     * the declaring type.
      */
     private void addDeclaring(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {
@@ -287,9 +310,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Returns the methods that a class publishes, as {@code RegistryServer} finds them: the annotated methods of the
-     * class and its superclasses, also private ones, that no annotated method overrides. Methods of interfaces are not
-     * included.
+     * Returns the methods that a class publishes: the methods with {@link dev.rpcx.Method} of the class and its
+     * superclasses, including private methods. A method is left out if an annotated method overrides it. Methods of
+     * interfaces are left out too. {@code RegistryServer} finds the same methods.
      */
     private List<ExecutableElement> publishedMethods(TypeElement type) {
         List<ExecutableElement> found = new ArrayList<>();
@@ -351,8 +374,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Writes the index to the folder with the compiled classes. A service that an earlier, partial build found stays in
-     * the index as long as its class exists and has the annotation.
+     * Writes the index of services to the folder of the compiled classes. A service that only an earlier build has
+     * compiled stays in the index as long as its class exists and has the annotation {@link RPCXServer}. If no service
+     * is left, the file is not changed.
      */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();
@@ -404,7 +428,8 @@ public final class ServiceProcessor extends AbstractProcessor {
         } catch (NoSuchFileException none) {
             return List.of();
         } catch (IOException | IllegalArgumentException notReadable) {
-            // this is the first build; some file managers report a missing file by one of these exceptions
+            // usually there is no index yet, since this is the first build; some file managers report a missing file by
+            // one of these exceptions
             return List.of();
         }
     }

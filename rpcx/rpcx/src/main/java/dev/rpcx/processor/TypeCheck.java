@@ -36,11 +36,13 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks types by the rules of {@code Schema}, on the compiler's types. Each error names the component, and is reported
- * there. Locks are not checked, since the compiler cannot see them. {@code AgreementTest} compares this class with
- * clients and servers.
+ * Checks at build time whether types can be mapped to Protobuf, by the rules that {@code Schema} applies at start. Each
+ * error names the component or type that is wrong. The compiler reports the error at that component or type if its
+ * source is being compiled. Lock files, which keep the numbers of earlier releases, are not checked, since the compiler
+ * cannot see lock files. {@code AgreementTest} checks that this class refuses the same types as clients and servers,
+ * with the same words.
  *
- * <p>The class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
+ * <p>This class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
  * table of the types that were checked.
  */
 final class TypeCheck {
@@ -72,7 +74,10 @@ final class TypeCheck {
 
     private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Maximum depth of types within types, as {@code MAX_DEPTH} in the schema's {@code Use}. */
+    /**
+     * Largest allowed depth of type arguments within type arguments; a type without type arguments has the depth 1.
+     * {@code MAX_DEPTH} of the schema's {@code Use} has the same value.
+     */
     private static final int MAX_DEPTH = 16;
 
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
@@ -81,13 +86,22 @@ final class TypeCheck {
     private final Elements elements;
     private final BiConsumer<Element, String> refusal;
 
-    /** Types of the components or cases of each message. The key is the type of the message. */
+    /**
+     * Types of the components of each record or class, and of the cases of each sealed type. The key is the name of the
+     * record, class or sealed type, with its type arguments.
+     */
     private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
-    /** Types, with their type arguments, whose check has begun. None is checked twice, so a type may contain itself. */
+    /**
+     * Types, with their type arguments, whose check has begun. A type in this set is not checked again, so the check of
+     * a type that contains itself ends.
+     */
     private final Set<String> seen = new HashSet<>();
 
-    /** Classes whose values are created and read by reflection if no code can be generated. */
+    /**
+     * Classes that the configuration for native images needs. If no code can be generated, RPCX creates and reads
+     * objects of these classes by reflection.
+     */
     private final Set<TypeElement> mapped = new LinkedHashSet<>();
 
     TypeCheck(Types types, Elements elements, BiConsumer<Element, String> refusal) {
@@ -172,9 +186,9 @@ final class TypeCheck {
     }
 
     /**
-     * Returns whether the schema can describe a type with all its type arguments, and refuses it otherwise. Does not
-     * check whether it can be mapped to Protobuf. Returns true for a type that does not compile: the compiler reports
-     * it.
+     * Returns whether a type and all its type arguments are known, so that the schema can describe the type; reports an
+     * error if not. For example, a {@code List} without a type argument is refused here. Whether the type can be mapped
+     * to Protobuf is not checked. Returns true for a type that does not compile, since the compiler reports the error.
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
@@ -225,7 +239,7 @@ final class TypeCheck {
                         && !declared.getTypeArguments().isEmpty();
     }
 
-    /** Returns a class and its superclasses, without {@code Object}. */
+    /** Returns a class and all its superclasses except {@code Object}. The class itself is the first element. */
     static List<TypeElement> lineage(TypeElement type) {
         List<TypeElement> found = new ArrayList<>();
         for (TypeElement c = type; c != null && !c.getQualifiedName().contentEquals("java.lang.Object"); ) {
@@ -235,7 +249,9 @@ final class TypeCheck {
         return found;
     }
 
-    /** Checks the type of a parameter, a component or a result. It may be an {@code Optional}. */
+    /**
+     * Checks whether the type of a parameter, a component or a result can be mapped. An {@code Optional} is allowed.
+     */
     private void field(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (name(type).equals(Optional.class.getName())) {
@@ -253,7 +269,10 @@ final class TypeCheck {
         return extended == null ? elements.getTypeElement("java.lang.Object").asType() : extended;
     }
 
-    /** Checks a type of a container's elements. An {@code Optional} is refused. */
+    /**
+     * Checks whether a type can be mapped, and refuses an {@code Optional}. An {@code Optional} is allowed only as the
+     * whole type of a parameter, a component or a result, where {@code field} checks it.
+     */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (type.getKind().isPrimitive()) {
@@ -302,7 +321,10 @@ final class TypeCheck {
         }
     }
 
-    /** Refuses {@code byte[]} in a set or as a map's key, since an array is equal only to itself. */
+    /**
+     * Reports an error if the elements of a set or the keys of a map are {@code byte[]}. Arrays with equal content are
+     * not equal, so nobody could find an element or a key by its content.
+     */
     private void refuseBytesAsKey(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
@@ -351,8 +373,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns whether equal values of a type may be sent as different bytes: a set, a map or a collection, or a type
-     * that contains one. The type must have been checked.
+     * Returns whether equal values of a type can be sent as different bytes. This is so for a set, a map, a collection,
+     * and a type that contains one, since the order of the elements can differ. The type must have been checked before.
      */
     boolean mayHaveNoOrder(TypeMirror type) {
         return mayHaveNoOrder(type, new HashSet<>());
@@ -547,7 +569,8 @@ final class TypeCheck {
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
             String name = field.getSimpleName().toString();
-            // a field is left out if a subclass has a field of the same name: the accessors are the subclass's
+            // if a subclass has a field of the same name, the superclass's field is left out, since the accessors
+            // belong to the subclass's field
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
                     || fields.putIfAbsent(name, field) != null) {
@@ -557,8 +580,8 @@ final class TypeCheck {
             ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
             if (getter != null && setter != null) {
                 member(type, typeOf(getter, type), raw + "." + name, field);
-                // a subclass may narrow the result of the getter: the subclass's override is called, and @Field is read
-                // from it
+                // A subclass may override the getter with a more specific return type. RPCX then calls the override.
+                // The @Field of the override counts; if the override has none, the @Field of the Java field counts.
                 ExecutableElement called = getter(element, getter);
                 numbered.add(called.getAnnotation(Field.class) != null ? called : field);
                 names.add(name);
@@ -603,8 +626,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the type of a getter's result, with the type arguments of {@code type}. For a getter of an interface or
-     * of a raw superclass, returns the type as it is declared.
+     * Returns the type of a getter's result, with the type arguments that {@code type} has. If an interface or a raw
+     * superclass declares the getter, returns the result's type as declared there.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {
@@ -618,8 +641,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the fields and methods of a class and its superclasses, including overridden methods. Adds these classes
-     * to {@code mapped}.
+     * Returns the fields and methods of a class and its superclasses, including overridden methods. Adds the class and
+     * its superclasses to {@code mapped}, the set of classes for native images.
      */
     private List<Element> allMembers(TypeElement element) {
         List<Element> members = new ArrayList<>();
@@ -635,9 +658,10 @@ final class TypeCheck {
     }
 
     /**
-     * Refuses a field that has an accessor of another type.
+     * Reports an error if a field has a getter or setter of another type than the field. Must be called only for a
+     * field without a getter and a setter of its own type, since this method does not compare types.
      *
-     * @return false if the field was refused
+     * @return false if an error was reported
      */
     private boolean refuseOtherTypes(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
@@ -663,9 +687,10 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the getter of a field; null if there is none. Looks first in the mapped class, and then in the class that
-     * declares the field: a subclass may have narrowed the result of the getter, and only the overridden getter fits
-     * the field then.
+     * Returns the getter of a field, that is, a public method with the name of a getter and the type of the field; null
+     * if there is none. Looks first in the mapped class {@code in}, and after that in the class that declares the
+     * field. If a subclass overrides the getter with a more specific return type, only the declaring class has a method
+     * that returns the field's type.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
@@ -685,7 +710,10 @@ final class TypeCheck {
         return null;
     }
 
-    /** Returns the method that a call of this getter runs in the mapped class: its override, or the getter itself. */
+    /**
+     * Returns the method that runs if the getter {@code found} is called on an object of the mapped class {@code in}.
+     * This is the override that this class declares or inherits; if there is none, {@code found} itself.
+     */
     private ExecutableElement getter(TypeElement in, ExecutableElement found) {
         return accessors(in).stream()
                 .filter(method -> method.getSimpleName().equals(found.getSimpleName())
@@ -697,8 +725,10 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // also the superclasses' methods, even overridden ones: if a superclass is generic, only its own setter has the
-        // type of the field, and the override in the subclass is called by a bridge method
+        // The setters of superclasses are searched too, even if a subclass overrides them. For example, Base<T> has a
+        // field and a setter of type T, and its subclass overrides the setter with a parameter of type String. Then
+        // only the setter of Base has the type of the field. A call of this setter runs the override, by a bridge
+        // method.
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
@@ -725,7 +755,12 @@ final class TypeCheck {
                 .toList();
     }
 
-    /** Checks the numbers of members that are reported under their simple names. */
+    /**
+     * Checks the {@link Field} numbers of parameters, record components, cases of a sealed type, or constants of an
+     * enum. Errors name a member by its simple name.
+     *
+     * @param ofEnum whether the members are constants of an enum, for which every number from 0 is allowed
+     */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
         numbers(
                 members,
@@ -735,7 +770,11 @@ final class TypeCheck {
     }
 
     /**
-     * Checks that all members or none have {@link Field}, that no number is used twice, and that Protobuf allows each.
+     * Checks the {@link Field} numbers of members, such as parameters, components or constants. Either all members or
+     * none must have a number, no two members are allowed to have the same number, and Protobuf must allow each number.
+     *
+     * @param names names of the members in errors, in the same order as the members
+     * @param ofEnum whether the members are constants of an enum, for which every number from 0 is allowed
      */
     private void numbers(List<? extends Element> members, List<String> names, String where, boolean ofEnum) {
         Map<Integer, String> taken = new HashMap<>();

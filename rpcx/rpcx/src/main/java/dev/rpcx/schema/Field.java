@@ -7,18 +7,26 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Sets the Protobuf number of a member: a component of a record, a property of a class (on its field or getter), a
- * parameter of a method, a constant of an enum, or a case of a sealed type (on the class). Within a type, or among the
- * parameters of a method, either all members have this annotation or none. The constant or case for unknown values
- * ({@code @Unknown}) does not count as a member.
+ * Sets the Protobuf number of one member of a type or of a method. The members are:
+ *
+ * <ul>
+ *   <li>the components of a record
+ *   <li>the properties of a class, where the annotation stands on the field or the getter
+ *   <li>the parameters of a method
+ *   <li>the constants of an enum
+ *   <li>the cases of a sealed type, where the annotation stands on the class of the case
+ * </ul>
+ *
+ * <p>Either all members of a type or method have this annotation, or none of them. The constant or case that stands for
+ * unknown values does not count as a member, see {@link Unknown}.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.RECORD_COMPONENT, ElementType.FIELD, ElementType.METHOD, ElementType.PARAMETER, ElementType.TYPE})
 public @interface Field {
     /**
-     * Returns the number: 1 to 536 870 911, except 19 000 to 19 999, which Protobuf reserves. For a constant of an
-     * enum: 0 or more.
+     * Returns the Protobuf number of the member: 1 to 536 870 911, except 19 000 to 19 999, which Protobuf reserves.
+     * For a constant of an enum, the number is 0 or more.
      */
     int value();
 }

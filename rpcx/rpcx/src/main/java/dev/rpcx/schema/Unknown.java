@@ -7,10 +7,15 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks the constant or case that stands for unknown values: those that only a newer peer knows are read as this one.
- * Put it on a constant of an enum, or on a case of a sealed interface that is a record without components. A type has
- * at most one. In an enum without this annotation, the first constant named {@code UNKNOWN}, {@code UNSPECIFIED} or
- * {@code UNRECOGNIZED} is used. The constant has the number 0.
+ * Marks the constant of an enum, or the case of a sealed interface, that stands for unknown values. A peer with a newer
+ * version of the type can send a value that this version does not have. The value is then read as the marked constant
+ * or case.
+ *
+ * <p>An enum has at most one marked constant. In an enum without a marked constant, the first constant named
+ * {@code UNKNOWN}, {@code UNSPECIFIED} or {@code UNRECOGNIZED} stands for unknown values. The constant that stands for
+ * unknown values has the Protobuf number 0.
+ *
+ * <p>A sealed interface has at most one marked case. The case has to be a record without components.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

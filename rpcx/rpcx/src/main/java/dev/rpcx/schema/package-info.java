@@ -1,7 +1,7 @@
 /**
- * What users write on the types of their messages: {@link Field} gives a component its number, {@link Unknown} marks
- * the constant of an enum for values that this version does not have, and {@link SchemaException} says which type
- * cannot be mapped, and why. {@code dev.rpcx.internal.schema} reads them.
+ * Contains what users write on the types of their messages. {@link Field} gives a member its Protobuf number, and
+ * {@link Unknown} marks the constant or case that stands for unknown values. {@link SchemaException} says which type
+ * cannot be mapped to Protobuf, and why. {@code dev.rpcx.internal.schema} reads these annotations.
  */
 @NullMarked
 package dev.rpcx.schema;

@@ -18,9 +18,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Simulated bad network between a client and a server of the native wire. Listens on a port of this host, and passes
- * frames on with random {@link Faults}, over real sockets. Has one daemon thread, and two for each connection.
- * {@code Client.builder().faults} adds the same faults without a link, also in process.
+ * Simulates a bad network between a client and a server of the native wire, RPCX's default wire protocol, without TLS.
+ * A link listens on a port of this host, and passes frames between real sockets with random {@link Faults}. A link has
+ * one daemon thread, and two more for each connection.
+ *
+ * <p>A client can also simulate the same faults itself, by {@code Client.builder().faults}. Such a client needs no
+ * {@code FaultyLink}, and can also call servers in its own process without sockets.
  *
  * <pre>{@code
  * try (FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), Faults.seeded(42).losing(0.01).cutting(0.001))) {
@@ -46,7 +49,7 @@ public final class FaultyLink implements AutoCloseable {
     }
 
     /**
-     * Starts a link to the server at this host and port, and returns once clients can reach the link.
+     * Starts a link to the server at this host and port. Returns when clients can reach the link.
      *
      * @throws IOException if no port is available
      */
@@ -62,12 +65,12 @@ public final class FaultyLink implements AutoCloseable {
         return link;
     }
 
-    /** Returns the port on which the link listens. The link listens on the loopback address only. */
+    /** Returns the port on which the link listens, on the loopback address only. */
     public int port() {
         return listening.getLocalPort();
     }
 
-    /** Returns how many faults the frames of all connections have had so far, in both directions. */
+    /** Returns the number of faults so far, counted over all frames of all connections in both directions. */
     public long faults() {
         return faultCount.get();
     }
@@ -119,7 +122,7 @@ public final class FaultyLink implements AutoCloseable {
             try {
                 socket.close();
             } catch (IOException e) {
-                // the socket is closed already
+                // the socket counts as closed even if closing it has failed
             }
         }
     }
@@ -141,7 +144,7 @@ public final class FaultyLink implements AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            // one of the two sides has ended the connection
+            // the connection has ended: by one of the two sides, by a fault in the other direction, or by close()
         } finally {
             end(from, to);
         }
@@ -153,7 +156,7 @@ public final class FaultyLink implements AutoCloseable {
         }
     }
 
-    /** Closes the link, and every connection that passes through it. */
+    /** Closes the link and all connections that pass through the link. */
     @Override
     public void close() throws IOException {
         listening.close();

@@ -20,10 +20,14 @@ import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * A service as a class or an interface declares it.
+ * A service with its methods, as one class or interface declares it.
  *
- * @param isServed whether {@code type} is the service's own class, which publishes all methods of the service
- * @param rpcs published methods, one for each published name, in the order of the names
+ * @param type the class or interface that declares the service
+ * @param name name of the service
+ * @param isServed whether {@code type} is a class of the service itself, with {@link RPCXServer}. Usually a service has
+ *     only one such class, which then publishes all methods of the service.
+ * @param rpcs published methods, sorted by name. The blocking form of a method and the form that returns a future are
+ *     one element.
  * @param unnamed methods with several parameters whose names are not in the class file
  */
 record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
@@ -53,7 +57,13 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /** Returns one of two forms of a method. If only one of them has a result, returns that one. */
+    /**
+     * Chooses between two forms of a remote method, for example one that blocks and one that returns a future. Returns
+     * the form that has a result. If both forms have a result, or neither has, returns {@code one}.
+     *
+     * @param type class or interface of the service, named in errors
+     * @throws SchemaException if the two forms have different parameters, or if both have results and these differ
+     */
     private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
@@ -78,16 +88,19 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 && rpc.reply().fields().isEmpty();
     }
 
-    /** Returns whether no annotation names this service. Its name is then the simple name of its class or interface. */
+    /**
+     * Returns whether no annotation gives the service a name. The simple name of the class or interface is then the
+     * name of the service.
+     */
     boolean isNamedByItsClass() {
         return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);
     }
 
     /**
-     * Returns whether a request or reply belongs to this service, whose name then stands before the last slash of
-     * {@code call}.
+     * Returns whether a request or reply belongs to this service.
      *
-     * @param call name of the request or reply in a lock
+     * @param call name of the request or reply in a lock file, for example {@code greeter/hello.request}. The part
+     *     before the last slash is the name of the service.
      */
     boolean owns(String call) {
         return call.substring(0, Math.max(0, call.lastIndexOf('/'))).equals(name);
@@ -109,8 +122,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         for (Parameter parameter : method.getParameters()) {
             if (parameter.getType() == Flow.Publisher.class
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // a .proto has no message that opens a stream: such a call begins with its first item, so this is the
-                // type of an item
+                // A .proto has no separate message that opens a stream. The call begins with the first item, so the
+                // type of the request is the type of an item.
                 Type item = publisher.getActualTypeArguments()[0];
                 request = schema.value(item, method);
                 streamsIn = true;
@@ -120,7 +133,10 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         return new Rpc(published.name(), request, schema.result(method), streamsIn, streamsOut);
     }
 
-    /** Returns the requests and replies of this service, by the names that they have in a lock. */
+    /**
+     * Returns the requests and replies of this service. The keys are the names in a lock file, for example
+     * {@code greeter/hello.request}.
+     */
     Map<String, Lock.Sent> calls() {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {

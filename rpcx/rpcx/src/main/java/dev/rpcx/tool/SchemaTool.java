@@ -36,11 +36,26 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Command-line tool for builds, with the commands {@code lock}, {@code check}, {@code compare} and {@code proto}.
+ * This command-line tool writes and checks lock files, which keep the Protobuf numbers of members from release to
+ * release. Builds run the tool with one of four commands:
  *
- * <p>Exit codes: 0 for success; 1 for an error, such as a wrong argument or a type that cannot be mapped; 2 if a file
- * to compare with does not exist; 3 for a change with which old and new versions cannot work together. {@code check}
- * also exits with 3 if the lock is not up to date, or if a type's numbers depend only on the order of declaration.
+ * <ul>
+ *   <li>{@code lock} writes or extends the lock file of the given services.
+ *   <li>{@code check} compares the given services with their lock file.
+ *   <li>{@code compare} compares two lock files.
+ *   <li>{@code proto} prints the given services as a {@code .proto}. This command needs protobuf-java.
+ * </ul>
+ *
+ * <p>The exit codes are:
+ *
+ * <ul>
+ *   <li>0: the command succeeded.
+ *   <li>1: there was an error, such as a wrong argument or a type that cannot be mapped to Protobuf.
+ *   <li>2: a lock file that the command compares does not exist.
+ *   <li>3: there is a break, that is, a change after which the old or the new version of a service cannot read what the
+ *       other version sends. {@code check} also exits with 3 if the lock file is not up to date, or if a type's numbers
+ *       depend only on the order of declaration.
+ * </ul>
  */
 public final class SchemaTool {
     private static final String USAGE = """
@@ -57,9 +72,11 @@ public final class SchemaTool {
     private final ClassLoader loader;
 
     /**
-     * Creates a tool that runs in the process of a build.
+     * Creates a tool that runs in the build's own process.
      *
-     * @param loader class loader for the classes of the services, and for the locks of the class path
+     * @param out where results are printed, such as a {@code .proto}
+     * @param err where errors, breaks of compatibility and notes are printed
+     * @param loader class loader that finds the classes of the services, and the lock files of the class path
      */
     public SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
         this.out = out;
@@ -67,15 +84,16 @@ public final class SchemaTool {
         this.loader = loader;
     }
 
-    /** Runs one command and ends the process with its exit code. */
+    /** Runs one command, and ends the process with the exit code of the command. */
     public static void main(String[] args) {
         System.exit(new SchemaTool(System.out, System.err, SchemaTool.class.getClassLoader()).run(List.of(args)));
     }
 
     /**
-     * Runs one command.
+     * Runs one command. Errors such as a wrong argument or a missing file are printed, not thrown.
      *
-     * @return the exit code
+     * @param args name of the command, followed by its arguments
+     * @return the exit code, as described at {@link SchemaTool}
      */
     public int run(List<String> args) {
         try {
@@ -91,7 +109,7 @@ public final class SchemaTool {
                 default -> throw new SchemaException(USAGE);
             };
         } catch (IllegalArgumentException e) {
-            // a SchemaException, or the exception of client and server for a method that cannot be published
+            // a SchemaException, or the exception that clients and servers throw for a method that cannot be published
             err.println(e.getMessage());
             return 1;
         } catch (NoSuchFileException e) {
@@ -120,7 +138,10 @@ public final class SchemaTool {
         return services;
     }
 
-    /** Refuses two types that would be the same service only by their simple names. */
+    /**
+     * Refuses two classes or interfaces that count as the same service only because their simple names are equal. Two
+     * unrelated types can have the same simple name by chance.
+     */
     private static void refuseNamesakes(List<PublishedService> services) {
         Map<String, PublishedService> named = new HashMap<>();
         for (PublishedService service : services) {
@@ -134,11 +155,12 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the requests and replies of all services, by their names in a lock. The service's class decides which
-     * calls there are, and what they send; if it is not given, other types of the service do, such as a client's
-     * interface.
+     * Returns the requests and replies of all services. The key is the name in a lock file, for example
+     * {@code greeter/hello.request}. If a service's class is among {@code services}, only the requests and replies of
+     * this class are returned. Otherwise those of the service's other types, such as a client's interface, are
+     * returned.
      *
-     * @throws SchemaException if two types of one service cannot read each other's calls
+     * @throws SchemaException if two classes or interfaces of one service cannot read each other's calls
      */
     private Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
@@ -169,8 +191,14 @@ public final class SchemaTool {
     }
 
     /**
-     * Compares what two types of one service send in a call. Both are of the same version, so nothing counts as added
-     * or removed.
+     * Compares what two classes or interfaces of one service send in a request or reply, and prints notes on what one
+     * of the two cannot read. Both are of the same version of the service, so the lock file of an earlier version is
+     * not used.
+     *
+     * @param name name of the request or reply in a lock file
+     * @param known what {@code owner} sends
+     * @param sent what {@code other} sends
+     * @throws SchemaException if neither of the two can read what the other one sends
      */
     private void compareTypes(
             Schema schema,
@@ -192,9 +220,9 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            // a client's type has to fit the service's class only in one direction: it sends requests and reads
-            // replies. Between two clients' types, both directions are printed, since either may differ from the
-            // service's class
+            // A client sends requests and reads replies, so a client's type has to fit the service's class only in one
+            // direction. Two clients' types are compared only if the service's class is not given. Each of them can
+            // differ from the class, so changes in both directions are printed.
             if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
@@ -202,16 +230,17 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns a schema that gives new numbers to members that are in no lock. Types of libraries have the numbers of
-     * the libraries' locks, as at start.
+     * Returns a schema that gives new numbers to members that are in no lock file. Types of libraries get their numbers
+     * from the libraries' lock files, as in a client or server.
      */
     private Schema extending(Lock own, Path file) {
         return Schema.extending(Lock.of(loader, own, file.toString()));
     }
 
     /**
-     * Prints a note for each type of a jar or another project if no lock there has all numbers of the type. Others who
-     * use the type do not know the numbers in this project's lock.
+     * Prints a note for each type of a library if no lock file there has all numbers of the type. A library is a jar,
+     * or another project's folder. If {@link #moduleOf} returns null, this project's folder is not known, so only jars
+     * count. Other users of the library do not see this project's lock file, so they could give the type other numbers.
      */
     private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
@@ -237,8 +266,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note if this lock contradicts another lock of the class path: no client or server could start with both.
-     * The reason may be a new {@code @Field}, or an older copy of this lock.
+     * Prints a note if this lock file contradicts another lock file of the class path. No client or server could start
+     * with both files. The cause can be a new {@code @Field}, or an older copy of this lock file.
      */
     private void noteContradictions(Lock own, Path file) {
         try {
@@ -249,8 +278,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the folder of the project to which a lock belongs: the one that contains the last {@code src} of its
-     * path. Returns null if there is no {@code src}.
+     * Returns the folder of the project to which a lock file belongs. The folder is the one that contains the last
+     * {@code src} of the lock file's path. For {@code /shop/src/main/resources/META-INF/rpcx/schema.lock}, the folder
+     * is {@code /shop}. Returns null if the path has no {@code src}.
      */
     private static @Nullable Path moduleOf(Path file) {
         Path path = file.toAbsolutePath().normalize();
@@ -263,8 +293,10 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the locks in folders of other projects. Looks on the class path and not next to the classes, since a
-     * build may put resources elsewhere.
+     * Returns the lock files of the class path that are in folders of other projects. The whole class path is searched,
+     * since a build can put a lock file and the classes into different folders.
+     *
+     * @param module folder of this project, whose lock files are left out; if null, no lock file is left out
      */
     private List<Lock> locksBeside(@Nullable Path module) throws IOException {
         List<Lock> all = new ArrayList<>();
@@ -277,7 +309,10 @@ public final class SchemaTool {
         return all;
     }
 
-    /** Returns the jar or the folder from which a class was loaded. Returns null for any other place. */
+    /**
+     * Returns the jar or folder from which a class was loaded. Returns null for a class from another place, such as the
+     * JDK.
+     */
     private static @Nullable Path placeOf(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
         return source == null || source.getLocation() == null ? null : pathOf(source.getLocation());
@@ -307,7 +342,7 @@ public final class SchemaTool {
         String text = Files.exists(file) ? Files.readString(file) : null;
         Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
         if (text != null && before.entries().isEmpty()) {
-            // a lock file without any type is refused: with it, every type would get new numbers
+            // a lock file without any type is refused, since every type would get new numbers
             throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
         }
         Schema schema = extending(before, file);
@@ -335,11 +370,12 @@ public final class SchemaTool {
     }
 
     /**
-     * Replaces a file in one atomic step, by a new file next to it. Readers find either the old or the new text, even
-     * after a crash. Several processes cannot overwrite each other's changes.
+     * Replaces a lock file in one atomic step, by a new file in the same folder. Readers find either the old or the new
+     * text, even after a crash.
      *
-     * @param before text of the file when the new text was made; null if there was no file
-     * @throws SchemaException if another process is writing the file, or has changed it since {@code before} was read
+     * @param before text of the lock file from which the new text was made; null if there was no file
+     * @throws SchemaException if another process is writing the file, or has changed the file since {@code before} was
+     *     read; or if a process that crashed has left its new file behind
      */
     private static void write(Path file, @Nullable String before, String text) throws IOException {
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
@@ -361,7 +397,8 @@ public final class SchemaTool {
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
             isMoved = true;
         } finally {
-            // after the move, a file of this name may belong to the next process that writes
+            // The temporary file is deleted only if it has not been moved. After the move, another process that writes
+            // the lock file can create its own temporary file of the same name.
             if (!isMoved) {
                 Files.deleteIfExists(beside);
             }
@@ -415,8 +452,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note with the services of the lock for which no class or interface was given. Their calls are not
-     * compared.
+     * Prints a note with the names of services that are in the lock file, but not among {@code services}. The calls of
+     * these services are not compared.
      */
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
@@ -433,9 +470,13 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the breaks between two locks, and for calls that a service no longer has. {@code after} contains removed
-     * members too, marked as such. Prints notes on members that may have been renamed, on services that were left out,
-     * and on parameters without names.
+     * Returns the changes after which one version of a service cannot read what the other version sends. The list
+     * includes the calls of methods that a service's class no longer publishes. A comparison of the two lock files does
+     * not find these calls, because {@code after} keeps the calls of {@code before}. Also prints notes on members that
+     * were perhaps renamed, on services that were left out, and on parameters without names.
+     *
+     * @param before lock file of the older version
+     * @param after next version of {@code before}, which also has removed members, marked as removed
      */
     private List<Compatibility.Break> breaks(
             Lock before,
@@ -453,7 +494,8 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // the service's class decides, even if a client's interface still has the call
+                // if the service's class no longer has the call, the call counts as removed, even if a client's
+                // interface still has it
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.removedCall(call));
                 }
@@ -478,8 +520,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Checks that protobuf-java is on the class path. It is not a dependency of RPCX; only the export of a
-     * {@code .proto} needs it.
+     * Throws a {@link SchemaException} if protobuf-java is not on the class path. RPCX does not depend on
+     * protobuf-java, and only the export of a {@code .proto} needs that library.
      */
     private static void expectProtobuf() {
         try {

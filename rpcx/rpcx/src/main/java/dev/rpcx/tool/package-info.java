@@ -1,21 +1,22 @@
 /**
- * Command line for a build: it locks the numbers, checks a change, and exports a {@code .proto}. Starting point:
- * {@code SchemaTool}. It never runs in a service.
+ * The command-line tool that builds run. It writes lock files, which keep the Protobuf numbers of members from release
+ * to release, checks whether old and new versions of a service can read each other, and exports a {@code .proto}.
+ * Starting point: {@code SchemaTool}. The tool never runs in a service.
  *
- * <p>It uses the annotations of {@code dev.rpcx}, the errors of {@code dev.rpcx.schema}, {@code internal.schema}, which
- * has the rules, and of {@code internal.call} the class that finds published methods. It must know neither a codec nor
- * a connection: it loads the classes of services, and calls none of them.
+ * <p>This package uses the annotations of {@code dev.rpcx} and the errors of {@code dev.rpcx.schema}. It takes the
+ * rules from {@code internal.schema}, and the class that finds published methods from {@code internal.call}. It must
+ * know neither a codec nor a connection: it loads the classes of services, but calls none of their methods.
  *
  * <ul>
- *   <li>From classes to calls: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface publishes
- *       it: its name, and the request and the reply of each method.
- *   <li>The commands: {@link dev.rpcx.tool.SchemaTool} joins the types of one service, compares them with the lock by
- *       {@code Lock} and {@code Compatibility}, writes the lock as a whole or not at all, exports the types by
- *       {@code ProtoFile}, prints breaks and notes, and decides the exit code.
+ *   <li>Services: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface declares it, with its
+ *       name, and the request and the reply of each method.
+ *   <li>Commands: {@link dev.rpcx.tool.SchemaTool} joins the classes and interfaces of one service, and compares them
+ *       with the lock file by {@code Lock} and {@code Compatibility}. It writes the lock file as a whole or not at all,
+ *       exports services by {@code ProtoFile}, prints breaks and notes, and decides the exit code.
  * </ul>
  *
- * <p>Threads: a command runs on the thread that calls it. Processes may run beside each other on one lock file: a
- * second one that would write it is refused.
+ * <p>Threads: a command runs on the thread that calls it. Several processes are allowed to use one lock file at the
+ * same time. While one process writes the lock file, another process that wants to write the file gets an error.
  */
 @NullMarked
 package dev.rpcx.tool;

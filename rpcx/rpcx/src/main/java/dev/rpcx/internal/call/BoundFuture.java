@@ -16,8 +16,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Future whose dependents run in the {@link CallContext} that was current when they were attached, if any, whichever
- * thread completes the future. The futures that its methods return do the same.
+ * A future that runs each dependent in the {@link CallContext} that was current when the dependent was attached,
+ * whichever thread completes the future. If there was no context at that time, the dependent runs without one. The
+ * futures that the methods of this class return do the same. The only exception is the future that
+ * {@link #minimalCompletionStage} returns.
  */
 public class BoundFuture<T> extends RPCXFuture<T> {
     @Override
@@ -26,8 +28,8 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Throws an exception if the future has not ended and the calling thread is an event loop, which might have to
-     * complete this future itself.
+     * Throws an exception if the calling thread is an event loop and this future has not ended. Waiting could last
+     * forever, because the event loop can be the thread that has to complete this future.
      */
     private void refuseToBlock(String what) {
         if (!isDone()) {
@@ -36,9 +38,9 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the result.
+     * Waits until this future ends, and returns the result.
      *
-     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     * @throws IllegalStateException if an event loop calls this method before the future has ended
      */
     @Override
     public T join() {
@@ -47,9 +49,9 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the result.
+     * Waits until this future ends, and returns the result.
      *
-     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     * @throws IllegalStateException if an event loop calls this method before the future has ended
      */
     @Override
     public T get() throws InterruptedException, ExecutionException {
@@ -58,9 +60,9 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Waits for the result, at most for the given time.
+     * Waits until this future ends, at most for the given time, and returns the result.
      *
-     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     * @throws IllegalStateException if an event loop calls this method before the future has ended
      */
     @Override
     public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
@@ -69,7 +71,8 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Attaches an action that runs when the future ends. The action needs no context, and must not keep one in memory.
+     * Attaches an action that runs when this future ends. Unlike other dependents, the action is not bound to a
+     * {@link CallContext}, so that this future does not keep the context in memory.
      */
     public void onEnd(BiConsumer<? super T, ? super Throwable> action) {
         super.whenComplete(action);

@@ -7,8 +7,9 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Future of an asynchronous call of a client. Cancelling it cancels the call. If a handler made the call, this future
- * is cancelled when the handled call is given up, unless somebody else waits for it.
+ * The future of an asynchronous call that a client makes. Cancelling the future cancels the call. If a server's handler
+ * has made the call and returns this future, the server cancels the future when the handled call is cancelled, unless
+ * somebody else needs the future too: see {@link #isOnlyFor}.
  */
 public final class CallFuture<T> extends BoundFuture<T> {
     @SuppressWarnings("rawtypes")
@@ -22,18 +23,24 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * Context of the handled call whose handler made this future's call. Null if there is none, if this future has
-     * ended, or if this future was handed out outside of the handled call.
+     * The context of the handled call whose handler made the call of this future. Outside of any handled call, this is
+     * the context that {@code CallContext.within} has created, or null. Also null after {@link #releaseReferences} or
+     * {@link #cancel}. Also null if a proxy has returned this future to a caller outside of the handled call, which is
+     * possible if an interceptor returns one future to several callers.
      */
     private volatile @Nullable TimedContext parent;
 
-    /** Bit of {@link #own} that is set once a proxy has handed this future out. */
+    /** The bit of {@link #own} that {@link #handedOut} sets. */
     private static final int HANDED_OUT = 1 << 31;
 
-    /** Number of dependents of this library or of interceptors, combined with the bit {@link #HANDED_OUT}. */
+    /**
+     * The lower 31 bits are the number of dependents that {@link #isOnlyFor} does not count. RPCX has attached these
+     * dependents to this future, or interceptors have attached them before {@link #handedOut}. The highest bit is
+     * {@link #HANDED_OUT}.
+     */
     private volatile int own;
 
-    /** Creates the future of a call that is made on the calling thread. */
+    /** Creates the future of a call that the calling thread makes. */
     public CallFuture() {
         TimedContext here = CurrentCall.get();
         if (here != null) {
@@ -48,10 +55,13 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Called when a proxy returns this future to a caller. The first time, all its dependents are those of
-     * interceptors, which do not count as somebody who waits. Dependents that are attached later, except by
-     * {@link #onEnd}, may be the caller's, so they count, even if an interceptor returns the same future again. A
-     * future that is handed out outside of its handled call no longer belongs to that call.
+     * Records that a proxy is returning this future to a caller. Dependents that this future has when this method is
+     * first called belong to RPCX or to interceptors, so {@link #isOnlyFor} does not count them. Later dependents
+     * count, because the caller may have attached them. Dependents that {@link #onEnd} attaches never count.
+     *
+     * <p>If a handler made the call of this future, and the calling thread is not in the context of the handled call,
+     * this future no longer belongs to the handled call. A proxy of the native wire without interceptors does not call
+     * this method, because no interceptor can have attached a dependent.
      */
     public void handedOut() {
         TimedContext made = parent;
@@ -67,16 +77,18 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Returns whether this future's call was made for {@code call}, this future has not ended, and nobody else waits
-     * for it, neither a dependent nor a thread.
+     * Returns whether only the handled call with the context {@code call} needs this future. Returns false if this
+     * future has ended or does not belong to this handled call. Also returns false if a thread waits for this future,
+     * or if a caller has attached a dependent. This method does not notice that another handled call has returned this
+     * future too, so the caller of this method has to check {@code Stages.hasOthers}.
      */
     public boolean isOnlyFor(TimedContext call) {
         return parent == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**
-     * Calls {@link #releaseReferences}, then completes this future with the result of its call. Dependents may run on
-     * the calling thread, such as an event loop. Returns false if the future had ended before.
+     * Calls {@link #releaseReferences}, then completes this future with the result of its call. Dependents can run on
+     * the calling thread, which can be an event loop. Returns false if this future had already ended.
      */
     public boolean succeed(@Nullable T value) {
         releaseReferences();
@@ -88,8 +100,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Calls {@link #releaseReferences}, then completes this future with the failure of its call. Returns false if the
-     * future had ended before.
+     * Calls {@link #releaseReferences}, then completes this future with the failure of its call. Returns false if this
+     * future had already ended.
      */
     public boolean fail(Throwable thrown) {
         releaseReferences();
@@ -101,9 +113,10 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Removes the references to the call, the connection and the handled call, so that they can be collected. Called
-     * when the call is over, or when its caller has ended this future and no attempt is under way or to come. The
-     * second write needs no fence: if the call is over, completing the future afterwards publishes both writes.
+     * Removes the references to the call, the connection and the handled call, so that these objects can be
+     * garbage-collected. RPCX calls this method when no attempt of the call is in progress and none follows. A
+     * {@code lazySet} is enough to clear {@code onCancel}: unless this future has ended already, RPCX completes it
+     * next, and the completion makes the cleared field visible to other threads.
      */
     public void releaseReferences() {
         if (parent != null) {
@@ -113,8 +126,9 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Sets the action that a cancel of this future runs. Called before the call is sent. An earlier cancel runs no
-     * action, so the sender checks afterwards whether the future has been cancelled.
+     * Sets the action that runs when this future is cancelled. The sender sets the action before it sends the call.
+     * Afterwards the sender has to check whether this future is already cancelled, because the action does not run for
+     * an earlier cancel.
      */
     public void onCancel(Runnable action) {
         onCancel = action;

@@ -6,14 +6,14 @@ import dev.rpcx.internal.Given;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A call on its way through the interceptors of a client or a server. At a server it has the handled call. */
+/** A call that is on its way through the interceptors of a client or a server. */
 public final class CallInvocation implements Interceptor.Invocation {
     private final String service;
     private final String method;
     private final @Nullable Object[] arguments;
     private final Metadata metadata;
 
-    /** The call that a server handles; null at a client. */
+    /** The call that the server handles; null if this invocation is at a client. */
     public final @Nullable HandledCall handled;
 
     public CallInvocation(
@@ -29,7 +29,7 @@ public final class CallInvocation implements Interceptor.Invocation {
         this.handled = handled;
     }
 
-    /** Returns the nanoseconds since the server received the first frame of the call; 0 at a client. */
+    /** Returns how many nanoseconds ago the server received the first frame of this call. Returns 0 at a client. */
     public long ageNanos() {
         return handled == null ? 0 : handled.ageNanos();
     }

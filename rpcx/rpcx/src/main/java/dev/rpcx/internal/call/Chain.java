@@ -5,11 +5,14 @@ import dev.rpcx.internal.Given;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** Composes the interceptors of a client or a server into a chain. At its end stands the code that answers the call. */
+/**
+ * Combines the interceptors of a client or a server into one chain. The chain ends with the code that sends the call at
+ * a client, or runs the handler at a server.
+ */
 public final class Chain {
     private Chain() {}
 
-    /** Returns a step that passes a call through all interceptors in their order, and then to {@code end}. */
+    /** Returns a step that passes a call through all interceptors in the given order, and finally to {@code end}. */
     public static Interceptor.Next of(Iterable<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next next = call -> end.proceed(given(call));
         ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
@@ -25,8 +28,8 @@ public final class Chain {
     }
 
     /**
-     * Runs a step of the chain, and returns its result. At a server, the step runs in the context of the handled call:
-     * see {@link HandledCall#proceed}.
+     * Runs a step of the chain, and returns the result of the step. At a server, the step runs in the context of the
+     * handled call, as {@link HandledCall#proceed} describes.
      */
     public static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallInvocation known = given(call);
@@ -35,8 +38,8 @@ public final class Chain {
     }
 
     /**
-     * Returns the invocation with which an interceptor proceeds. Throws an {@link IllegalArgumentException} if the
-     * invocation is of a class that the interceptor has defined.
+     * Returns {@code call}, the invocation with which an interceptor proceeds, as a {@code CallInvocation}. Throws an
+     * {@link IllegalArgumentException} if RPCX did not create {@code call}.
      */
     public static CallInvocation given(Interceptor.Invocation call) {
         if (Given.notNull(call, "call", "the Invocation that was passed in, or one derived from it")

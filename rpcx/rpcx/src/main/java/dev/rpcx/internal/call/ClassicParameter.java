@@ -13,25 +13,26 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Parameter of a method on the classic wire. Parameters are sent in the order of their numbers, so both sides may
- * declare them in different orders.
+ * A parameter of a method that is called on the classic wire. Parameters are sent in the order of their numbers, so
+ * client and server can declare the parameters in different orders.
  *
  * @param position index among the parameters of the method, counted from 0
- * @param number value of the parameter's {@link Field}; without one, its position, counted from 1; 0 if the parameter
- *     is a message that is the body itself
- * @param type name of the parameter's type, for people
+ * @param number value of the parameter's {@link Field}, or without {@code Field} the position counted from 1; 0 if the
+ *     parameter is a message that is the entire body
+ * @param type name of the parameter's type, for people to read
  */
 public record ClassicParameter(int position, int number, String type, Codec<Object> codec) {
     /**
      * Returns the parameters of a method in the order in which they are sent.
      *
-     * @throws SchemaException if a parameter cannot be mapped; the exception's text names the method
+     * @throws SchemaException if a parameter cannot be mapped, or if its number is not allowed; the exception's text
+     *     names the method, the parameter or the component that is wrong
      */
     public static List<ClassicParameter> of(Method method, Codecs codecs) {
         Parameter[] parameters = method.getParameters();
         List<Integer> numbers =
                 ParameterNumbers.of(List.of(parameters), parameter -> parameter.getAnnotation(Field.class));
-        // this call also refuses parameter numbers that are not allowed
+        // the call of parameters(method) also refuses parameter numbers that are not allowed
         boolean isWhole = codecs.schema().parameters(method).kind() != MessageType.Kind.PARAMETERS;
         List<ClassicParameter> all = new ArrayList<>();
         for (int i = 0; i < parameters.length; i++) {
@@ -46,7 +47,8 @@ public record ClassicParameter(int position, int number, String type, Codec<Obje
     }
 
     /**
-     * Says whether the parameters have these numbers, in the same order. A parameter without a number fits any number.
+     * Returns whether the parameters have the given numbers, in the same order. A parameter whose number is 0 matches
+     * any given number.
      *
      * @param numbers one number for each parameter
      */
@@ -60,7 +62,7 @@ public record ClassicParameter(int position, int number, String type, Codec<Obje
         return true;
     }
 
-    /** Returns the numbers of the parameters, in the order of the parameters. */
+    /** Returns the number of each parameter, in the order of {@code parameters}. */
     public static List<Integer> numbers(List<ClassicParameter> parameters) {
         return parameters.stream().map(ClassicParameter::number).toList();
     }

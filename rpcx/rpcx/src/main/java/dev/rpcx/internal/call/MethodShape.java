@@ -8,11 +8,11 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Describes in 32 bits how a method's parameters and result are framed, so that client and server can compare them.
- * Contains the kind of the result, and the kind of each parameter with a number from 1 to 6. A kind also says whether
- * the value is a message that is the body itself, or a field of the body. Two bits say whether the parameter and the
- * result are streams. A field added to a record, or a parameter added at the end, makes no difference. Source:
- * rpcx/spec/wire.md, "Methods".
+ * Computes and compares the shapes of methods, which show whether client and server can read each other's messages. A
+ * shape describes in 32 bits how a method's parameters and result are encoded. A shape contains the kind, such as
+ * number, text or list, of the result and of the parameters with the numbers 1 to 6: see {@link Framing}. For a stream,
+ * the shape contains the kind of the stream's items. Two more bits say whether the parameter and the result are
+ * streams. The fields of a record are not part of a shape. Source: rpcx/spec/wire.md, "Methods".
  */
 public final class MethodShape {
     private static final int KNOWN = 1 << 31;
@@ -23,7 +23,7 @@ public final class MethodShape {
 
     private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.KIND_BITS) - 1;
 
-    /** Position of the result's kind: above the kinds of all parameters. */
+    /** Index of the result's kind in a shape. The lower indexes are those of the parameters. */
     private static final int RESULT = PARAMETERS;
 
     private static final int KIND_MASK = (1 << Framing.KIND_BITS) - 1;
@@ -47,9 +47,9 @@ public final class MethodShape {
     private MethodShape() {}
 
     /**
-     * Returns the shape of the method on this side.
+     * Returns the shape of a method as the method is declared in this process.
      *
-     * @param items type of the items of the stream that the method takes; null if it takes none
+     * @param items type of the items of the stream that the method takes; null if the method takes no stream
      */
     public static int of(Method method, @Nullable Type items, Codecs codecs) {
         int shape = KNOWN;
@@ -65,8 +65,10 @@ public final class MethodShape {
     }
 
     /**
-     * Returns in words why client and server could not read each other's bodies; null if they can, or if a shape is
-     * unknown. A parameter or result that only one side has is no difference.
+     * Returns a text that says why client and server cannot read each other's messages. Returns null if the shapes show
+     * no such reason, or if the shape of one side is unknown. A parameter or a result that only one side has is usually
+     * no reason. It is a reason if it is a stream. A parameter is also a reason if the other side has no separate
+     * parameters, but one of the user's messages as the whole request: see {@link Framing#isWholeForOne}.
      *
      * @param looksAtResult false for a call whose result nobody reads
      */

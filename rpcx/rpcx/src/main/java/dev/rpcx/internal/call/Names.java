@@ -3,7 +3,7 @@ package dev.rpcx.internal.call;
 import dev.rpcx.internal.wire.Wire;
 import java.nio.charset.StandardCharsets;
 
-/** Checks published names. */
+/** Checks the names of services and methods that other processes call. */
 public final class Names {
     private Names() {}
 

@@ -18,10 +18,11 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Method that can be called from another process, and the name by which it is called. Client, server and
- * {@link dev.rpcx.tool.SchemaTool} all find methods here, so they agree on the names.
+ * A method that other processes can call, with the name by which they call it. Client, server and
+ * {@link dev.rpcx.tool.SchemaTool} all use this class to find methods, so they agree on the names.
  *
- * @param name value of {@link dev.rpcx.Method#value}; without one, the name of the Java method
+ * @param name value of the {@link dev.rpcx.Method} annotation; without an annotation or a value, the name of the Java
+ *     method
  */
 public record PublishedMethod(String name, Method method) {
     public PublishedMethod {
@@ -30,15 +31,15 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns all published methods of a type, in the same order in every process. For an interface, these are its
-     * abstract methods; for a class, its own and inherited methods annotated with {@link dev.rpcx.Method}, whatever
-     * their access. An interface may have several forms of a method with the same parameters, such as one that blocks
-     * and one that returns a future.
+     * Returns all methods of a type that other processes can call, in the same order in every process. For an
+     * interface, these are the abstract methods. For a class, these are the methods annotated with
+     * {@link dev.rpcx.Method}, including inherited and private ones. An interface can declare a method in several forms
+     * with the same parameters, such as one that blocks and one that returns a future.
      *
      * @throws IllegalArgumentException if two methods of a class have the same name; if two methods of an interface
      *     have the same name and different parameters; if a name does not have 1 to 255 bytes, or contains NUL; if a
-     *     static method is annotated; or if a class gives the parameters of a method other numbers than an interface
-     *     that it implements
+     *     static method of a class is annotated; or if the parameters of a method have other numbers in a class than in
+     *     an interface that the class implements, as {@link #refuseOtherNumbers} describes
      */
     public static List<PublishedMethod> of(Class<?> type) {
         List<PublishedMethod> published = new ArrayList<>();
@@ -83,9 +84,10 @@ public record PublishedMethod(String name, Method method) {
                     methods.add(method);
                 }
             }
-            // A method of a subclass replaces the one that it overrides, which has the same signature. If the
-            // overridden method is generic, a bridge in the subclass has its signature. So the signatures of both are
-            // remembered.
+            // A method of a superclass is left out if an annotated method of a subclass overrides it, that is, has the
+            // same signature. If the overridden method is generic, the two methods can have different parameter types.
+            // In that case, the compiler adds a bridge method to the subclass, with the parameter types of the
+            // overridden method. For this reason, the signatures of bridge methods are remembered too.
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -94,8 +96,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Throws if the parameters of the method have other numbers than in an interface that its class implements.
-     * Annotations are not inherited, and clients use those of the interface.
+     * Throws an exception if the parameters of {@code method} have other numbers in the class {@code type} than in an
+     * interface that the class implements. Clients use the numbers of the interface, and the class does not inherit the
+     * annotations of the interface. A method of an interface without any {@link Field} annotation is compared only if
+     * the interface, or a subinterface that the class also implements, is annotated with {@link RPCXClient}.
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -120,8 +124,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns the methods that an interface declares. If a class that they name is missing, throws for an interface of
-     * a client, and returns no methods for any other.
+     * Returns the methods that the interface {@code type} declares. If a class named in these methods is missing, the
+     * virtual machine throws a {@code NoClassDefFoundError}. For an interface of a client, this method throws the error
+     * too. For any other interface, the result is empty.
      */
     private static Method[] methods(Class<?> type, boolean isOfClient) {
         try {
@@ -144,9 +149,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether {@code method} implements {@code declared} in {@code type}. The types differ if {@code declared}
-     * is generic: then {@code type} needs a bridge with the types of {@code declared}, and exactly one method for this
-     * bridge.
+     * Returns whether {@code method} is the method of the class {@code type} that implements {@code declared}, a method
+     * of an interface. If {@code declared} is generic, the two methods can have different parameter types. In that
+     * case, {@code type} must have a bridge method with the parameter types of {@code declared}, and only one method
+     * that the bridge method can call.
      */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
         if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
@@ -169,8 +175,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether {@code method} may override {@code declared}: same name, same number of parameters, and each
-     * parameter of the declared type or a subtype.
+     * Returns whether {@code method} looks like an override of {@code declared}. Both methods must have the same name
+     * and the same number of parameters. Each parameter of {@code method} must have the type of the parameter of
+     * {@code declared}, or a subtype.
      */
     private static boolean isLike(Method method, Method declared) {
         if (!method.getName().equals(declared.getName())
@@ -190,9 +197,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether both methods have parameters of the same types, numbers and names. Names matter because the
-     * schema's lock file has those of only one form: it would not show that two parameters of the other form have
-     * changed places.
+     * Returns whether two methods of an interface that are published by the same name have parameters of the same
+     * types, numbers and names. Names are compared because the schema's lock file contains the parameters of only one
+     * of the two methods. The lock file would not show that two parameters of the other method have changed places.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -205,8 +212,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether the parameters of both methods have the same names. A single parameter may have any name, and a
-     * method that was compiled without names matches any other.
+     * Returns whether the parameters of both methods have the same names. The name of a single parameter does not
+     * matter. A method that was compiled without parameter names matches any other method.
      */
     private static boolean haveTheSameNames(Method one, Method other) {
         Parameter[] ofOne = one.getParameters();
@@ -222,16 +229,18 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns an order of methods that is the same in every process. The virtual machine lists methods in no fixed
-     * order.
+     * Returns an order of methods that is the same in every process. The order is needed because the virtual machine
+     * lists methods in no fixed order.
      */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);
     }
 
     /**
-     * Returns whether a bridge belongs to an annotated method of its own class. A public class also has bridges to
-     * methods that it inherits from a class that is not public.
+     * Returns whether {@code bridge}, a bridge method that the compiler has generated, seems to call an annotated
+     * method of its own class. This is so if such a method has the same name and number of parameters. Otherwise,
+     * {@code bridge} calls an inherited method: the compiler adds such bridge methods to a public class whose
+     * superclass is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()
@@ -241,8 +250,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns a key that is equal for a method and the method that it overrides. A private method overrides none, so
-     * its key is unique.
+     * Returns a key that is equal for a method and the method that it overrides, unless the overridden method is
+     * generic and has other parameter types. The key of a private method is unique, because a private method overrides
+     * no other method.
      */
     private static List<Object> signature(Method method) {
         Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";

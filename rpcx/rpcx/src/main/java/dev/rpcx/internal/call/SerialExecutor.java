@@ -10,20 +10,19 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the signals of one stream one after the other, in order (Reactive Streams, rules 1.3 and 2.7). They run on the
- * given executor; without one, each runs on the thread that hands it over. If a signal throws, the next one runs all
- * the same. After {@code AT_ONCE} signals the remaining ones wait behind other work, so that a busy stream does not
- * keep a thread. Thread-safe.
+ * Runs the signals of one stream in order, one at a time, as Reactive Streams requires (rules 1.3 and 2.7). If a signal
+ * throws an exception, the next signal runs nevertheless. After {@link #AT_ONCE} (128) signals in a row, other work
+ * gets a turn, so that a busy stream does not keep a thread. Thread-safe.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
 
-    /** State: handed to {@code executor} or {@code rest}, not running yet. */
+    /** State while this object waits for a thread of an executor. */
     private static final int AWAITED = 1;
 
     private static final int RUNNING = 2;
 
-    /** Number of signals of one stream that run before other work of the executor has its turn. */
+    /** Number of signals that a thread runs before other work of the executor gets a turn. */
     private static final int AT_ONCE = 128;
 
     private static final AtomicIntegerFieldUpdater<SerialExecutor> STATE =
@@ -31,7 +30,7 @@ public final class SerialExecutor implements Executor, Runnable {
 
     private final @Nullable Executor executor;
 
-    /** Runs the remaining signals after a thread has run {@link #AT_ONCE} signals. */
+    /** Executor that runs the remaining signals after one thread has run {@link #AT_ONCE} (128) signals in a row. */
     private final Executor rest;
 
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
@@ -45,8 +44,8 @@ public final class SerialExecutor implements Executor, Runnable {
     /**
      * Creates an executor for the signals of one stream.
      *
-     * @param executor runs the signals; null if each signal is run by the thread that hands it over
-     * @param rest runs the remaining signals after {@link #AT_ONCE} signals
+     * @param executor runs the signals; null if the signals run on the threads that call {@link #execute}
+     * @param rest runs the remaining signals after one thread has run {@link #AT_ONCE} (128) signals in a row
      */
     public SerialExecutor(@Nullable Executor executor, Executor rest) {
         this.executor = executor;
@@ -54,8 +53,8 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Runs a signal after all earlier ones. If this method throws, the signal has not run, but it may still run before
-     * the next signal.
+     * Runs a signal after all earlier signals. If this method throws an exception, the signal has usually not run yet.
+     * It can still be in the queue, and then runs later, before the next signal.
      */
     @Override
     public void execute(Runnable signal) {
@@ -66,16 +65,16 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             handOver(executor);
         } catch (Throwable e) {
-            // a store, since no method can be called if the stack is exhausted
+            // the field is assigned directly, because no method can be called when the stack is exhausted
             state = IDLE;
             throw e;
         }
     }
 
     /**
-     * Runs {@code last} once no signal runs or waits: on the calling thread if that is so now, otherwise like a signal.
-     * If it cannot be handed over, {@code last} runs on the calling thread, and may run again before the next signal.
-     * {@code last} has to be quick.
+     * Runs {@code last} after all signals that are running or waiting. If there are none, or if the executor throws an
+     * exception, {@code last} runs on the calling thread, so {@code last} has to be quick. After such an exception,
+     * {@code last} can still be in the queue, and then runs a second time before the next signal.
      */
     void atEnd(Runnable last) {
         if (state == IDLE && signals.isEmpty()) {
@@ -89,7 +88,7 @@ public final class SerialExecutor implements Executor, Runnable {
         }
     }
 
-    /** Hands this object to {@code to}, or runs it on the calling thread if {@code to} is null. */
+    /** Runs this object on the executor {@code to}, or on the calling thread if {@code to} is null or has ended. */
     private void handOver(@Nullable Executor to) {
         if (to == null) {
             run();
@@ -98,14 +97,15 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             to.execute(this);
         } catch (RejectedExecutionException stopped) {
-            // the handlers' threads have ended: the remaining signals only end the stream and are quick
+            // The executor has ended, for example a client's event loop. The signals that still wait run on this thread
+            // instead: they only end the stream and are quick.
             run();
         }
     }
 
     /**
-     * Runs the waiting signals. Called by the executor once for each time that this object was handed to it, and
-     * perhaps once more if the executor threw.
+     * Runs the signals that are waiting. An executor calls this method once for each time that it has accepted this
+     * object. An executor that threw an exception can call this method too.
      */
     @Override
     public void run() {
@@ -129,8 +129,8 @@ public final class SerialExecutor implements Executor, Runnable {
                 }
                 runs = false;
                 state = IDLE;
-                // A thread that has just added a signal may have seen this object running, and so has not handed it
-                // over.
+                // Another thread can have added a signal while the state was RUNNING. In that state, execute() only
+                // adds the signal, so this thread has to run it.
             } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
         } finally {
             if (runs) {
@@ -139,14 +139,16 @@ public final class SerialExecutor implements Executor, Runnable {
         }
     }
 
-    /** Hands this object to {@code rest}. Returns false if the calling thread has to run the remaining signals. */
+    /**
+     * Lets the executor {@link #rest} run the remaining signals. Returns false if the calling thread has to run them.
+     */
     private boolean isHandedOn() {
         state = AWAITED;
         try {
             handOver(rest);
             return true;
         } catch (Throwable e) {
-            // the executor may have taken this object before it threw, and may be running it
+            // before throwing, the executor can have accepted this object, and a thread can be running it
             return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }

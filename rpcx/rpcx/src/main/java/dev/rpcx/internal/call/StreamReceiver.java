@@ -20,30 +20,31 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives the incoming items of one call to one subscriber. Each item that the subscriber requests is a credit for the
- * peer to send one, so no more items wait here than have been requested. The subscriber gets its signals one after the
- * other, on the connection's event loop or on the threads that run the handlers of the method.
+ * Gives the incoming items of one call to one subscriber. For each item that the subscriber requests, the peer gets a
+ * credit, that is, permission to send one item. So no more items wait here than have been requested. The subscriber
+ * gets its signals one after the other, usually on the connection's event loop or on the threads for handlers of the
+ * method.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** Sends credit to the peer. Any thread may call it. */
+    /** Sends credit to the peer, that is, permission to send a number of items. Any thread may call {@code credit}. */
     public interface CreditSink {
         void credit(long items);
     }
 
     /**
-     * Lets a stream act on its call: it sends credit to the other side, and cancels the call. Any thread may call the
-     * methods, unless a method says otherwise.
+     * Sends credit for a stream to the other side. At a client, {@code cancel} also cancels the stream's call; at a
+     * server, {@code cancel} does nothing. Any thread may call the methods, unless a method says otherwise.
      */
     public interface Peer extends CreditSink {
         void cancel();
 
-        /** Ends the call, because too many bytes of items wait. Called only on the event loop. */
+        /** Ends the call, because the items that wait take too many bytes. Called only on the event loop. */
         default void overflow() {}
 
         /**
-         * Runs a task that gives a signal to a subscriber whose signals run on the event loop. A server runs it on that
-         * loop, at once if the calling thread is the loop; if the loop has ended, on the calling thread. By default, it
-         * runs at once on the calling thread.
+         * Runs a task that may call a subscriber whose signals run on the event loop. By default, the task runs
+         * immediately on the calling thread. A server does the same only if that thread is the event loop, or if the
+         * loop has ended; otherwise it hands the task to the loop.
          */
         default void onLoop(Runnable telling) {
             telling.run();
@@ -51,23 +52,26 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Number of items that may wait before the queue counts as large. A large queue is replaced by a new one when it is
-     * empty, since it would keep its memory.
+     * If more items than this number have waited in a queue at one time, the queue is replaced by a new one when it is
+     * emptied. Otherwise, the empty queue would keep its memory.
      */
     private static final int MANY_ITEMS = 256;
 
-    /** Number of bytes that the connection is charged for each waiting item in addition to the bytes of its buffer. */
+    /**
+     * Number of bytes that the connection is charged for each waiting item in addition to the bytes of the item's
+     * buffer.
+     */
     private static final int ITEM_BYTES = 128;
 
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the signals of the subscriber in order. Null if each signal runs at once, on the event loop. */
+    /** Runs the signals of the subscriber in order. Null if each signal runs immediately, usually on the event loop. */
     private final @Nullable SerialExecutor signals;
 
     /**
-     * Charge for the memory of {@link #items} and {@link #parts}. Null at a client, where the call is charged for the
-     * parts instead, as {@link #growth} computes it. Guarded by {@code this}.
+     * Charge for the memory of {@link #items} and {@link #parts}. Null at a client, where the call itself is charged
+     * for the parts, by the number of bytes that {@link #growth} returns. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
@@ -79,8 +83,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final @Nullable Charge stream;
 
     /**
-     * Context of the call, in which the subscriber's signals run; null for none. It is dropped when the stream has
-     * ended, since the subscriber may keep the subscription. Guarded by {@code this}.
+     * Context of the call, in which the subscriber's signals run; null if there is none. Cleared before the last signal
+     * or at the end of a cancelled stream, since the subscriber may keep this receiver. Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
@@ -91,55 +95,60 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int peakItems;
 
     /**
-     * Whether a task that gives the next waiting item to the subscriber is queued or running. The task gives one item,
-     * and then queues itself again if more items wait. Guarded by {@code this}.
+     * Whether tasks are under way that give all waiting items to the subscriber, so that a new item needs no new task.
+     * A task gives one item, and queues the next task if more items wait. When a task takes the last waiting item, the
+     * value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
      */
     private boolean isGiving;
 
     /**
-     * Whether the first part of an item has arrived, and the last one has not. This is independent of whether the parts
-     * are kept. Used only on the event loop.
+     * Whether the first part of an item has arrived, but not yet the last part. The value is the same whether or not
+     * the parts are kept. Used only on the event loop.
      */
     private boolean receiving;
 
-    /** Whether the peer has said that it sends no more items. Used only on the event loop. */
+    /** Whether the peer has said that no more items come. Used only on the event loop. */
     private boolean peerEnded;
 
     // the fields from here on are guarded by this object's lock
 
-    /** Bytes that have arrived of an item that is not complete; null for none. Each item has a buffer of its own. */
+    /**
+     * Bytes that have arrived of an item whose last part has not arrived; null if no such bytes are kept. Each item has
+     * a buffer of its own.
+     */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
     /**
-     * Sends credit to the peer; null while no credit can be sent. That is so before {@link #open}, from
-     * {@link #takeBack} until the next {@code open}, and after the subscriber's last signal or the end of a cancelled
-     * stream.
+     * Sends credit to the peer; null while no credit can be sent. No credit can be sent before {@link #open}, between
+     * {@link #takeBack} and the next {@code open}, during and after the subscriber's last signal, and after the end of
+     * a cancelled stream.
      */
     private @Nullable CreditSink creditSink;
 
-    /** Number of items that the subscriber has requested, and for which no peer has been given credit. */
+    /** Number of items that the subscriber has requested, and for which the peer has not been given credit yet. */
     private long demand;
 
-    /** Number of items that the peer still has credit for. */
+    /** Number of items that the peer is still allowed to send, by the credit that it was given. */
     private long granted;
 
-    /** Whether {@link #end} has been called, so that no more items come from the peer. */
+    /** Whether {@link #end} has been called. Items that still arrive after that are dropped. */
     private boolean ended;
 
     private boolean terminated;
 
     /**
-     * First error of the stream, from the peer or from this side; null for none. Once it is set, the subscriber gets no
-     * more items, and this error as its last signal. It may be set after the peer has ended the stream, for example if
-     * a waiting item cannot be read.
+     * First error of the stream, from the peer or from this side; null if there is none. After an error, the subscriber
+     * gets no more items, and the error is the subscriber's last signal. An error is possible even after the peer has
+     * ended the stream, for example if a waiting item cannot be read.
      */
     private @Nullable Throwable failure;
 
     /**
-     * Creates the receiver of a client. The subscriber's signals run at once, on the event loop. They run in the
-     * context that the thread calling this constructor has now.
+     * Creates the receiver of a client. The subscriber's signals run in the context that the thread calling this
+     * constructor has now. No executor is used: the signals run on the event loop, except that the last signal can run
+     * on a thread that calls {@link #open} or {@link #end}.
      */
     public StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
@@ -173,9 +182,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Counts this stream as one of the connection's streams. It has to be called before any other method.
+     * Counts this stream as one of the connection's streams. A server has to call this method before any other method;
+     * for a client, this method does nothing.
      *
-     * @return false if there are too many streams, so that this one must not begin
+     * @return false if the connection or the server has too many streams, so that this stream must not begin
      */
     public boolean hold() {
         return stream == null || stream.add(1);
@@ -187,7 +197,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open();
     }
 
-    /** Gives the subscriber its subscription. Items and other signals follow only after {@link #open}. */
+    /** Gives the subscriber its subscription. The subscriber gets items and other signals only after {@link #open}. */
     public void begin(Flow.Subscriber<? super Object> given) {
         synchronized (this) {
             if (subscriber != null) {
@@ -203,7 +213,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Begins to give the subscriber its signals, and to send credit for what it requests.
+     * Begins to give the subscriber its signals, and to send the peer credit for the items that the subscriber
+     * requests.
      *
      * @param to sends the credit to the peer
      */
@@ -212,7 +223,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         synchronized (this) {
             creditSink = to;
             credit = demand;
-            // the credit stays granted even if this method fails below and is called again
+            // the credit counts as given even if sending it fails below and this method is called again
             granted = Streams.sum(granted, credit);
             demand = 0;
         }
@@ -227,9 +238,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes back all credit that was sent. It is called if no server has received the call, so that nothing of the
-     * stream has arrived. The call is then sent again on another connection, where the next {@link #open} sends the
-     * credit.
+     * Takes back all credit that was sent, because no server has received the call. The call is sent again on another
+     * connection after that, and the next {@link #open} sends the credit there.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -256,15 +266,15 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream because the subscriber has broken a rule. The subscriber's last signal is an error that says so,
-     * as Reactive Streams demands in rule 3.9.
+     * Ends the stream because the subscriber has broken a rule. The subscriber's last signal is an error that describes
+     * the fault, as rule 3.9 of Reactive Streams demands.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
         breakOff(why);
         synchronized (this) {
-            // at a client whose stream is open, the cancel below ends the call, and with it the stream, on the event
-            // loop
+            // At a client whose stream is open, peer.cancel() below ends the call. The end of the call then ends the
+            // stream on the event loop, so this method does not end the stream itself.
             endsByPeer = creditSink != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
@@ -278,8 +288,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Makes the stream fail. The subscriber gets no more items, even if some still wait and the peer has ended the
-     * stream without an error.
+     * Makes the stream fail. The subscriber gets no more items. Items that still wait are dropped, even if the peer has
+     * ended the stream without an error.
      */
     public synchronized void breakOff(Throwable why) {
         if (!terminated && failure == null) {
@@ -288,7 +298,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Says whether items that still arrive are dropped, and not given to the subscriber. The caller holds the lock. */
+    /**
+     * Returns whether items that still arrive are dropped and not given to the subscriber. The caller holds the lock.
+     */
     private boolean takesNoMore() {
         return ended || terminated || failure != null;
     }
@@ -302,18 +314,19 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         peer.cancel();
     }
 
-    // ---- on the event loop
+    // ---- items from the peer; onItem, onPart and onEnd are called on the event loop
 
     /**
-     * Takes an item, or the first part of one, of any size. A client needs no limit here: no frame is larger than the
-     * largest item that it accepts.
+     * Takes an item, or the first part of one, without a check of its size. A client needs no check here: the item or
+     * part comes in one frame, and no frame is larger than the largest item that the client accepts.
      */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
     }
 
     /**
-     * Takes an item, which uses up one credit of the peer. If the peer has no credit, its connection is ended.
+     * Takes an item, or the first part of one, which uses up one credit of the peer. If the peer has no credit, its
+     * connection is ended.
      *
      * @param more whether this is only the first part of the item
      * @return false if the payload has more than {@code maxBytes} bytes
@@ -338,12 +351,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return true;
     }
 
-    /** Says whether this stream was created with the given {@link Peer}. */
+    /** Returns whether this stream was created with the given {@link Peer}. */
     public boolean isOf(Peer way) {
         return peer == way;
     }
 
-    /** Called when the peer has said that it sends no more items. */
+    /** Ends the stream, because the peer has said that no more items come. */
     public void onEnd() {
         refuseAfterEnd("an end");
         peerEnded = true;
@@ -359,7 +372,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Returns how many bytes have been kept of an item that is not complete. */
+    /** Returns how many bytes are kept of an item whose last part has not arrived. */
     public synchronized int partBytes() {
         return parts == null ? 0 : parts.readableBytes();
     }
@@ -369,7 +382,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes a further part of an item. If it is the last one, the subscriber gets the item.
+     * Takes a further part of an item. With the last part, the subscriber gets the item.
      *
      * @param more whether parts of the item are still missing
      * @return false if the item would have more than {@code maxBytes} bytes
@@ -418,9 +431,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Returns how many more bytes of memory are needed to keep another part of an item. Returns 0 if the subscriber
-     * gets no more items, since the part is not kept then.
+     * gets no more items, since no part is kept in this case.
      *
-     * @param bytes size of the part
+     * @param bytes size of the part in bytes
      */
     public synchronized long growth(int bytes) {
         if (takesNoMore()) {
@@ -431,8 +444,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Removes and returns the item whose parts are now complete; null if they were not kept. Its memory is no longer
-     * charged. If the item has to wait for the subscriber, it is charged again.
+     * Removes and returns the item whose last part has arrived; null if its parts were not kept. The charge for the
+     * item's memory is released. If the item has to wait for the subscriber, its memory is charged again.
      */
     private synchronized @Nullable ByteBuf takeParts() {
         ByteBuf whole = parts;
@@ -441,8 +454,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Drops the parts of an item that is not complete, and releases the charge for their memory. The caller holds the
-     * lock.
+     * Forgets the parts that have been kept of an item, and releases the charge for the memory of the parts. The caller
+     * holds the lock.
      */
     private void dropParts() {
         ByteBuf dropped = parts;
@@ -459,16 +472,16 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Releases the charge for an item that the subscriber has been given, or what is left of this charge. If no items
-     * and parts are kept any more, everything is released.
+     * Releases the charge for an item that the subscriber has been given, or what is left of that charge. If no items
+     * and no parts are kept any more, everything that {@link #bytes} holds is released.
      *
      * @param amount number of bytes that were charged for the item
      */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // Nothing is kept, so the entire charge is released. A part of a charge is given back only in whole
-                // steps, and the rest would stay charged while the stream is quiet.
+                // No item and no part is kept, so the whole charge is released. A call of release(amount) would give
+                // back only a multiple of a fixed step, so some bytes would stay charged while the stream is quiet.
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -512,7 +525,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
             }
             fits = charge(cost(item));
             if (fits) {
-                // the item is copied, since the buffer into which it was read is used again
+                // the item is copied, since the buffer that contains it is used again for the next bytes from the peer
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
                 peakItems = Math.max(peakItems, items.size());
                 isFirst = !isGiving;
@@ -542,8 +555,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Gives the next waiting item to the subscriber, and queues itself again if more items wait. It runs where the
-     * subscriber's signals run.
+     * Gives the next waiting item to the subscriber, and queues a task for another one if more items wait. Runs where
+     * the subscriber's signals run.
      */
     private void giveNext(SerialExecutor here) {
         while (!giveOne()) {
@@ -551,15 +564,15 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 here.execute(() -> giveNext(here));
                 return;
             } catch (Throwable noMemory) {
-                // no task could be queued, so this thread gives the next item too
+                // a task for the next item could not be queued, so this thread gives that item too
             }
         }
-        // an end that came while items waited has not been signalled yet
+        // if the peer has ended the stream while items waited, the subscriber gets its last signal here
         tellEnd();
     }
 
     /**
-     * Gives one waiting item to the subscriber, and then releases its charge.
+     * Gives one waiting item to the subscriber, and then releases the charge for that item.
      *
      * @return whether no more items wait
      */
@@ -611,7 +624,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private Object read(ByteBuf item) {
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
-            // the codec may read an empty body as null, for example for UUID
+            // for some types, for example UUID, the codec reads an empty body as null
             return Objects.requireNonNull(value, "it is null (expected: a value, since a stream has no null)");
         } catch (Throwable e) {
             throw new RPCXException(
@@ -623,8 +636,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream; only the first call has an effect. Without an error, the subscriber first gets the items that
-     * wait, and then its last signal. With an error, it gets only its last signal. Thread-safe.
+     * Ends the stream; only the first call has an effect. Without an error, the subscriber gets the waiting items
+     * first, and then its last signal. With an error, the subscriber gets only its last signal. Thread-safe.
      *
      * @param error why the stream fails; null if it does not fail
      */
@@ -656,8 +669,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Stops counting this stream as one of the connection's streams, once no signal runs or waits. Until then, the
-     * subscriber may keep a thread busy.
+     * Stops counting this stream as one of the connection's streams. If signals of the subscriber still run or wait in
+     * {@link #signals}, this happens after them, since the subscriber may keep a thread busy until then.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;
@@ -683,12 +696,14 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         synchronized (this) {
             to = subscriber;
             if (ended && terminated) {
-                // code may keep the subscription, which must not keep the connection in memory
+                // User code may keep this object, since this object is the subscriber's subscription. Without the next
+                // two lines, this object would then keep a client's connection in memory.
                 creditSink = null;
                 context = null;
                 return;
             }
-            // while items wait, the last signal has to come after them: giveNext calls this method again
+            // While items wait, the last signal is not given yet, since it has to come after them. When no more items
+            // wait, giveNext calls this method again.
             if (!ended || creditSink == null || to == null || !items.isEmpty()) {
                 return;
             }
@@ -705,7 +720,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 to.onError(failure);
             }
         } catch (Throwable e) {
-            // only logged: the stream is over, and this thread has other work to do
+            // the exception is only logged, because the stream is over and this thread has other work to do
             CallbackFailures.log(e);
         } finally {
             CurrentCall.swap(before);

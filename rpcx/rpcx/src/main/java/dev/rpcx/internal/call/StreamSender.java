@@ -21,48 +21,57 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the items that a publisher makes for the outgoing stream of one call. The publisher is asked for no more items
- * than the peer has given credit for, and for no more at a time than fill {@link #WINDOW_BYTES}. The connection is
- * charged for each item until the item has been sent.
+ * Sends the items of a publisher as the outgoing stream of one call. The publisher is asked for no more items than the
+ * peer has given credit for, and each time only for as many as probably fit into {@link #WINDOW_BYTES}, but at least
+ * one. The connection is charged for each item until the item has been sent.
  *
- * <p>This object sends all messages of the call, one after the other, since parts of different messages must not mix.
- * {@link #signals} requests items from the publisher and cancels it. At a server, this happens where the method's
- * handlers run; at a client, on the thread that finds that it is due, or on the event loop.
+ * <p>This object sends all messages of the stream, one after the other, since parts of different messages must not mix.
+ * {@link #signals} calls the methods of the publisher and of its subscription. There are two exceptions:
+ * {@link #subscribeHere} subscribes on the calling thread, and a subscription that is refused is cancelled by the
+ * thread that brings it. At a server, {@code signals} makes its calls where the method's handlers run. At a client, it
+ * makes them on a thread that asks for items or cancels the stream, or on the event loop.
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Max number of bytes of items that wait for the socket. The publisher is asked for more items only while at most
-     * half of these bytes wait. This half is as much as one write takes, so the socket stays busy meanwhile.
+     * Largest number of bytes of items that should wait for the socket. Items that are larger than expected can exceed
+     * this number. The publisher is asked for more items only while at most half of these bytes wait. This half keeps
+     * the socket busy while the publisher makes the next items.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Is told why a stream fails. Any thread may call it. */
+    /** Receives the reason why a stream fails. Any thread may call the methods. */
     @FunctionalInterface
     public interface Failed {
         /**
          * Called if no more items can be sent: the publisher has failed or has broken a rule of Reactive Streams, the
-         * codec has thrown an exception, or there was no room for an item.
+         * codec has thrown an exception, or there was no room for the stream or for an item.
          */
         void onFailure(Throwable thrown);
 
-        /** Called if an item is larger than this side or the peer allows for a message. */
+        /**
+         * Called if an item is larger than this side or the peer allows for a message, or has a number of too many
+         * digits.
+         */
         default void tooLarge(RPCXException why) {
             onFailure(why);
         }
     }
 
     /**
-     * Max capacity, in bytes, of the buffer of a last message that may be sent without a charge for its memory. An
-     * error without a text takes less.
+     * Maximum capacity, in bytes, of the buffer of an error that keeps its text although the connection cannot be
+     * charged for the error. A larger error loses its text, and then takes less than this number.
      */
     private static final int SMALL_END_BYTES = 64;
 
-    /** Number of bytes that the connection is charged for each message in addition to the bytes of its buffer. */
+    /**
+     * Number of bytes that the connection is charged for each message in addition to the bytes of the message's buffer.
+     */
     private static final int ITEM_BYTES = 128;
 
     /**
-     * A message that waits until it is written into frames. {@code cost} is the number of bytes charged for it. It is 0
-     * for a last message that has to be sent although it could not be charged.
+     * Message that waits until it is written into frames. {@code head} is the type of the message's first frame, and
+     * {@code cost} is the number of bytes charged for it. The cost is 0 for a last message that is sent although the
+     * connection could not be charged for it.
      */
     private record Message(int head, ByteBuf body, long cost) {}
 
@@ -77,12 +86,13 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. It is always set
-     * to this sum or released as a whole, so that nothing can be released twice.
+     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. The charge is
+     * only set to this sum or released as a whole. If it were reduced by the cost of one message, this cost could be
+     * released twice, for example when the stream ends while that message is being sent.
      */
     private final Charge bytes;
 
-    /** Number of bytes that are charged for {@link #messages}, which wait to be sent. */
+    /** Number of bytes that are charged for the messages in {@link #messages}, which wait to be sent. */
     private long waitingCost;
 
     /** Number of bytes that are charged for the message in {@link #body}, which is being sent. */
@@ -91,42 +101,48 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
 
-    /** Number of items that the peer has given credit for, and that the publisher has not been asked for. */
+    /** Number of items that the peer has given credit for, and that the publisher has not been asked for yet. */
     private long credit;
 
     /** Number of items that the publisher has been asked for, and has not made yet. */
     private long asked;
 
     /**
-     * Number of bytes that the next item will probably be charged for. It is the charge of the latest item, or half of
-     * the previous value of this field if that is more.
+     * Expected charge, in bytes, for the publisher's next item. It is the charge for the latest item, but at least half
+     * of the previous expected charge. For example, if 8,000 bytes were expected and the latest item was charged 100,
+     * then 4,000 are expected for the next item.
      */
     private long itemCost = WINDOW_BYTES;
 
-    /** Whether this object waits in the outbox of the connection, or is about to be put there. */
+    /**
+     * Whether this object is in the outbox of the connection, the queue of what is to be sent, or is about to be put
+     * there. Also true while a message is being sent, until {@link #onSent}.
+     */
     private boolean queued;
 
     /**
-     * Whether no more items are taken from the publisher, since the last message has been added or the stream has been
-     * cancelled.
+     * Whether no more items are taken from the publisher, because the last message of the stream has been added or the
+     * stream has been cancelled.
      */
     private boolean complete;
 
     /**
-     * Whether the stream has failed on this side, so that the publisher is cancelled. Whatever the publisher signals
-     * after that is ignored, even during its own {@code cancel}.
+     * Whether the stream has failed on this side and the publisher is cancelled. Later signals of the publisher are
+     * ignored, even those that come while its {@code cancel} method runs. There is one exception: a later item that
+     * cannot be encoded, or that is too large, is reported as a further failure, because {@link #onNext} reads this
+     * field only after it has encoded the item.
      */
     private boolean failing;
 
-    /** Whether the stream has ended, so that nothing of it is sent any more. */
+    /** Whether the stream has ended, so that no message of the stream is sent any more. */
     private boolean over;
 
     /** Whether this object has subscribed to the publisher, or is about to. */
     private boolean hasPublisher;
 
     /**
-     * Task that runs on the event loop when the peer gives its first credit. Null if there is no such task, or if it
-     * has run.
+     * Task that runs on the event loop when the peer gives credit for the first time. Null if there is no such task, or
+     * if the task has run.
      */
     private @Nullable Runnable onFirstCredit;
 
@@ -134,11 +150,12 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * Creates the sender of the outgoing stream of one call.
      *
      * @param lastHead type of the frame that tells the peer that all items have been sent
-     * @param failed is told why no more items can be sent; it may add an error as the last message
+     * @param failed receives the reason why no more items can be sent; {@code failed} may call {@link #addLast} to send
+     *     an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent
-     * @param executor runs what is called on the publisher: subscribe (except in {@link #subscribeHere}), request and
-     *     cancel. If it is null, each of these runs on the thread that finds that it is due, or on the event loop after
-     *     many in a row
+     * @param executor calls the methods of the publisher: subscribe (except in {@link #subscribeHere}), request and
+     *     cancel. If it is null, the thread that asks for items or cancels the stream calls these methods itself,
+     *     unless another thread is calling them at that time; after many calls in a row, the event loop calls them
      */
     public StreamSender(
             WireConnection connection,
@@ -159,13 +176,14 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         this.stream = connection.account.charge(Resource.STREAMS);
     }
 
-    // ---- any thread
+    // ---- any thread, but onCredit and cancel are called on the event loop
 
     /**
-     * Subscribes to the publisher in a task of {@link #signals}. Called at most once. The stream counts as one of the
-     * connection's streams immediately, since the task may wait long for a thread.
+     * Subscribes to the publisher in a task of {@link #signals}. Called at most once. The stream is counted as one of
+     * the connection's streams before the task runs, since the task may wait long for a thread.
      *
-     * @param begins runs just before the subscription, or when it is certain that there will be none
+     * @param begins runs at the beginning of the task, even if the stream has been cancelled meanwhile and no
+     *     subscription follows; runs immediately, without a task, if the stream is over already or is refused
      */
     public void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
         if (!hold(publisher)) {
@@ -178,7 +196,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         });
     }
 
-    /** Subscribes to the publisher immediately, on the calling thread, which is the one that sends the call. */
+    /** Subscribes to the publisher immediately, on the calling thread, which is the thread that sends the call. */
     public void subscribeHere(Flow.Publisher<Object> publisher) {
         if (hold(publisher)) {
             subscribe(publisher);
@@ -188,7 +206,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     /**
      * Counts this stream as one of the connection's streams.
      *
-     * @return false if the stream is over, or if it fails now since there are too many streams
+     * @return false if the stream is over, or if it fails now because the connection, or its server or client, has too
+     *     many streams
      */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
@@ -201,7 +220,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // watched.ended may write to a log and so block, and this thread may be the event loop
+            // The method watched.ended may block while it writes to a log, and this thread may be the event loop. So
+            // the call of the method is handed to the executor in the field signals.
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -217,7 +237,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             hasPublisher |= !isOver;
         }
         if (isOver) {
-            // the stream is over and no longer counted: the publisher is not subscribed to, only notified
+            // The stream is over, so this object does not subscribe. The publisher is only notified of the end.
             WatchedStream.ended(publisher, null);
             return;
         }
@@ -229,15 +249,16 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Says whether this object has subscribed to the publisher, or is about to. The result no longer changes once the
-     * stream has been cancelled.
+     * Returns whether this object has subscribed to the publisher, or is about to. The result does not change any more
+     * after the stream has been cancelled.
      */
     public synchronized boolean hasPublisher() {
         return hasPublisher;
     }
 
     /**
-     * Sets a task that runs when the peer gives its first credit. It has to be set before anything of the call is sent.
+     * Sets a task that runs when the peer gives credit for the first time. The task has to be set before anything of
+     * the call is sent.
      */
     public void onFirstCredit(Runnable task) {
         onFirstCredit = task;
@@ -256,9 +277,11 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Asks the publisher for more items, once it has made all that it was asked for before. It is asked for as many as
-     * there is credit and room for. The caller must not hold this object's lock, since the publisher may make items
-     * within its {@code request}.
+     * Asks the publisher for more items. The number is the peer's credit, but at most as many items as probably fit
+     * into the free part of {@link #WINDOW_BYTES}, or one if none fits. Does nothing if there is no subscription or no
+     * credit, if the stream is complete or over, if more than half of {@code WINDOW_BYTES} is in use, or if the
+     * publisher has not made all items that it was asked for. The caller must not hold the lock of this object, since
+     * the publisher may make items within its {@code request} method.
      */
     private void ask() {
         Flow.Subscription to;
@@ -279,7 +302,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             try {
                 publisher.request(items);
             } catch (Throwable t) {
-                // the publisher will make no more items, and its call would wait for them
+                // the publisher makes no more items after this failure, and without cutOff the call would wait for more
+                // items
                 cutOff(t);
             }
         });
@@ -308,7 +332,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     private void end() {
         over = true;
-        // a publisher may keep this object in memory, which must not keep the publisher
+        // A publisher may keep this object in memory after the stream has ended. Without this line, the object would
+        // then keep the publisher in memory too.
         subscription = null;
         dropWaiting();
         leavingCost = 0;
@@ -316,8 +341,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Stops counting this stream as one of the connection's streams, once no call on its publisher runs or waits. Until
-     * then, the publisher may keep a thread busy.
+     * Stops counting this stream as one of the connection's streams when no method of the publisher runs or waits to
+     * run in {@link #signals} any more. Until that time, the publisher may keep a thread busy.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {
@@ -348,14 +373,14 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
-                // the item is charged only for its own bytes, so a buffer that is larger than the item is made small
-                // first
+                // the connection is charged only for the item's own bytes, so a buffer that is larger than the item is
+                // made small first
                 shrinkBody();
             }
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // while the socket is busy, this message waits on the heap
+        // while the socket is busy with earlier bytes, this message waits on the heap
         holdUntilWritable = connection.isSocketBusy();
         return true;
     }
@@ -373,7 +398,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             more = !messages.isEmpty();
             queued = more;
             if (!more && body.capacity() > FIRST_BYTES) {
-                // the buffer is given up together with its charge: a stream that waits for credit holds no item
+                // The next line gives up the buffer, because the lines below release the charge for it. A stream that
+                // waits for credit therefore holds no item.
                 shrinkBody();
             }
             leavingCost = 0;
@@ -461,7 +487,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                         "an item could not be kept: too many bytes wait to be read on this connection or server");
             } else {
                 asked--;
-                // if items become smaller, the expected charge falls slowly
+                // after a much smaller item, the expected charge for the next item falls only to half
                 itemCost = Math.max(message.cost, itemCost / 2);
                 waitingCost += message.cost;
                 messages.add(message);
@@ -489,7 +515,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
-    /** Cancels the publisher, and reports that one of its items is larger than a message may be. */
+    /** Cancels the publisher, and reports that one of its items is too large: see {@link Failed#tooLarge}. */
     private void refuseLarge(RPCXException why) {
         try {
             cancelPublisher(why);
@@ -530,8 +556,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns what is sent in place of a last message that cannot be charged. An error that is not small already loses
-     * its text, since the text may be as long as the request. Any other message is returned unchanged.
+     * Returns the message that is sent in place of a last message that cannot be charged. An error that is not small
+     * loses its text, since the text may have 2,000 characters. Any other message is returned unchanged.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
@@ -545,7 +571,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Adds the message that ends the stream, to be sent after all items. Does nothing if the stream has such a message
-     * already, or is over.
+     * already, or if the stream is over.
      */
     public void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
@@ -556,10 +582,12 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             complete = true;
             ByteBuf last = message;
             long cost = ITEM_BYTES + HeapArray.heapBytes(last);
-            // the last message is never refused, since nothing else would end the stream; if it cannot be charged, it
-            // is queued in a small form
+            // The last message is never refused, since nothing else would end the stream. If the connection cannot be
+            // charged for this message, the message is queued without a charge, and withoutText removes the text of a
+            // large error.
             if (!bytes.add(cost)) {
-                // only an error may drop waiting items: any other end says that all items have been sent
+                // An error drops the items that wait, to make room for itself. Any other last message says that all
+                // items have been sent, so no item may be dropped for it.
                 if (messageHead == Wire.ERROR) {
                     dropWaiting();
                 }

@@ -12,9 +12,15 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Says which methods take or return streams, and adds and reads the credit of streams. */
+/**
+ * Says which methods take or return streams. The receiver of a stream gives the sender credit, that is, permission to
+ * send a number of items. This class also adds amounts of credit, and reads them from frames.
+ */
 public final class Streams {
-    /** Codec of the parameters of a method whose only parameter is a stream: an empty body. */
+    /**
+     * The codec of the parameters of a method whose only parameter is a stream. The codec writes nothing, because the
+     * items of a stream are sent separately.
+     */
     public static final Codec<Object[]> NO_PARAMETERS = new Codec<>() {
         @Override
         public void write(Object[] value, ByteBuf out) {}
@@ -33,10 +39,10 @@ public final class Streams {
     }
 
     /**
-     * Returns the type of the items of the stream that the method takes; null if it takes no stream.
+     * Returns the type of the items of the stream that the method takes. Returns null if the method takes no stream.
      *
-     * @throws IllegalArgumentException if the method takes a stream and other parameters, or a stream without the type
-     *     of its items; or if it is one-way and takes or returns a stream
+     * @throws IllegalArgumentException if the method takes a stream together with other parameters; if the type of the
+     *     stream's items is not declared; or if a one-way method takes or returns a stream
      */
     public static @Nullable Type itemsTaken(Method method) {
         Type taken = null;
@@ -59,25 +65,25 @@ public final class Streams {
         return taken;
     }
 
-    /** Adds two amounts of credit. A sum that does not fit a {@code long} becomes the largest {@code long}. */
+    /** Adds two amounts of credit. Returns the largest {@code long} if the sum does not fit a {@code long}. */
     public static long sum(long a, long b) {
         return Math.min(Long.MAX_VALUE - a, b) + a;
     }
 
     /**
-     * Adds credit to the credit that waits for a frame. One frame takes all of it, because the peer might take many
-     * frames for a flood.
+     * Adds {@code items} to the credit that has not been sent to the peer yet. All unsent credit is sent in one frame,
+     * because the peer could treat many frames as a flood.
      *
-     * @param unsent credit that waits; all of it is taken when the frame is sent
-     * @return whether the caller has to make the frame: no credit waited before
+     * @param unsent credit that has not been sent; the frame takes all of it
+     * @return true if no credit was unsent before, so that the caller has to make the frame
      */
     public static boolean accumulateCredit(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 
     /**
-     * Reads the credit of a frame, which has to be positive. A number that does not fit a {@code long} becomes the
-     * largest {@code long}.
+     * Reads the number of items from the payload of a credit frame. Returns the largest {@code long} if the number does
+     * not fit a {@code long}. Throws a {@link WireFault} if the number is 0.
      */
     public static long credit(ByteBuf payload) {
         long items = Varint.read(payload);

@@ -12,32 +12,36 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of calls: the time that they have together, and the caller for whom they are made. {@link CallContext#within}
- * makes such a context, for a part of the handled call or for calls outside of any handled call. A handled call has a
- * context of a subclass.
+ * A context in which calls are made. The context has the latest deadline that these calls can have, and the metadata
+ * and the caller of the handled call for which they are made. {@link CallContext#within} creates such a context for a
+ * part of a handled call, or for calls outside of any handled call. The context of an entire handled call is an object
+ * of a subclass.
  */
 public class TimedContext implements CallContext {
     private final long deadlineNanos;
 
     /**
-     * Whether {@link CallContext#within} has set the time, which then replaces the time of each method, even a shorter
-     * one.
+     * Whether {@link CallContext#within} has set the time limit of this context. Such a limit replaces the time limit
+     * of each method, even if the time limit of the method is shorter.
      */
     private final boolean asked;
 
     private final Metadata metadata;
     private final Ticker ticker;
 
-    /** The caller; null while unknown, and in the context of a part of a call, which asks {@link #whole}. */
+    /**
+     * The principal that makes the handled call; null while the principal is unknown. A context for a part of a call
+     * always has null here, and uses the principal of {@link #whole}.
+     */
     private volatile @Nullable Principal principal;
 
-    /** Context of the entire call, if this context is for a part of it; otherwise null. */
+    /** The context of the entire call if this context is for a part of the call; otherwise null. */
     private final @Nullable TimedContext whole;
 
     /**
      * Creates the context of an entire call.
      *
-     * @param peer principal that the certificate of the connection's peer names; null for none
+     * @param peer principal named by the certificate of the connection's peer; null if there is none
      */
     public TimedContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(deadlineNanos, false, metadata, peer, ticker, null);
@@ -53,7 +57,8 @@ public class TimedContext implements CallContext {
         this.ticker = ticker;
         this.whole = whole;
         if (principal != null) {
-            // null is there already, and is not stored again: a volatile store costs a fence
+            // Without a principal, the field stays null. It is not set to null again, because storing a value in a
+            // volatile field costs a memory fence.
             this.principal = principal;
         }
         this.deadlineNanos = deadlineNanos;
@@ -62,9 +67,10 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns a context for a part of the calls of {@code outer}. Its time ends no later than that of {@code outer}.
+     * Creates a context with the time limit {@code time}, for some of the calls that are made in {@code outer}. The
+     * deadline of the new context is no later than the deadline of {@code outer}.
      *
-     * @param outer context of the calling thread; null for none
+     * @param outer context of the calling thread; null if the thread has none
      * @throws IllegalArgumentException if the time is not 1 µs to 1 h
      */
     static TimedContext within(Duration time, @Nullable TimedContext outer) {
@@ -80,9 +86,9 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that the calling thread makes at {@code now}: {@code timeoutNanos} later, but no
-     * later than the deadline of the thread's context. If {@link CallContext#within} has set the context's time, the
-     * result is always the context's deadline.
+     * Returns the deadline of a call that the calling thread makes at {@code now}. The deadline is {@code timeoutNanos}
+     * after {@code now}, but no later than the deadline of the thread's context. If {@link CallContext#within} has set
+     * the time limit of the context, {@code timeoutNanos} is ignored, and the result is the deadline of the context.
      */
     public static long deadlineOf(long timeoutNanos, long now) {
         long own = now + timeoutNanos;
@@ -91,11 +97,12 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that is made now on the calling thread, and was prepared in the context
-     * {@code maker}. Both {@code maker} and the thread's context bound the deadline. If the thread has no context, a
-     * time that {@link CallContext#within} has set for {@code maker} replaces the method's.
+     * Returns the deadline of a call that returns a stream. Such a call begins when the stream is subscribed to, which
+     * is now. The result is that of {@link #deadlineOf(long, long)}, but no later than the deadline of {@code maker}.
+     * If the thread has no context, and {@link CallContext#within} has set the time limit of {@code maker},
+     * {@code timeoutNanos} is ignored, and the result is the deadline of {@code maker}.
      *
-     * @param maker context in which the call was prepared; null if there was none
+     * @param maker context in which the method that returns the stream was called; null if there was none
      */
     public static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable TimedContext maker) {
         long here = deadlineOf(timeoutNanos, ticker.nanoTime());
@@ -129,12 +136,15 @@ public class TimedContext implements CallContext {
         return task -> place.execute(() -> run(task));
     }
 
-    /** Returns the context of the entire call; this one unless it is for a part of the call. */
+    /**
+     * Returns the context of the entire call, even if this context is for only a part of the call. Outside of any
+     * handled call, returns the outermost context that {@link CallContext#within} has created.
+     */
     public final TimedContext whole() {
         return whole == null ? this : whole;
     }
 
-    /** Returns the time in nanoseconds by the clock that the deadline uses. */
+    /** Returns the current time in nanoseconds, by the clock that the deadline of this context uses. */
     public final long nanoTime() {
         return ticker.nanoTime();
     }
@@ -159,13 +169,18 @@ public class TimedContext implements CallContext {
         whole().principal = Given.notNull(caller, "caller", "who calls");
     }
 
-    /** Returns false if this context belongs to no handled call, since then no caller can give up. */
+    /**
+     * Returns whether the handled call has been cancelled. Returns false if this context belongs to no handled call.
+     */
     @Override
     public boolean isCancelled() {
         return whole != null && whole.isCancelled();
     }
 
-    /** Hands the task to the context of the entire call. Ignored if this context belongs to no handled call. */
+    /**
+     * Passes {@code task} to the context of the entire handled call. Does nothing if this context belongs to no handled
+     * call.
+     */
     @Override
     public void onCancel(Runnable task) {
         Given.notNull(task, "task", "a Runnable");

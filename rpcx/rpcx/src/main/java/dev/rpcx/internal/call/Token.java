@@ -15,15 +15,15 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Content of a token, and its only form as bytes. Each part has a fixed length or its length in front of it. The
- * signature covers these bytes, and before them a version, the service and the method in the same form, so a signature
- * is valid for one method only. The bytes are described in {@code docs/security.md}.
+ * The content of a signed token, which tells a server who makes a call. The bytes of a token, which
+ * {@code docs/security.md} describes, have only one form: each part has a fixed length, or its length in front of it.
+ * The signature covers these bytes, the service and the method, so a token is valid for one method only.
  *
  * @param expiresMillis time at which the token expires, in milliseconds since 1970
  * @param nonce {@value #NONCE_BYTES} random bytes
  * @param signer principal whose secret signs the token
- * @param caller principal for whom the signer speaks; null if the signer calls for itself
- * @param via services between the caller and the signer, in the order in which the call came through them; empty if
+ * @param caller principal for whom the signer makes the call; null if the signer calls for itself
+ * @param via services through which the call has come from the caller to the signer, in this order; empty if
  *     {@code caller} is null
  */
 public record Token(
@@ -35,8 +35,8 @@ public record Token(
     public static final int NONCE_BYTES = 16;
 
     /**
-     * Max number of services between the caller and the signer. With the longest names, the token still fits into the
-     * metadata of a call, which may have 8 KiB.
+     * Max number of services between the caller and the signer. A token with this number of services still fits into
+     * the metadata of a call, which can have at most 8 KiB, even if all names have their max length.
      */
     public static final int MAX_VIA = 16;
 
@@ -46,7 +46,7 @@ public record Token(
     private static final String MAC = "HmacSHA256";
     private static final int MAC_BYTES = 32;
 
-    /** Beginning of the signed bytes: a signature that was made for anything else is not valid for a token. */
+    /** Prefix of the bytes that are signed, so that no signature made for another purpose is valid for a token. */
     private static final byte[] DOMAIN = "rpcx token 2".getBytes(StandardCharsets.US_ASCII);
 
     private static final byte OWN = 1;
@@ -55,10 +55,10 @@ public record Token(
     private static final int MAX_CLAIM_BYTES =
             1 + 8 + NONCE_BYTES + 2 * MAX_FIELD_BYTES + 1 + MAX_VIA * MAX_FIELD_BYTES;
 
-    /** Largest number of characters of a token's text. A longer text is not even decoded. */
+    /** Max number of characters in the text of a token. A longer text is refused without being decoded. */
     private static final int MAX_TEXT = (MAX_CLAIM_BYTES + MAC_BYTES + 2) / 3 * 4;
 
-    /** Token as it has arrived. Its signature has not been checked yet. */
+    /** A token that has arrived with a call. The signature has to be checked with {@link #isSignedBy}. */
     public record Received(Token token, byte[] claims, byte[] mac) {
         public boolean isSignedBy(SecretKeySpec key, String service, String method) {
             return MessageDigest.isEqual(signature(key, claims, service, method), mac);
@@ -66,9 +66,9 @@ public record Token(
     }
 
     /**
-     * Returns the name if it can stand in a token.
+     * Returns {@code name} if a token can contain this name.
      *
-     * @throws IllegalArgumentException if the name does not have 1 to 255 bytes of UTF-8, or if it has control
+     * @throws IllegalArgumentException if the name does not have 1 to 255 bytes of UTF-8, or if the name has control
      *     characters, line or paragraph separators, or unpaired surrogates
      */
     public static String checkedName(String what, String name) {
@@ -83,7 +83,7 @@ public record Token(
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
         return bytes.length > 0
                 && bytes.length <= MAX_NAME_BYTES
-                // UTF-8 has no form for an unpaired surrogate: two names could have the same bytes
+                // UTF-8 cannot encode an unpaired surrogate, so two different names could have the same bytes
                 && StandardCharsets.UTF_8.newEncoder().canEncode(CharBuffer.wrap(name))
                 && name.chars().noneMatch(c -> Character.isISOControl(c) || c == '\u2028' || c == '\u2029');
     }
@@ -96,7 +96,7 @@ public record Token(
         return new SecretKeySpec(secret, MAC);
     }
 
-    /** Returns the text of this token, with the signature for one call of the method. */
+    /** Signs this token for one call of the given method, and returns the text of the signed token. */
     public String signed(SecretKeySpec key, String service, String method) {
         byte[] claims = claims();
         byte[] mac = signature(key, claims, service, method);
@@ -140,8 +140,8 @@ public record Token(
     }
 
     /**
-     * Reads the text of a token, without checking its signature. Returns null if {@code text} is null or is not exactly
-     * the text of a token.
+     * Reads a token from its text, without checking the signature. Returns null if {@code text} is null or is not
+     * exactly the text of a token.
      */
     public static @Nullable Received read(@Nullable String text) {
         if (text == null || text.length() > MAX_TEXT) {
@@ -153,7 +153,7 @@ public record Token(
         } catch (IllegalArgumentException malformed) {
             return null;
         }
-        // padding and unused bits that are set are refused, so that each token has only one text
+        // padding, and unused bits set in the last character, are refused, so that each token has only one text
         if (all.length <= MAC_BYTES
                 || !Base64.getUrlEncoder().withoutPadding().encodeToString(all).equals(text)) {
             return null;
@@ -194,7 +194,7 @@ public record Token(
         return in.hasRemaining() ? null : new Token(expires, nonce, signer, caller, via);
     }
 
-    /** Reads the name that comes next. Returns null if no valid name comes next. */
+    /** Reads the next name from the bytes of a token. Returns null if no valid name follows. */
     private static @Nullable String name(ByteBuffer in) {
         if (in.remaining() < Short.BYTES) {
             return null;
@@ -206,7 +206,7 @@ public record Token(
         ByteBuffer bytes = in.slice(in.position(), length);
         in.position(in.position() + length);
         try {
-            // the decoder is strict: with replacement characters for bytes that are not UTF-8, two names could be equal
+            // the decoder refuses bytes that are not UTF-8: if it replaced them, two different names could become equal
             String name = StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
             return isName(name) ? name : null;
         } catch (CharacterCodingException malformed) {

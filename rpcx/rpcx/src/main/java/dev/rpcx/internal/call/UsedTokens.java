@@ -8,42 +8,48 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * Remembers the valid tokens that have been used and have not expired, in the memory of this process. If there is no
- * room, a further token is refused; none is forgotten early. Thread-safe.
+ * Remembers, in the memory of this process, which tokens have been used and have not expired. If there is no room for a
+ * further token, that token is refused, and no other token is forgotten early. Thread-safe.
  */
 public final class UsedTokens {
     /**
-     * Measured bytes of heap for one token: the text of its signature, which has 43 characters, its entry, and its part
-     * of a table.
+     * Measured number of heap bytes that one token takes. These bytes hold a map entry, a share of the map's table, and
+     * the text of the token's signature, which has 43 characters.
      */
     private static final int TOKEN_BYTES = 130;
 
-    /** Measured bytes of heap for one signer, without the characters of its name. */
+    /** Measured number of heap bytes that one signer takes, without the characters of the signer's name. */
     private static final int SIGNER_BYTES = 160;
 
-    /** Divisor of the heap size: all remembered tokens together may take one eighth of the heap. */
+    /** All remembered tokens together take at most {@code 1 / HEAP_DIVISOR} of the heap. */
     private static final int HEAP_DIVISOR = 8;
 
     /**
-     * Max number of tokens that are remembered at the same time. If each is remembered for 40 s, this is enough for
-     * about 26,000 calls a second for each GiB of heap, and at most for about 100,000.
+     * Max number of tokens that are remembered at the same time. If each token is remembered for 40 s, this suffices
+     * for about 26,000 calls a second for each GiB of heap, and for at most about 100,000 calls a second. One signer
+     * can make only half of these calls.
      */
     public static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_DIVISOR / TOKEN_BYTES);
 
-    /** Shared by all servers of the process, so that a token is good only once for all of them together. */
+    /**
+     * The instance that all servers of this process share by default, so that together they accept a token only once.
+     */
     public static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 
-    /** One signer may take the room for tokens divided by this number, so that it leaves room for others. */
+    /** One signer has at most {@code maxTokens / SIGNER_DIVISOR} tokens, which leaves room for other signers. */
     private static final int SIGNER_DIVISOR = 2;
 
     /** Tokens that expire within the same second. */
     private static final class Second {
-        /** Signer of each token, by the text of the token's signature. Tokens of one signer share the same object. */
+        /**
+         * Maps the text of each token's signature to the signer. All tokens of one signer share one {@code Signer}
+         * object.
+         */
         private final Map<String, Signer> ids = new HashMap<>();
     }
 
-    /** Signer of tokens that are remembered. */
+    /** A signer that has at least one remembered token. */
     private static final class Signer {
         private final String name;
         private int tokens;
@@ -56,20 +62,23 @@ public final class UsedTokens {
     private final int maxTokens;
     private final InstantSource clock;
 
-    // the fields from here on are guarded by this object's lock
+    // this object's lock guards all fields below
     private final Map<Long, Second> seconds = withTable(0L, new Second());
     private final Map<String, Signer> signers = withTable("", new Signer(""));
 
-    /** Room that is taken. The unit is the room of one token. */
+    /**
+     * Number of units of room that all tokens and signers take. A token takes one unit, and a signer takes as many as
+     * {@link #signerRoom} returns.
+     */
     private int count;
 
     private int remembered;
 
     /**
-     * Latest second whose tokens have been forgotten, in seconds since 1970. This is the second in which the tokens
-     * expired, not the time at which they were forgotten, since the clock may have been wrong then. The value never
-     * decreases: if the clock goes back, a token that expires in this second or earlier may have been used and
-     * forgotten already, so the token is refused.
+     * The latest time of expiry of all forgotten tokens, in seconds since 1970. The value never decreases. If the clock
+     * goes back, a token that expires no later than this second is refused, because the token could have been used and
+     * forgotten already. The field does not hold the time at which tokens were forgotten: if the clock was a year ahead
+     * at that time, all tokens of the next year would be refused.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -81,8 +90,8 @@ public final class UsedTokens {
     }
 
     /**
-     * Returns an empty map that already has its first table. If memory runs out while a {@code HashMap} makes its first
-     * table, the lengths of its later tables are no powers of two, and entries are not found again.
+     * Returns an empty map whose first table already exists. If memory runs out while a {@code HashMap} makes its first
+     * table, later tables have wrong lengths, and the map does not find its entries.
      */
     private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
         Map<K, V> map = new HashMap<>();
@@ -98,7 +107,8 @@ public final class UsedTokens {
             long now = clock.instant().getEpochSecond();
             sweep(now);
             if (second < now) {
-                // a copy of the token may have been used and forgotten since the caller checked the token
+                // The token has expired since the caller checked it. So a copy of the token could have been used and,
+                // after it expired, forgotten.
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
@@ -124,14 +134,15 @@ public final class UsedTokens {
     }
 
     /**
-     * Keeps a token with its second and its signer. If memory runs out meanwhile, the token is removed again, and so is
-     * a signer without tokens. If such a signer remained, a later token would take no room for the signer's name, but
-     * this room would be given back.
+     * Stores a token, the second in which the token expires, and the token's signer. If memory runs out, the token is
+     * removed, and so is a signer that has no other token. If that signer stayed, its next token would take no room for
+     * the signer's name, but {@link #forget} would later give this room back.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;
         try {
-            // the token is put into its second first, so that a second whose first table cannot be made is never used
+            // The token is put into the Second object before this object is stored. If memory runs out while the
+            // object's map makes its first table, the map is unusable, and the object is never stored.
             held.ids.put(token, signer);
             seconds.put(second, held);
             signers.put(signer.name, signer);
@@ -147,7 +158,7 @@ public final class UsedTokens {
         }
     }
 
-    /** Returns the room of a signer's name and entry, in units of one token, rounded up. */
+    /** Returns the room that a signer's name and entry take, in units of one token, rounded up. */
     private static int signerRoom(String signer) {
         return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;
     }

@@ -3,37 +3,37 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures how long one method's recent answers took. From this it decides whether a call that got no answer had enough
- * time for one. A handler that makes calls passes its caller's remaining time on to them, which may be far too short.
- * Such a call must not count as a failure of the called service; otherwise a few callers in a hurry would make the
- * service unavailable to everybody.
+ * Measures how long the recent answers of one method took, and decides whether an unanswered call had enough time. A
+ * handler passes the remaining time of its caller on to the calls that it makes, and this time may be far too short. A
+ * call with too little time must not count as a failure of the called service. Otherwise a few callers in a hurry would
+ * make the service unavailable to everybody.
  *
- * <p>Thread-safe. If two threads record an answer at the same time, one of the two may be lost.
+ * <p>Thread-safe. If two threads record an answer at the same time, one of the answers may be lost.
  */
 public final class AnswerTimes {
-    /** Only one in this number of answers is measured. */
+    /** Only one in this number of answers is measured on the native wire. On the classic wire, each one is measured. */
     private static final int SAMPLED = 16;
 
     /**
-     * Length of a period in which the longest answer time is recorded. The longest answer time of the current period
-     * and the previous one counts. A period ends only when an answer comes after its time, so the longest answer time
-     * is not forgotten while there are no answers.
+     * Length of a period in which the longest answer time is recorded. The longest time of the current period and of
+     * the previous one counts. A new period begins only with an answer that comes after this length of time, so the
+     * longest time is not forgotten while there are no answers.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A call had enough time if its time was at least this multiple of the longest recent answer time. */
+    /** Multiple of the longest recent answer time that counts as enough time for a call. */
     private static final int ENOUGH = 2;
 
     /**
-     * A call had enough time if it was sent with at least this fraction of the method's timeout. It then does not
-     * matter how long recent answers took. The fraction is below 1 since some of the timeout is spent before sending,
-     * for example in waiting for a connection.
+     * Fraction of the method's timeout that always counts as enough time for a call. For example, if the timeout is
+     * 10 s, a call that had 9 s left when it was sent had enough time, even if recent answers took longer. The fraction
+     * is below 1 since some of the timeout is spent before sending, for example in waiting for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 
     /**
-     * The timeout that is configured for the method. A single call may have less or more time, if the context of its
-     * caller says so.
+     * Timeout that is configured for the method, in nanoseconds. A single call can have less or more time, if the
+     * context of its caller says so.
      */
     private final long ownNanos;
 
@@ -46,8 +46,8 @@ public final class AnswerTimes {
     }
 
     /**
-     * Returns whether the answer to a call has to be measured. Every answer has to be, until the first one has been
-     * measured.
+     * Returns whether to measure how long the answer to a call took. This is so for one in {@link #SAMPLED} calls, and
+     * for all calls until the first answer has been measured.
      *
      * @param serial any number that increases by one from call to call, for example the number of uses of the call's
      *     slot
@@ -68,10 +68,11 @@ public final class AnswerTimes {
     }
 
     /**
-     * Returns whether a call that got no answer had enough time for one. If so, the call counts as a failure of the
+     * Returns whether a call that got no answer had enough time for one. If it had, the call counts as a failure of the
      * instance.
      *
-     * @param givenNanos remaining time of the call when it was sent
+     * @param givenNanos nanoseconds that the call had left when it was sent or, if no connection was found for it, when
+     *     it began to wait for a connection
      */
     boolean isEnough(long givenNanos) {
         long longest = Math.max(longestNanos, longestBefore);

@@ -9,19 +9,23 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call for which no thread blocks. The event loop tells its caller of the end, after the call has released its slot.
+ * A call for which no thread blocks. After the call has ended and no longer uses its slot, the event loop tells the
+ * caller. If the call fails before it is sent, another thread can tell the caller.
  */
 abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = LocalFailure.noRoom("no memory was left when the call ended");
 
     final ClientSteps steps;
 
-    /** Remaining time of the call when it was sent. Copied from the slot, which may have another call by now. */
+    /**
+     * The time in nanoseconds that the call still had when its latest attempt was sent. This is a copy, since the slot
+     * can belong to another call when the value is needed.
+     */
     private long givenNanos;
 
     /**
-     * Serial number of this call among the calls that had its slot: see {@link ClientCall#serial}. Copied from the
-     * slot, which may have another call by now.
+     * The {@link ClientCall#serial} of this call, which distinguishes the call from other calls in the same slot. This
+     * is a copy, since the slot can belong to another call when the value is needed.
      */
     private long serial;
 
@@ -29,16 +33,18 @@ abstract class AsyncCall extends LoopThread.Untold {
         this.steps = steps;
     }
 
-    /** Copies the values that are needed after the slot has been released. Called before the call is sent. */
+    /**
+     * Copies from the slot the values that are needed after the slot has been released. Called before the call is sent.
+     */
     public final void copyFromSlot(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
     }
 
     /**
-     * Records the end of the latest attempt, as {@link ClientSteps#ended} does.
+     * Records how the latest attempt has ended, as {@link ClientSteps#ended} does.
      *
-     * @param error null for success
+     * @param error null if the attempt has succeeded
      */
     final Health.Outcome ended(
             @Nullable Attempts earlier, ClientAddress used, @Nullable RPCXException error, long deadlineNanos) {
@@ -50,24 +56,25 @@ abstract class AsyncCall extends LoopThread.Untold {
         return steps.reader.read(reply);
     }
 
-    /** Returns the receiver of the items if the call's result is a stream; otherwise null. */
+    /** Returns the receiver of the items if the result of the call is a stream; otherwise null. */
     @Nullable
     StreamReceiver receiver() {
         return null;
     }
 
-    /** Called when an item of the stream has arrived, or the first part of an item. */
+    /** Called when an item of the result stream has arrived, or the first part of an item. */
     void arrived() {}
 
     /**
-     * Called when the call has failed, before its slot is released. If nothing of the request was sent, the slot still
-     * contains the request.
+     * Called when the call has failed, before its slot is released. Not called if the call has failed because its reply
+     * cannot be read. If nothing of the request was sent, the slot still contains the request.
      */
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 
     /**
-     * Ends the call. Called exactly once. Exceptions of user code are logged, and do not affect the other calls of the
-     * connection.
+     * Ends the latest attempt of the call with a result or an error. Called exactly once for each attempt that was
+     * passed to {@link ClientCall#sendAsync}. After an error, another attempt can follow. An exception of user code is
+     * logged, and does not affect other calls.
      */
     public final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -88,8 +95,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Tells the caller of the end, after {@link #end} has failed. The caller may have been told already. If this fails
-     * too, the event loop tells the caller later.
+     * Tells the caller how the call has ended, after {@link #end} has failed. The caller might have been told already.
+     * If this method fails too, the event loop gives the caller the error {@link #UNTOLD} later.
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {

@@ -5,51 +5,60 @@ import dev.rpcx.internal.call.StreamSender;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The attempts of one call so far. Decides whether to make another attempt, which instance that attempt avoids, and
- * which error the caller gets. Used by blocking calls, asynchronous calls, streams and hedges.
+ * Records the failed attempts of one call, and decides whether the call makes another attempt. Also decides which
+ * instance the next attempt avoids, and which error the caller gets.
  *
- * <p>Created when another attempt follows one that has failed; until then null stands for it, so a call with one
- * attempt allocates nothing. Only the second call of a hedge has an object from the beginning. Used by one thread at a
- * time: the one that sees the end of an attempt, then the one that makes the next attempt.
+ * <p>An object is created when another attempt follows a failed one. Until then, a call has null instead of the object,
+ * so a call whose first attempt succeeds allocates nothing here. Only the second of the two calls that a {@link Hedge}
+ * makes has an object from the beginning, because that call's first attempt already avoids an instance. Only one thread
+ * at a time uses an object: first the thread that sees an attempt end, afterwards the thread that makes the next
+ * attempt.
  */
 public final class Attempts {
     /**
-     * An attempt of which nothing was sent, for example because its connection was closing, is followed by another one
-     * unless the call has had this many attempts, sent or not. Also the max number of instances that one attempt asks
-     * for a slot.
+     * If an attempt has failed before a byte of it was sent, the call makes another attempt only if fewer than this
+     * number of its attempts have failed. Failed attempts that were sent count too. The number is also the maximum
+     * number of instances that one attempt asks for a free slot, that is, for room for one more call on a connection.
      */
     static final int MAX_ATTEMPTS = 8;
 
-    /** Maximum number of attempts of one call that are sent, including the first one. */
+    /** Maximum number of attempts that one call sends to servers. The first attempt counts too. */
     static final int MAX_SENT = 3;
 
-    /** Number of attempts that have failed, including those of which nothing was sent. */
+    /** Number of the call's attempts that have failed, whether or not a byte of the attempt was sent. */
     private int failed;
 
-    /** Number of attempts that were sent and have failed. */
+    /**
+     * Number of the call's failed attempts that have possibly been sent to a server. One byte of an attempt is enough.
+     */
     private int sent;
 
     /**
-     * Whether an earlier attempt may have been executed. If so, the call may have been executed, however the latest
-     * attempt ends.
+     * Whether a server has possibly executed one of the call's failed attempts. If so, the caller's error never says
+     * that the call was not executed.
      */
     private boolean mayHaveRun;
 
-    /** Instance that refused the previous attempt that was sent; null if none did. */
+    /**
+     * Instance that refused the latest failed attempt that was sent; null if no instance refused that attempt. Failed
+     * attempts that were not sent do not change this field.
+     */
     private @Nullable ClientAddress refusing;
 
     /**
-     * Instance that the next attempt avoids; null for none. It is the instance of the previous attempt that was sent.
-     * Before a hedge's second call has sent an attempt, it is the instance that has the first call.
+     * Instance that the call's next attempt avoids if another instance has a connection ready; null if no instance is
+     * avoided. A call avoids the instance to which the call has last sent an attempt. The second call of a
+     * {@link Hedge} at first avoids the instance of the hedge's first call.
      */
     private @Nullable ClientAddress avoided;
 
     private Attempts() {}
 
     /**
-     * Creates the object of a hedge's second call, before its first attempt.
+     * Creates the object for the second of the two calls that a {@link Hedge} makes. The second call has made no
+     * attempt yet.
      *
-     * @param other instance that has the first call; null if no instance has it
+     * @param other instance that handles the first call, and that the second call avoids; null for none
      */
     static Attempts beside(@Nullable ClientAddress other) {
         Attempts none = new Attempts();
@@ -57,26 +66,28 @@ public final class Attempts {
         return none;
     }
 
-    /** Whether an attempt has failed. */
+    /** Returns whether an attempt of a call has failed. If {@code earlier} is null, none has. */
     static boolean haveFailed(@Nullable Attempts earlier) {
         return earlier != null && earlier.failed > 0;
     }
 
-    /** Returns the instance that the next attempt avoids if there is another one; null for none. */
+    /** Returns the instance that a call's next attempt avoids if another instance is ready; null for none. */
     static @Nullable ClientAddress avoided(@Nullable Attempts earlier) {
         return earlier == null ? null : earlier.avoided;
     }
 
     /**
-     * Decides whether to make another attempt after a failed one, and spends its cost: from the method's
-     * {@link RefusalBudget} if an instance has refused the failed attempt, even if no other instance is found; nothing
-     * if nothing of the failed attempt was sent; otherwise from the {@link RetryBudget}. Without memory for the
-     * returned object, there is no other attempt.
+     * Decides whether a call makes another attempt after a failed one. If no byte of the failed attempt was sent,
+     * another attempt costs nothing. Otherwise, another attempt costs one retry. If an instance has refused the failed
+     * attempt, the {@link RefusalBudget} of the called method pays, even if no other instance is found afterwards. In
+     * all other cases, the {@link RetryBudget} pays.
      *
-     * @param earlier the attempts before the failed one; null if there were none
-     * @param upload stream that the attempt was to send to the server; null for none
-     * @param used instance that had the attempt; null if no instance had it
-     * @return all attempts so far, if another one is to be made; null if the caller gets the error
+     * @param earlier the call's attempts before the failed one; null if there were none
+     * @param upload stream that the failed attempt was to send to the server; null for none
+     * @param used instance that was chosen for the failed attempt; null if none was chosen, or if the method returns a
+     *     stream
+     * @return all attempts of the call so far if another one follows; null if the caller gets the error, for example
+     *     because there is no memory for the {@code Attempts} object
      */
     public static @Nullable Attempts next(
             @Nullable Attempts earlier,
@@ -87,7 +98,7 @@ public final class Attempts {
         if (!isWorthAnother(earlier, steps, error, upload, used)) {
             return null;
         }
-        // Created before anything is spent, since creating it may fail.
+        // The object is created before a budget is charged, since there may be no memory for the object.
         Attempts all = earlier == null ? first() : earlier;
         if (all == null || !trySpend(steps, error, used)) {
             return null;
@@ -97,9 +108,9 @@ public final class Attempts {
     }
 
     /**
-     * Creates the object of a call whose first attempt has failed.
+     * Creates the object for a call whose first attempt has failed.
      *
-     * @return null if there is no memory for it; the caller then gets the error
+     * @return null if there is no memory for the object; the call then makes no other attempt
      */
     private static @Nullable Attempts first() {
         try {
@@ -121,7 +132,7 @@ public final class Attempts {
         }
     }
 
-    /** Returns whether another attempt makes sense. Does not ask the budgets. */
+    /** Returns whether another attempt is allowed for a call and could help, regardless of the budgets for retries. */
     static boolean isWorthAnother(
             @Nullable Attempts earlier,
             ClientSteps steps,
@@ -129,8 +140,8 @@ public final class Attempts {
             @Nullable StreamSender upload,
             @Nullable ClientAddress used) {
         if (!isSent(error)) {
-            // Nothing was sent, so the attempt has cost no server anything. A call that has subscribed to its publisher
-            // gets no other attempt, because a publisher is subscribed to only once.
+            // No byte was sent, so the failed attempt has cost the servers nothing. If the call has subscribed to the
+            // publisher of its stream, no other attempt follows, because a publisher is subscribed to only once.
             return (earlier == null ? 0 : earlier.failed) + 1 < MAX_ATTEMPTS
                     && (upload == null || !upload.hasPublisher());
         }
@@ -157,26 +168,36 @@ public final class Attempts {
         }
         Route route = steps.route;
         if (isRefusal(error)) {
-            // The same instance would refuse again. The budget also limits the searches for another instance, so it is
-            // asked first.
+            // The instance that refused would refuse again, so another one is needed. The budget also limits the
+            // searches for another instance, so the budget is asked first.
             return route.refusals(steps.method.index).spend() && used != null && route.hasFreeBeside(used);
         }
         return route.budget().spend();
     }
 
-    /** Decides whether to make the second call of a hedge, and spends the cost of a retry if so. */
+    /**
+     * Takes one retry from the {@link RetryBudget} for the second call of a {@link Hedge}.
+     *
+     * @return false if the budget has no retry left; the second call is then not made
+     */
     static boolean mayHedge(ClientSteps steps) {
         return steps.route.budget().spend();
     }
 
-    /** Gives back what {@link #mayHedge} has spent for a second call of which nothing was sent. */
+    /**
+     * Puts back the retry that {@link #mayHedge} has taken from the {@link RetryBudget}. Called if the hedge's second
+     * call has ended without ever getting a slot of a connection, so that no byte of that call was sent.
+     */
     static void giveBackHedge(ClientSteps steps) {
         steps.route.budget().giveBack();
     }
 
     /**
-     * Called when the attempt after a refused one has ended. If another instance has taken the call, the refusal counts
-     * as a failure of the refusing instance, and the refusal budget gets the cost back.
+     * Counts a refusal as a failure of the instance that refused, if another instance has answered the next attempt.
+     * The method's {@link RefusalBudget} also gets back the retry that the next attempt has cost.
+     *
+     * @param other instance that handled the attempt after the refused one
+     * @param outcome how the attempt after the refused one has ended
      */
     void compare(ClientSteps steps, ClientAddress other, Health.Outcome outcome) {
         ClientAddress first = refusing;
@@ -187,8 +208,8 @@ public final class Attempts {
     }
 
     /**
-     * Returns whether a byte of the attempt may have been sent. If so, the next attempt avoids its instance. If not,
-     * for example because the connection was closing, the same instance may get the next attempt.
+     * Returns whether a byte of the attempt that ended with {@code error} has possibly been sent. The next attempt
+     * avoids the failed attempt's instance only in this case.
      */
     static boolean isSent(RPCXException error) {
         return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);
@@ -198,7 +219,7 @@ public final class Attempts {
         return Health.Outcome.isRefusal(error);
     }
 
-    /** Whether a call with this failure may have been executed. */
+    /** Returns whether a server has possibly executed the call that ended with {@code failure}. */
     static boolean mayHaveRun(Throwable failure) {
         return !(failure instanceof RPCXException known && known.executed() == RPCXException.Executed.NOT_EXECUTED);
     }
@@ -206,39 +227,42 @@ public final class Attempts {
     // ---- the error that the caller gets
 
     /**
-     * Returns the error that the caller of a failed call gets.
+     * Returns the error that the caller of a failed call gets. The error says whether any attempt of the call has
+     * possibly been executed.
      *
-     * @param earlier the attempts before the latest one; null if there were none
-     * @param end error of the latest attempt
+     * @param earlier the call's attempts before the last one; null if there were none
+     * @param end error of the call's last attempt
      */
     static RPCXException callerError(@Nullable Attempts earlier, RPCXException end) {
         return callerError(end, earlier != null && earlier.mayHaveRun);
     }
 
     /**
-     * Returns the error for the caller if {@code end} is an RPCXException; returns any other exception unchanged.
+     * Returns the exception that the caller of a failed call gets. If {@code end} is an RPCXException, the result says
+     * whether any attempt has possibly been executed. Any other exception is returned unchanged.
      *
-     * @param earlier the attempts before the latest one; null if there were none
-     * @param end exception with which the latest attempt has ended
+     * @param earlier the call's attempts before the last one; null if there were none
+     * @param end exception with which the call's last attempt has ended
      */
     static Throwable callerError(@Nullable Attempts earlier, Throwable end) {
         return end instanceof RPCXException known ? callerError(earlier, known) : end;
     }
 
     /**
-     * Returns the error for the caller of a hedged call if {@code end} is an RPCXException; returns any other exception
-     * unchanged.
+     * Returns the exception that the caller of a {@link Hedge} gets when one of the hedge's two calls has ended with
+     * {@code end}. Any exception other than an RPCXException is returned unchanged.
      *
-     * @param mayHaveRun whether the other call of the hedge may have been executed
+     * @param mayHaveRun whether the other call of the hedge has possibly been executed; if so, an RPCXException that is
+     *     returned never says NOT_EXECUTED
      */
     static Throwable callerError(Throwable end, boolean mayHaveRun) {
         return end instanceof RPCXException known ? callerError(known, mayHaveRun) : end;
     }
 
     /**
-     * Returns the error for the caller.
+     * Returns the error that the caller gets after a call's last attempt has ended with {@code end}.
      *
-     * @param mayHaveRun whether another attempt may have been executed; the error then never says NOT_EXECUTED
+     * @param mayHaveRun whether another attempt has possibly been executed; if so, the result never says NOT_EXECUTED
      */
     private static RPCXException callerError(RPCXException end, boolean mayHaveRun) {
         RPCXException error = LocalFailure.asPublicException(end);

@@ -4,22 +4,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * Computes the pause before the next connection attempt. It doubles with each consecutive failure, up to 1 s, and has
- * jitter, so that clients do not all come back at the same time.
+ * Computes how long a client waits before the next attempt to connect. The pause doubles with each consecutive failure,
+ * up to 1 s. The pause is partly random, so that clients do not all connect at the same time.
  */
 public final class Backoff {
     private static final long FIRST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Longest pause. A server that is back is found within 1 s, and one connection attempt a second is no burden. */
+    /**
+     * Longest pause before an attempt to connect. One or two attempts a second are no burden for a server, and a client
+     * usually finds a server within 1 s after the server is back.
+     */
     private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private Backoff() {}
 
     /**
-     * Returns a random pause in nanoseconds, from half of the full pause to the full pause. The full pause is 20 ms
-     * after the first failure, and doubles with each further one, up to 1 s.
+     * Returns a random pause in nanoseconds, between half of the full pause and the full pause. The full pause is 20 ms
+     * after the first failure, and doubles with each further failure, up to 1 s.
      *
-     * @param failures number of consecutive failures, from 1
+     * @param failures number of consecutive failed attempts to connect, at least 1
      */
     public static long nanos(int failures, RandomGenerator random) {
         long full = Math.min(MAX_NANOS, FIRST_NANOS << Math.min(failures - 1, 10));

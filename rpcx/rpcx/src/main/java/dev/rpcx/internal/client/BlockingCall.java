@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that blocks its caller's thread, which waits for a connection and for the reply. The state of the call is in
- * local variables, so a call that succeeds allocates nothing here.
+ * Makes calls that block the caller's thread until the reply has come or the call has failed. The state of a call is
+ * kept in local variables, so that this class allocates nothing for a call whose first attempt succeeds.
  */
 final class BlockingCall {
     private BlockingCall() {}
@@ -24,7 +24,7 @@ final class BlockingCall {
         }
     }
 
-    /** Makes attempts until one succeeds, or until one fails and no other follows. */
+    /** Makes attempts until one succeeds, or until one fails and {@link Attempts} allows no other. */
     private static @Nullable Object attempts(
             ClientSteps steps, Object[] arguments, Metadata metadata, long deadline, int key, long permit) {
         Route route = steps.route;
@@ -67,7 +67,8 @@ final class BlockingCall {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // Only stores: if the stack is exhausted, no method can be called.
+                    // The two stores let the event loop release the slot. No method is called here, since a method call
+                    // fails if the stack is exhausted.
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }
@@ -82,7 +83,10 @@ final class BlockingCall {
     }
 
     /**
-     * Waits for a connection and takes a slot. If other calls take all slots of the connection meanwhile, waits again.
+     * Waits for a connection and takes a slot, that is, room for one call on the connection. If other calls have taken
+     * all slots of the connection, and no other connection is ready, this method waits again.
+     *
+     * @param avoidedFirst instance that the first choice of a connection avoids; null for none
      */
     private static ClientCall awaitSlot(
             ClientSteps steps,
@@ -101,7 +105,7 @@ final class BlockingCall {
             if (call != null) {
                 return call;
             }
-            // the next choice includes the avoided instance, which may be the only one that is not full
+            // the next choice includes the avoided instance, since all other instances may be full
             on = null;
         }
     }

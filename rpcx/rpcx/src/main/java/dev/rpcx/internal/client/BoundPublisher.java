@@ -7,8 +7,9 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stream that a call sends to its server. The publisher is subscribed to, asked for items and cancelled in the
- * context in which the call was made, or in no context if there was none, whichever thread does so.
+ * The stream that a call sends to its server, with the context in which the proxy's method was called. Whichever thread
+ * subscribes, requests items or cancels, the publisher's code runs in that context. If the method was called in no
+ * context, the code runs in none.
  */
 public record BoundPublisher(
         Flow.Publisher<Object> given, @Nullable TimedContext context) implements Flow.Publisher<Object> {
@@ -24,7 +25,8 @@ public record BoundPublisher(
         @Override
         public void onSubscribe(Flow.@Nullable Subscription subscription) {
             if (subscription == null) {
-                // onSubscribe(null) ends the call: the publisher may ignore the exception that is thrown here
+                // Passing null to the subscriber ends the call. The exception below might not do so, since a publisher
+                // can ignore the exception.
                 subscriber.onSubscribe(null);
                 throw new NullPointerException("a publisher gave no subscription (expected: one)");
             }

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All call slots of one connection. Each call in flight has one {@link ClientCall} of its own, called its slot, and the
- * slot's index is part of the call id. Slots are created as they are needed, in an array from index 0 upwards. Free
- * ones are on a stack: the slot that was released last is reused first, and is probably still in the processor's cache.
+ * The call slots of one connection. A slot is a {@link ClientCall} object that is used by one call after another; the
+ * slot's index is part of the call id. Slots are created when they are needed, with indexes from 0 upwards. Free slots
+ * are on a stack. The slot that was released last is used first, since it is probably still in the processor's cache.
  *
  * <p>{@link #acquire} and {@link #release} are thread-safe, and take no lock.
  */
@@ -22,30 +22,32 @@ public final class CallSlots {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Top of the stack of free slots. The lower 32 bits are the index of the top slot plus one, or 0 if no slot is
-     * free. The upper 32 bits are a version number, which every push and pop increments. Without it, a compare-and-set
-     * could not notice that a slot has been taken and put back in between.
+     * The top of the stack of free slots, together with a version number. The lower 32 bits are the index of the top
+     * slot plus one, or 0 if no slot is free. The upper 32 bits are the version number, which every push and pop
+     * increments. Without the version number, a compare-and-set could not notice that another thread has taken the top
+     * slot and put it back.
      */
     private final AtomicLong free = new AtomicLong();
 
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * Number of slots that are out of use because their index is not below the server's limit. There are such slots if
-     * calls began before the server had sent its limit.
+     * The number of created slots that {@link #pop} has taken out of use, because their indexes are not below the
+     * server's limit. There are such slots if calls began before the server had sent its limit.
      */
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
-     * Whether the event loop has to search all slots for ones that their callers could not release. A caller whose
-     * stack or memory is exhausted first marks its slot, by {@link ClientCall#orphan} or {@link ClientCall#unreleased},
-     * and then sets this field. It does so by plain stores, since such a thread can call no method.
+     * Whether the event loop has to search for slots that could not be released. The thread that should have released
+     * such a slot, usually the caller's, had no stack or memory left to call a method. So the thread has only stored
+     * two fields: first {@link ClientCall#orphan} or {@link ClientCall#unreleased}, and then this field.
      */
     public volatile boolean hasOrphans;
 
     /**
-     * Counter that shows whether {@link #trim} is running: odd while it is, even otherwise. It also shows whether
-     * {@code trim} has run between two reads. Written under the lock of {@code this}.
+     * A counter that is odd while {@link #trim} runs, and even otherwise. A thread that finds no free slot compares the
+     * counter before and after its search, since {@code trim} takes all free slots for a moment. Written under the lock
+     * of {@code this}.
      */
     private volatile int trims;
 
@@ -64,15 +66,15 @@ public final class CallSlots {
 
     /**
      * Returns whether every slot that the server allows is in use, so that {@link #acquire} would throw. While
-     * {@link #trim} runs, the answer is false, since {@code trim} holds the free slots for a moment. Thread-safe. Every
-     * call runs this method, so it has to be cheap.
+     * {@link #trim} runs, the result is false, since {@code trim} takes free slots from the stack only for a moment.
+     * Thread-safe. Most calls run this method, so it has to be cheap.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
     }
 
     /**
-     * Takes a free slot, or creates one, and begins a call in it. Thread-safe.
+     * Takes a free slot, or creates a slot if none is free, and begins a call in that slot. Thread-safe.
      *
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if every slot that the server allows is in use
      */
@@ -111,7 +113,7 @@ public final class CallSlots {
                 throw LocalFailure.full(
                         limit + " calls are in flight on one connection (expected: fewer, or more connections)");
             }
-            // trim() has taken the free slots, and gives them back in a moment
+            // The thread looks again a moment later, since trim() may have held the free slots during the search above.
             Thread.onSpinWait();
         }
     }
@@ -134,13 +136,15 @@ public final class CallSlots {
                 try {
                     call.trim();
                 } catch (Throwable e) {
-                    // there is no memory for a smaller buffer; the next slot may free some memory
+                    // The failure is only reported, and the loop goes on. If memory is short, the next slot may free
+                    // some memory.
                     ThreadTools.report(e);
                 }
             }
             return count == made.get() - retiredSlots.get();
         } finally {
-            // After a failure too, the free slots have to get back to their stack.
+            // The slots that the loop above has taken from the stack of free slots go back to it here, even if a
+            // statement above has failed.
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
@@ -152,19 +156,20 @@ public final class CallSlots {
     }
 
     /**
-     * Returns a number that changes each time a slot is released, or one of the free slots is taken. The creation of a
-     * slot does not change it.
+     * Returns a number that changes each time a slot is released or a free slot is taken. The creation of a slot does
+     * not change the number.
      */
     long changes() {
         return free.get();
     }
 
     /**
-     * Releases the slots that their callers could not release, because their stacks or memory were exhausted. Called
-     * only on the event loop, and only while no caller's thread is reading the socket.
+     * Releases the slots that their callers could not release, because the callers' stacks or memory were exhausted.
+     * Called only on the event loop, or on another thread after the event loop has ended, and only while no caller's
+     * thread is reading the socket.
      *
-     * @return false if some slots cannot be judged yet, since their calls may still be in the queue of messages to
-     *     send. Call this again when the queue has been sent.
+     * @return false if a call in such a slot may still be in the queue of messages to send. Then call this method again
+     *     when the queue has been sent or dropped.
      */
     boolean freeOrphans() {
         hasOrphans = false;
@@ -184,8 +189,8 @@ public final class CallSlots {
     /**
      * Wakes the threads that block for a call whose deadline was before the given time. Thread-safe.
      *
-     * @param latestNanos only calls with deadlines before this time are overdue
-     * @return whether any caller, overdue or not, still has a call here
+     * @param latestNanos a call is overdue if its deadline was before this time
+     * @return whether any call on the connection still has a caller, even if the call is not overdue
      */
     boolean wakeOverdue(long latestNanos) {
         boolean isAny = false;
@@ -200,9 +205,9 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes all threads that block for a call. Each one then arranges anew how it is woken if the event loop does not
-     * end its call in time. Before it parks again, it schedules a check by {@link OverdueCallers}, or else parks with a
-     * timeout. Thread-safe.
+     * Wakes all threads that block for a call. A thread that still has to wait parks again. Before it parks, the thread
+     * makes sure that a check by {@link OverdueCallers} is scheduled; if that fails, the thread parks with a timeout.
+     * Thread-safe.
      */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {
@@ -214,9 +219,9 @@ public final class CallSlots {
     }
 
     /**
-     * Takes the top slot off the stack of free slots. The server would refuse a call in a slot whose index is not below
-     * its limit, so such slots are taken out of use here. After the compare-and-set that takes a usable slot, call
-     * nothing that can throw, since the slot would be lost.
+     * Takes the top slot off the stack of free slots. If the slot's index is not below the server's limit, the server
+     * would refuse a call in the slot, so the slot goes out of use and the next slot is taken. Call nothing that can
+     * throw between the compare-and-set and the return of a slot, since the slot would be lost.
      *
      * @return null if no slot is free
      */
@@ -239,7 +244,7 @@ public final class CallSlots {
     }
 
     /**
-     * Creates the slot with the next index. If this throws, the index is still available to the next caller.
+     * Creates the slot with the next index. If this method throws, the next caller gets the same index.
      *
      * @return null if the server allows no more slots
      */
@@ -258,7 +263,7 @@ public final class CallSlots {
     }
 
     /**
-     * Makes a slot available to other calls, by putting it on the stack of free slots. If this throws, the slot is not
+     * Puts a slot on the stack of free slots, so that another call can take it. If this method throws, the slot is not
      * on the stack.
      */
     public void release(ClientCall call) {
@@ -276,16 +281,17 @@ public final class CallSlots {
     }
 
     /**
-     * Returns the slot with this index, or null if there is none yet. It may also be null for a slot that another
-     * thread has just created, if that slot's call has not been queued. Called only on the event loop.
+     * Returns the slot with the given index, or null if there is no such slot yet. The result can also be null for a
+     * slot that another thread has just created, and whose first call has not been queued for sending. Called on the
+     * event loop, and by {@link #addOneWay} on any thread.
      */
     public @Nullable ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
     }
 
     /**
-     * Adds the futures of all one-way calls that have not ended to the list. Thread-safe. A slot may get another call
-     * in the meantime, so the result may be slightly out of date.
+     * Adds to {@code found} the futures of all one-way calls that use these slots and have not ended. The result may be
+     * slightly out of date, since calls begin and end while this method runs. Thread-safe.
      */
     public void addOneWay(List<CompletableFuture<?>> found) {
         for (int slot = 0; slot < createdCount(); slot++) {
@@ -306,9 +312,7 @@ public final class CallSlots {
         return made.get() - retiredSlots.get() - unused;
     }
 
-    /**
-     * Returns how many slots have been created. These are the slots with the indexes from 0 to this number minus one.
-     */
+    /** Returns the number of slots that have been created. Their indexes go from 0 to this number minus one. */
     public int createdCount() {
         return made.get();
     }

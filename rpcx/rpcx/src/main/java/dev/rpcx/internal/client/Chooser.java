@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Chooses the instance for each call to a service with several instances. There is one subclass for each
- * {@link Choice}. The instances of a chooser never change; if the registry names others, the cluster creates a new
- * chooser. Every call to such a service uses a chooser, so choosing allocates nothing.
+ * {@link Choice}. The instances and weights of a chooser never change: if the registry changes its list, the
+ * {@link ClientCluster} creates a new chooser. Choosing allocates nothing, since it is done for every call.
  */
 public abstract class Chooser {
     public final ClientAddress[] all;
@@ -30,29 +30,35 @@ public abstract class Chooser {
     }
 
     /**
-     * Number of further instances that are tried if the first one cannot take the call. After that, all instances are
-     * searched. If half of the instances are connected, 1 in 256 calls that their first instance could not take needs
-     * that search.
+     * Maximum number of further draws of an instance if the first one cannot take the call. If no draw succeeds, all
+     * instances are searched. For example, with {@code WEIGHTED_ROUND_ROBIN} and equal weights, if half of the
+     * instances are connected, all eight further draws fail for 1 in 256 of the calls that need them.
      */
     private static final int DRAWS = 8;
 
-    /** Returns the index in {@link #all} of the instance that should take the call; -1 if there are no instances. */
+    /**
+     * Returns the index in {@link #all} of the instance that should take the call; -1 if there are no instances.
+     *
+     * @param key number computed from the argument that decides which instance gets the call; 0 if no argument decides
+     *     this
+     */
     public abstract int first(int key);
 
     /**
-     * Returns the index in {@link #all} of another instance, after the ones before could not take the call. Do not
-     * simply return the next one in the list. Neighbours often fail together, and the first one behind them would get
-     * all of their calls.
+     * Returns the index in {@link #all} of an instance to try, if the earlier ones cannot take the call. By chance, the
+     * result can be one of the earlier instances. The result must not simply be the next instance in the list.
+     * Neighbours in the list often fail together, and the first healthy one behind them would get all of their calls.
+     * There must be at least one instance.
      *
-     * @param draw how many times this was called for the call before; 0 the first time
+     * @param draw number of earlier calls of this method in the same search
      */
     abstract int redraw(int key, int draw);
 
     /**
-     * Returns a connection for a call, or null if the call has to wait for one. It prefers a connection that is not
-     * full, of an instance that {@link Health} lets take calls. Otherwise it takes any connection that is ready, unless
-     * all are full and one more is being established. The caller has to send its call on that connection, since the
-     * call may be the trial of an instance that was ejected.
+     * Returns a connection for a call, or null if the call has to wait for one. The best choice is a connection with
+     * free slots to an instance that {@link Health} lets take calls. If there is none, usually any other ready
+     * connection is used, see {@link #pickOfAll}. The caller has to send its call on the returned connection, or to
+     * call {@link Health#unsent}, since {@code Health} may count on that call to test an instance that was ejected.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -65,9 +71,10 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns a connection to an instance that the call has not tried yet. The connection is not full, and
-     * {@link Health} lets the instance take calls. Returns null if there is none, even if an ejected instance is
-     * connected: it might not answer, and the call already has an answer from another instance.
+     * Returns a connection with free slots to an instance that the call has not tried yet, and that {@link Health} lets
+     * take calls. Returns null if there is no such connection. An ejected instance is not used instead, since it might
+     * not answer at all. If the result is null, the caller chooses by {@link #pick}, or reports why the first
+     * connection that was tried did not take the call.
      *
      * @param asked instances that the call has tried
      */
@@ -91,8 +98,8 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether a call could go to another connected instance that {@link Health} lets take calls. Only looks: it does
-     * not make the call the trial of an instance.
+     * Whether a call could go to another connected instance that {@link Health} lets take calls. The method only looks,
+     * and reserves nothing for the call.
      *
      * @param asked the instance that the call has tried
      */
@@ -117,9 +124,9 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns the instance's connection if it can take a call now, or null if it cannot. It can if the connection is
-     * not full and {@link Health} lets the instance take calls. If the instance is on trial after an ejection, the call
-     * becomes its trial.
+     * Returns a connection of the instance with free slots, or null if the instance cannot take a call now. A healthy
+     * instance that has such a connection can take a call. After the end of an ejection, the instance takes one call at
+     * a time: {@link Health#choose} then reserves the instance for this call.
      */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();
@@ -127,11 +134,12 @@ public abstract class Chooser {
     }
 
     /**
-     * Searches all instances for a connection, beginning at a different one for different calls. Prefers a connection
-     * that is not full, of an instance that {@link Health} lets take calls. If there is none, and {@code asked} is
-     * empty, returns another connection that is ready, if possible one that is not full. But if it would be a full one,
-     * and an instance that {@code Health} lets take calls is about to have one more, returns null, so that the call
-     * waits.
+     * Searches all instances for a connection, in the order that {@link #order} decides. The best choice is a
+     * connection that has free slots and whose instance {@link Health} lets take calls.
+     *
+     * <p>If there is no such connection, and {@code asked} is empty, returns any other ready connection, if possible
+     * one with free slots. But if all ready connections are full, and an instance that {@code Health} lets take calls
+     * is about to have one more connection, returns null, so that the call waits.
      *
      * @param asked instances that are left out, since the call has tried them
      */
@@ -168,14 +176,14 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns the number from which the order of a search through all instances is computed. It is random, or depends
-     * on the key of the call.
+     * Returns the number that decides in which order the instances are searched for one call. The number is random, or
+     * is computed from the key of the call.
      */
     abstract int order(int key);
 
     /**
-     * Returns a step that visits each of {@code count} indexes exactly once. This is the first number from {@code from}
-     * upwards that has no common divisor with {@code count}.
+     * Returns a step with which a walk around a circle of {@code count} indexes visits each index exactly once. This is
+     * the first number, from {@code from} upwards, that has no common divisor with {@code count} except 1.
      */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
@@ -196,7 +204,10 @@ public abstract class Chooser {
         return a;
     }
 
-    /** Returns a hash in which all bits depend on all bits of the given hash. Source: the finaliser of MurmurHash3. */
+    /**
+     * Mixes the bits of a hash, so that each bit of the result depends on all bits of the hash. Source: the finaliser
+     * of MurmurHash3.
+     */
     private static int mixed(int hash) {
         int h = hash ^ hash >>> 16;
         h *= 0x85EBCA6B;
@@ -244,33 +255,40 @@ public abstract class Chooser {
     }
 
     private static final class RoundRobin extends Chooser {
-        /** Maximum number of calls in a precomputed round. Beyond it, the instance is computed for each call. */
+        /**
+         * Maximum number of calls in a round whose order is computed in advance. In one round, each instance gets calls
+         * in proportion to its weight. If the weights need a longer round, the instance is computed for each call.
+         */
         private static final int MAX_ORDER = 4096;
 
-        /** Maximum number of steps to compute a round, since it may be computed on an event loop. */
+        /**
+         * Maximum number of steps in which the order of a round is computed in advance. The number is limited because
+         * an event loop may compute the order.
+         */
         private static final int MAX_STEPS = 1 << 20;
 
         /**
-         * 2⁶⁴ divided by the golden ratio. Its consecutive multiples, modulo 2⁶⁴, are spread evenly, however many there
-         * are.
+         * 2⁶⁴ divided by the golden ratio. Consecutive multiples of this number, modulo 2⁶⁴, are spread evenly, and so
+         * calls are spread evenly over the instances.
          */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
         /**
-         * Running totals of the weights: for each instance, its own weight plus those of all instances before it. The
-         * weights are first divided by their greatest common divisor.
+         * Sums of the weights: for each instance, its own weight plus the weights of all instances before it. The
+         * weights are divided by their greatest common divisor first. For example, the weights 10, 20 and 10 give the
+         * sums 1, 3 and 4.
          */
         private final int[] sums;
 
         /**
          * Indexes of the instances in the order in which they get calls, for one round. Each index occurs as often as
-         * the instance's weight says, spread over the round. Empty if a round would be too long or take too many steps
-         * to compute.
+         * the instance's weight says, spread over the round. The array is empty if a round would be too long, or would
+         * take too many steps to compute.
          */
         private final int[] order;
 
         /**
-         * Number of the next call. It begins at a random value, so that not all clients begin with the same instance.
+         * Number of the next call. The first number is random, so that not all clients begin with the same instance.
          */
         private final AtomicInteger next;
 
@@ -301,7 +319,7 @@ public abstract class Chooser {
 
         private int[] round(int total) {
             if (total == all.length) {
-                // all weights are equal
+                // If the sum of the weights is the number of instances, each weight is 1.
                 return IntStream.range(0, total).toArray();
             }
             int[] round = new int[total];
@@ -330,8 +348,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance to which a number from 0 to the total weight belongs. Each instance has a
-         * range as long as its weight, in the order of the list.
+         * Returns the index of the instance to which a part of the total weight belongs. For example, with the weights
+         * 1, 2 and 1, part 0 belongs to index 0, parts 1 and 2 to index 1, and part 3 to index 2.
          *
          * @param part number from 0, and less than the sum of all weights
          */
@@ -341,8 +359,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns a random instance, in proportion to the weights. It does not return the next one in the round: with
-         * equal weights that is the neighbour in the list, and neighbours often fail together.
+         * Returns a random instance, in proportion to the weights. The next instance of the round would be a bad
+         * choice: if the weights are equal, it is the neighbour in the list, and neighbours often fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -357,17 +375,17 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points on the hash ring for each unit of weight. There are fewer if the ring would have more than
-         * {@code MAX_POINTS}. With 100 points, the shares of the instances differ by about 10 %. Source: Karger et al.,
-         * "Consistent Hashing", 1997.
+         * Number of points on the hash ring for each unit of an instance's weight. There are fewer if the ring would
+         * have more than {@code MAX_POINTS}. With 100 points, the shares of the instances differ by about 10 %. Source:
+         * Karger et al., "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 
         private static final int MAX_POINTS = 1 << 16;
 
         /**
-         * Points on the hash ring, sorted by position. The upper 32 bits of each are the position, and the lower 32
-         * bits the index of the instance.
+         * Points on the hash ring, sorted by position. The upper 32 bits of a point are the position, and the lower 32
+         * bits are the index of the instance.
          */
         private final long[] points;
 
@@ -382,7 +400,8 @@ public abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // With only one hash, two names of the same hash would have all points in common.
+                // Two hashes of the name are combined. With one hash alone, two instances whose names have the same
+                // hash would have the same points on the ring.
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int point = count(all[i], each); point > 0; point--) {
@@ -392,7 +411,7 @@ public abstract class Chooser {
             Arrays.sort(points);
         }
 
-        /** Returns the FNV-1a hash of a text: 32 bits, over its characters. Source: Fowler, Noll and Vo. */
+        /** Returns the 32-bit FNV-1a hash of the characters of a text. Source: Fowler, Noll and Vo. */
         private static int fnv(String text) {
             int hash = 0x811C9DC5;
             for (int i = 0; i < text.length(); i++) {
@@ -414,8 +433,10 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance of the next point on the ring, or of one further on for a later draw. So if
-         * an instance is gone, its keys go to different instances, and not all to one.
+         * Returns the index of the instance that has the next point on the ring, for a call with a key. Each further
+         * draw takes one point further on. Each instance usually has many points, and the points behind them belong to
+         * different instances. If an instance is gone, its keys therefore go to different instances, and not all to
+         * one.
          */
         @Override
         int redraw(int key, int draw) {

@@ -8,32 +8,34 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails calls without sending them, while most of the latest calls have failed for reasons of the service. After a
- * pause, one call is sent as a trial. If it succeeds, the circuit closes. If it fails, another pause begins. If it
- * takes longer than a pause, another trial begins beside it, and the first answer closes the circuit, unless a later
- * trial has failed. A trial that had too little time or was cancelled decides nothing: the next call is a trial,
- * without a pause.
+ * Refuses calls without sending them, after too large a share of the latest calls has failed because of the service.
+ * The circuit is then called open. After a pause, one call is sent as a trial: its success closes the circuit, and its
+ * failure begins another pause. After a trial that was cancelled, could not be sent or had too little time, the next
+ * call is a trial, without a pause.
  *
- * <p>Calls and failures are counted for each second, in a ring. Counts that a thread adds while another clears an entry
- * may be lost, which does not matter for a share of many calls.
+ * <p>If a trial lasts longer than a pause, another trial begins, and the first success of a trial closes the circuit.
+ * When a trial has failed, trials that began earlier no longer count.
+ *
+ * <p>Calls and failures are counted for each of the latest 10 seconds. A count can be lost if one thread clears the
+ * count while another thread increases the count, which hardly changes the share of failures.
  */
 public final class CircuitBreaker {
     private static final int SECONDS = 10;
     private static final int MIN_CALLS = 20;
     static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Permit of a call that goes through and is not a trial. */
+    /** Permit of a call that is sent as usual, and not as a trial. */
     public static final long PERMITTED = -1;
 
     public static final long REFUSED = -2;
 
     /**
-     * State of an open circuit.
+     * State of an open circuit, that is, of one that refuses calls.
      *
-     * @param pauseEnd time before which no trial begins, in nanoseconds since {@link #begin}
-     * @param latest number of the latest trial; 0 if there was none since the circuit opened
-     * @param minDeciding smallest number of a trial that still decides about the circuit: earlier ones began before the
-     *     circuit opened, or no later than a trial that has failed
+     * @param pauseEnd time at which the pause ends and a trial can begin, in nanoseconds since {@link #begin}
+     * @param latest number of the latest trial since the circuit opened; 0 if there was none
+     * @param minDeciding smallest number of a trial whose outcome still counts. Trials that began before the circuit
+     *     opened do not count. When a trial has failed, that trial and all trials with smaller numbers no longer count.
      */
     private record Open(long pauseEnd, long latest, long minDeciding) {}
 
@@ -44,10 +46,13 @@ public final class CircuitBreaker {
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
     private final AtomicLong second = new AtomicLong();
 
-    /** Number of the latest trial; trials are numbered from 1. */
+    /**
+     * Latest number that a call took in order to become a trial; 0 before the first trial. A call that then does not
+     * become the trial leaves its number unused.
+     */
     private final AtomicLong trials = new AtomicLong();
 
-    /** State of the open circuit; null while the circuit is closed. */
+    /** State of the open circuit; null while the circuit is closed, that is, while calls are sent as usual. */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
     public CircuitBreaker(double failureShare, LongSupplier clock) {
@@ -57,10 +62,11 @@ public final class CircuitBreaker {
     }
 
     /**
-     * Decides whether a call goes through.
+     * Decides whether a call is sent as usual, sent as a trial, or refused.
      *
-     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial that this call is, which has to be
-     *     passed to {@link #ended}
+     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial, from 1. Unless this value is
+     *     {@code REFUSED}, it has to be passed to {@link #ended}. The number of a trial has to be passed even if the
+     *     call is never sent.
      */
     public long permit() {
         Open now = open.get();
@@ -72,17 +78,20 @@ public final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // The call that moves the end of the pause is the trial. Other calls are refused until the trial has decided,
-        // but for one pause at most.
+        // Of the calls that come here at the same time, only one can store the new end of the pause. That call is the
+        // trial. Other calls are refused until the new pause has ended, or until this trial has ended without a
+        // failure. A failure makes the pause longer.
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.minDeciding)) ? trial : REFUSED;
     }
 
     /**
-     * Records how a call has ended. Only the success of a trial closes an open circuit. For a trial, may be called more
-     * than once: with {@code ANSWERED} when the server has answered, and again with {@code UNKNOWN}, which says
-     * nothing, after the end.
+     * Records how a call has ended, and opens or closes the circuit if necessary. Only the success of a trial, that is,
+     * any outcome except {@code FAILED} and {@code UNKNOWN}, closes the circuit. For a trial, this method can be called
+     * more than once, for example with {@code ANSWERED} when the server has answered, and with {@code UNKNOWN} after
+     * the end of the call. If any other outcome of the trial was recorded before, {@code UNKNOWN} changes nothing. If
+     * none was, {@code UNKNOWN} lets the next call be a trial, unless a later trial has begun.
      *
-     * @param permit result of {@code permit()} for the call
+     * @param permit result of {@link #permit} for the call
      */
     public void ended(Health.Outcome outcome, long permit) {
         boolean isTrial = permit != PERMITTED;

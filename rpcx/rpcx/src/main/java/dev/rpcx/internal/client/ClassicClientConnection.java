@@ -23,30 +23,32 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection on the classic wire: see {@link ClassicWire}. Each call has a random long as its id, and its
- * reply is found by that id. The future of a call always completes: with the reply, at the deadline, or when the
- * connection ends.
+ * A client's connection on the classic wire, which {@link ClassicWire} describes. Each call gets a random number of 64
+ * bits as its id, and the server's reply has the same id. The future of a call always completes: with the reply, at the
+ * deadline, or when the connection ends.
  */
 public final class ClassicClientConnection extends ClassicConnection {
-    /** Builds the request of a call when the id of the call is known. */
+    /** Encodes the request of a call when the id of the call is known. */
     interface Request {
         ByteBuf of(long id);
     }
 
     /**
-     * Time after which an unused connection is closed. It is shorter than the five minutes after which a server of this
-     * library closes an unused connection by default.
+     * Time in nanoseconds after which an unused connection is closed. A server of this library waits five minutes by
+     * default, so the client is the first to close the connection.
      */
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
-    /** A reply that is too large is skipped if its length is at most this. A longer reply ends the connection. */
+    /**
+     * Maximum length in bytes of a reply that is skipped because it is too large. A longer reply ends the connection.
+     */
     private static final int MAX_SKIPPED_BYTES = 1 << 30;
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
     /**
-     * Maximum size of a reply that is not charged while it arrives. Few such replies arrive at the same time, since a
-     * client has few connections.
+     * Maximum memory in bytes of an arriving reply that is not charged. A client has few connections, so only few such
+     * replies arrive at the same time.
      */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
@@ -54,10 +56,16 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final Platform platform;
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
-    /** Account that is charged for requests that have not been sent, including those of calls that have ended. */
+    /**
+     * Account that is charged for requests until they have been sent or dropped. This includes requests whose calls
+     * have ended.
+     */
     private final Account account;
 
-    /** Charge for the reply that is arriving, if the reply is larger than {@code UNCHARGED_BYTES}. Event loop only. */
+    /**
+     * Charge for the memory of the arriving reply, if the reply takes more than {@code UNCHARGED_BYTES} bytes. Only the
+     * event loop uses this field.
+     */
     private final Charge arriving;
 
     private long arrivingBytes;
@@ -65,15 +73,16 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * What the errors of calls say about execution when the connection ends, if their requests were completely sent.
-     * Event loop only.
+     * Tells callers whether their calls were executed, if the connection ends after their requests have been completely
+     * sent. Only the event loop uses this field.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
-     * Whether the server has said that it takes no more calls on this connection, or has refused a single call: the two
-     * look the same. New calls then use another connection, unless too many connections have been replaced already.
-     * Calls in flight still wait for their replies.
+     * True if new calls should use another connection, since the server has refused a call on this connection with
+     * {@code UNAVAILABLE}. Such a refusal can mean that the server is stopping, or it can concern only that call. If
+     * too many replaced connections have not ended yet, new calls still use this connection. Calls in flight still wait
+     * for their replies.
      */
     private volatile boolean isDraining;
 
@@ -91,7 +100,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         return endReason == null && !isDraining && channel.isOpen();
     }
 
-    /** Whether the connection has ended. Thread-safe: any thread may call this. */
+    /** Returns true if the connection has ended. This method is thread-safe. */
     boolean isOver() {
         return endReason != null || !channel.isOpen();
     }
@@ -103,9 +112,9 @@ public final class ClassicClientConnection extends ClassicConnection {
     // ---- a caller's thread
 
     /**
-     * Sends the request of a call. Thread-safe: any thread may call this. The returned future completes with the bytes
-     * of the result, or fails with an {@link RPCXException} or with whatever was thrown before the request was queued.
-     * If the caller cancels the future, the connection forgets the call.
+     * Sends the request of a call, and returns a future with the bytes of the result. The future fails with an
+     * {@link RPCXException}, or with whatever was thrown before the request was queued. If the caller cancels the
+     * future, the connection forgets the call. This method is thread-safe.
      */
     CallFuture<byte[]> send(Request request, long deadlineNanos) {
         Call call = new Call();
@@ -168,7 +177,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private long register(Call call) {
         long id;
         do {
-            // id 0 stands for the connection itself
+            // a reply with id 0 is about the connection itself, so no call gets this id
             id = platform.random().nextLong();
         } while (id == 0 || inFlight.putIfAbsent(id, call) != null);
         return id;
@@ -188,8 +197,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends a call whose time is over, unless its reply is in the socket already. The event loop reads its sockets
-     * before it runs a timer without delay, so such a timer ends the call.
+     * Ends a call whose deadline has passed, unless the reply is already in the socket. For this, the method sets a
+     * timer with a delay of 0, which ends the call. The event loop reads its sockets before it runs such a timer.
      */
     private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
         try {
@@ -231,8 +240,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Returns the error for a call that the server cannot have executed, since its request was not sent, or not
-     * completely.
+     * Returns the error for a call that the server cannot have executed, since the request of the call was not
+     * completely sent.
      */
     private RPCXException unsent() {
         return LocalFailure.notSent(codeOfEnd(), whyLost());
@@ -248,7 +257,10 @@ public final class ClassicClientConnection extends ClassicConnection {
         return peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage());
     }
 
-    /** Returns {@code why}. But if this side had no memory for what the server sent, returns an error that says so. */
+    /**
+     * Returns {@code why}, the reason for the end of the connection. If this side had no memory for what the server
+     * sent, the result is an error that says so.
+     */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
         return wanted == null ? why : LocalFailure.noRoom(wanted, why.executed());
@@ -315,7 +327,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void frame(byte[] frame, int bytes) {
-        // from here on the reply belongs to its call, and is not charged
+        // the reply belongs to its call now, and is no longer charged
         arrived();
         ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
         RPCXException error = reply.error();
@@ -325,7 +337,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             }
             return;
         }
-        // There is no call with this id if the call has ended and its reply is late.
+        // If a call ends before its reply arrives, there is no call with this id.
         Call waiting = inFlight.get(reply.id());
         if (waiting == null) {
             return;
@@ -333,9 +345,9 @@ public final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.reply.complete(reply.result());
         } else {
-            // Set before the caller gets the error, so that the caller's next call uses another connection. A server
-            // that has accepted this connection less than KEPT_NANOS ago is not stopping, so its refusal concerns only
-            // this call.
+            // This field is set before the caller gets the error, so that the caller's next call uses another
+            // connection. If the connection is younger than KEPT_NANOS, the server accepted it only just now, and is
+            // probably not stopping. The refusal is then taken to concern only this call.
             isDraining |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
@@ -345,8 +357,10 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends all calls that are left. All answers of the server have been read, so none of these calls has an answer, and
-     * what {@code why} says about execution is true of each of them.
+     * Ends all calls in flight, because the connection ends. A call whose request was completely sent ends with what
+     * {@code why} says about execution. If the server has sent {@code why}, this is true of the calls that the server
+     * has not answered. All earlier replies have been read, so none of the calls in flight has been answered. Otherwise
+     * {@code why} says {@code MAYBE} if a call is in flight, which is true in any case.
      */
     @Override
     public void onEnd(RPCXException why) {
@@ -365,15 +379,15 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Closes the socket, then ends all calls. The order matters: over TLS, waiting requests would otherwise still be
-     * sent for some seconds, although the errors of their calls say that they are not executed.
+     * Closes the socket immediately, and afterwards ends all calls. With an ordinary close, a TLS connection would
+     * still send waiting requests for some seconds, although the errors of their calls say that they are not executed.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);
         if (inFlight.isEmpty()) {
             return;
         }
-        // each error is created once, and all of these calls share it
+        // Each of the two errors is created once, and is shared by all calls that end with it.
         RPCXException lost = lost(executedAtEnd);
         RPCXException unsent = lostUnsent();
         for (Call waiting : new ArrayList<>(inFlight.values())) {
@@ -382,13 +396,17 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * A call on this connection. {@code reply} ends with the bytes of the result. The charge for the request is
-     * released while its bytes are sent.
+     * A call on this connection. The future {@code reply} completes with the bytes of the result. The connection's
+     * account is charged for the request. {@link #onReleased} reduces this charge when bytes of the request have been
+     * sent, or will never be sent.
      */
     private final class Call implements WriteListener {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
-        /** Whether the request has been completely sent, so that the server may execute it. Event loop only. */
+        /**
+         * Whether the request has been completely sent. If not, the server cannot execute the call. Only the event loop
+         * uses this field.
+         */
         private boolean isSent;
 
         @Override

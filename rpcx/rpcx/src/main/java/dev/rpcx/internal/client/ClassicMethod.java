@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A method of a client's interface that is called on the classic wire. */
+/** Makes the calls of one method of a client's interface on the classic wire, without retries and hedges. */
 final class ClassicMethod {
     private final ClientMethod.Kind kind;
     private final String service;
@@ -105,7 +105,7 @@ final class ClassicMethod {
             }
         });
         if (wait != null) {
-            // If the caller ends the call, the wait for a connection ends too. If that wait is over already, this
+            // If the caller ends the call, the call stops waiting for a connection. If the wait has ended already, this
             // callback does nothing.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
@@ -116,15 +116,16 @@ final class ClassicMethod {
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());
             } catch (RPCXException tooMuch) {
-                // If the wait has ended, the call may have been sent, and its error must not say that it was refused.
+                // If the wait has ended, the call may have been sent, so the caller must not be told that the call was
+                // refused.
                 if (wait.giveUp()) {
                     future.fail(tooMuch);
                 }
             }
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {
-            // The client waits for the call when it closes, even if the request has been sent: on this wire a server
-            // gives up the calls of a client that is gone.
+            // When the client is closed, the client waits for this call, even if the request has been sent: on the
+            // classic wire, a server gives up the calls of a client that is gone.
             route.awaitOnClose(future);
         }
         return future;
@@ -139,7 +140,7 @@ final class ClassicMethod {
         long sentNanos = route.ticker().nanoTime();
         CallFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
-        // when the caller cancels the call, the connection stops waiting for its reply
+        // when the caller cancels the call, the connection stops waiting for the reply
         future.onEnd((result, thrown) -> reply.cancel(false));
         reply.onEnd((bytes, thrown) -> {
             try {
@@ -151,8 +152,8 @@ final class ClassicMethod {
                 } else {
                     RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                     long left = deadline - route.ticker().nanoTime();
-                    // An error that this side has created, or a failure before anything was sent, says nothing about
-                    // the server.
+                    // A LocalFailure says nothing about the server. Nor does an exception of another class than
+                    // RPCXException: the caller has ended the call, or the request could not be sent.
                     boolean isOwn = error instanceof LocalFailure || !(thrown instanceof RPCXException);
                     Health.Outcome outcome = isOwn
                             ? Health.Outcome.UNKNOWN
@@ -161,7 +162,7 @@ final class ClassicMethod {
                     future.fail(LocalFailure.asPublicException(error));
                 }
             } catch (Throwable noMemory) {
-                // nothing else ends the future
+                // without this, the future would never end
                 future.fail(noMemory);
             } finally {
                 // user code, such as a constructor of the result, may have set the interrupt flag of this thread
@@ -184,7 +185,7 @@ final class ClassicMethod {
         try {
             future.succeed(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
-            // An Error is caught too, since otherwise the future would never end.
+            // an Error is caught too, so that the caller gets an RPCXException that says that the call was executed
             future.fail(new RPCXException(
                     RPCXException.Code.INVALID,
                     "the result cannot be read: " + ThrowableText.words(e),

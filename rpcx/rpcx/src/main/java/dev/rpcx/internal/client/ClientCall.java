@@ -29,30 +29,29 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection, and the call that uses it at present: its request, its reply and its end. The object is
- * reused by one call after another, so that a call allocates nothing here.
+ * A slot of a connection, and the call that uses the slot at present, with its request, its reply and its outcome. The
+ * object is reused by one call after another, so that a call allocates nothing here.
  *
- * <p>The server sends exactly one final frame for each request, and nothing more for it afterwards. The slot becomes
- * free when that frame has come and the caller is done with the call, whichever is last. If the caller gives the call
- * up, the slot waits for the final frame; otherwise the next call in the slot could take a late reply for its own. A
- * call is ended by one thread only: by the event loop, or by the caller's thread while the loop has lent it the socket
- * (see {@link ReadTurn}).
+ * <p>The server sends exactly one final frame for each request, and nothing for the request afterwards. The slot
+ * becomes free when the final frame has come and the caller is done with the call. This also holds for a call that its
+ * caller has given up; otherwise the next call in the slot could get a late reply. Only one thread at a time can end
+ * calls: the event loop, or the caller's thread while the loop lets it read the socket (see {@link ReadTurn}).
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
-    /** Size in bytes up to which the buffer of a free slot is not charged to the connection's account. */
+    /** Size in bytes above which a free slot's buffer is counted, that is, charged to the connection's account. */
     private static final int COUNTED_BYTES = 512;
 
     /**
-     * Time after a call's deadline for which the caller's thread still waits for the event loop to end the call. Then
-     * the thread cancels the call and waits no longer.
+     * Time in nanoseconds after a call's deadline for which the caller's thread waits for the event loop to end the
+     * call. After this time, the thread cancels the call and stops waiting.
      */
     static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
     /**
-     * Time that a request may wait before it is sent, without its computed metadata being computed again. They may
-     * contain a token, which is valid for only 30 s.
+     * If a request has waited for the socket, and is sent more than this many nanoseconds after it was written, its
+     * computed metadata are computed again. Such metadata may contain a token that is valid for only 30 s.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -64,8 +63,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * Changes {@link #state}. Do not use a VarHandle here. If the compare-and-set in {@link #done} throws, for example
-     * because the stack is exhausted, the state must be unchanged. {@link Outbox} uses an updater for the same reason.
+     * Changes {@link #state}. If the compare-and-set in {@link #done} throws, for example because the stack is
+     * exhausted, the state must be unchanged. A VarHandle does not guarantee this, since it may call another method
+     * after the change. So do not use a VarHandle here. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -74,71 +74,79 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public final int slot;
 
     /**
-     * Index plus one of the slot below this one in the stack of free slots; 0 if there is none. See {@link CallSlots}.
+     * The index of the slot that is below this slot in the stack of free slots (see {@link CallSlots}), plus one; 0 if
+     * no slot is below.
      */
     int nextFree;
 
-    /** The next of the free slots whose buffers {@link CallSlots#trim} is freeing; null if there is none. */
+    /** The next slot in the list of free slots that {@link CallSlots#trim} is working on; null if there is none. */
     @Nullable
     ClientCall nextTrimmed;
 
     /**
-     * Bytes that are charged for the large buffer that the slot has kept for its next call; 0 if none. They stay
-     * charged while that call uses the buffer. Accessed only by whoever has taken the slot.
+     * Number of bytes that are charged for the large buffer that the slot has kept for its next call; 0 if there is
+     * none. The bytes stay charged while the next call uses the buffer. Accessed only by the thread that has taken the
+     * slot, or that handles the slot's call.
      */
     private int keptBytes;
 
     /**
-     * Bytes that are charged for the buffer of a large request; 0 for a small one. They are released when the request
-     * has been sent and the buffer is small again, and at the latest when the slot becomes free or the caller gives the
-     * call up.
+     * Number of bytes that are charged for the buffer of a large request; 0 for a small request. The bytes are released
+     * when the request has been sent and the buffer is small again, and at the latest when the slot becomes free or
+     * this client gives the call up.
      */
     private long requestBytes;
 
     /**
-     * Bytes that are charged for the parts of a reply or a stream's item that have arrived. For a reply, they are
-     * released when the slot becomes free; for an item, when its last part comes. If nobody waits for the message any
-     * more, they are released at once.
+     * Number of bytes that are charged for the parts of a reply, or of a stream's item, that have arrived. The bytes of
+     * a reply are released when the slot becomes free, and those of an item when its last part comes or the call ends.
+     * If this client gives the call up, the bytes are released at once.
      */
     private long replyBytes;
 
-    /** Time at which the caller gave the call up. It has no meaning unless {@link #isOwed} returns true. */
+    /**
+     * The time, by {@code nanoTime()}, at which this client gave the call up, for example at the deadline. Valid only
+     * if {@link #isOwed} returns true.
+     */
     private long givenUpNanos;
 
     private volatile int state = BOTH_DONE;
 
     /**
-     * {@link #serial} of the call whose caller could not release the slot, because its stack or memory was exhausted.
-     * The caller stores this, then {@link CallSlots#hasOrphans}, and does nothing more. The event loop then releases
-     * the slot. Once the slot has another call, the number does not match and has no effect.
+     * The {@link #serial} of a call whose caller could not release the slot, because the caller's stack or memory was
+     * exhausted. The caller first stores this number, then sets {@link CallSlots#hasOrphans}, and does nothing more.
+     * The event loop then releases the slot. The number has no effect if the slot has another call.
      */
     public volatile long orphan;
 
     /**
-     * Whether this slot has no call but could not be put on the stack of free slots. The event loop then does so.
-     * Stored before {@link CallSlots#hasOrphans}.
+     * Whether this slot has no call, but could not be put on the stack of free slots. The event loop then puts the slot
+     * there. Set before {@link CallSlots#hasOrphans} is set.
      */
     public volatile boolean unreleased;
 
-    /** Thread that blocks until the call has ended; null if none does. Set before the call is queued for sending. */
+    /**
+     * The thread that blocks until the call has ended; null if no thread blocks. Set before the call is queued for
+     * sending.
+     */
     private @Nullable Thread waiter;
 
     /**
-     * The call that uses this slot, if no thread blocks for it. Set before the call is queued for sending. Null if a
-     * thread blocks, and after the call has ended.
+     * The asynchronous call that uses this slot; null if there is none, or if the call has ended. A call for which a
+     * thread blocks has a {@link #waiter} instead. Set before the call is queued for sending.
      */
     private @Nullable AsyncCall async;
 
     /**
-     * Number of calls that have used this slot, which identifies the present one. It never repeats, unlike the
-     * generation in the call id, which has only 16 bits. So a caller whose call has ended cannot affect the next call
-     * here. Written before the call is queued for sending.
+     * Number of calls that have used this slot, which identifies the present call. The number never repeats, so that a
+     * caller whose call has ended cannot affect the slot's next call. The generation in the call id does repeat, since
+     * it has only 16 bits. Written before the call is queued for sending.
      */
     public long serial;
 
     /**
-     * The CREDIT frame of this call that waits until the call's request has been sent; null if none waits. If the
-     * request is taken back, so is this frame. Event loop only.
+     * The CREDIT frame of this call that waits until the first bytes of the call's request have been sent; null if
+     * there is none. If the request is taken back, the CREDIT frame is taken back with it. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
@@ -148,71 +156,76 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     long deadlineNanos;
 
-    /** How long the call still had until {@code deadlineNanos} when its request was written. */
+    /** Nanoseconds that were left until {@code deadlineNanos} when the call's request was written. */
     long givenNanos;
 
     /**
-     * Index in the request of the field TIME, which says how much time the call has left. If the request has no such
-     * field, it would be inserted here.
+     * Index in the request of the field TIME, which says how much time the call has left. If the request does not have
+     * the field, {@link #begins} can insert it at this index.
      */
     private int timeAt;
 
     /** Length in bytes of the field TIME in the request; 0 if the request has no such field. */
     private int timeBytes;
 
-    /** The request's metadata, if any of their values are computed when the request is written; null otherwise. */
+    /** The request's metadata, if some of their values are computed when the request is written; otherwise null. */
     private @Nullable Metadata computed;
 
-    /** Index in the request of the first byte of {@link #computed}, the metadata with computed values. */
+    /** Index in the request at which the metadata in {@link #computed} begin. */
     private int metadataAt;
 
-    /** Length in bytes of {@link #computed} in the request. */
+    /** Number of bytes that the metadata in {@link #computed} take in the request. */
     private int metadataBytes;
 
-    /** Index in the request of the first byte of the arguments. */
+    /** Index in the request at which the arguments begin. */
     int argumentsAt;
 
-    /** Index in the request after the last byte of the arguments. */
+    /** Index in the request just after the arguments. */
     int argumentsEnd;
 
     /**
-     * Whether the thread that blocks for this call may read the reply from the socket itself. A virtual thread may not,
-     * since blocking in a read would hold up the other virtual threads of its carrier.
+     * Whether the thread that blocks for this call is allowed to read the reply from the socket itself. A virtual
+     * thread is not, since a blocking read would hold up the other virtual threads on the same carrier thread.
      */
     boolean mayRead;
 
-    // The fields from onWire to hasHandlerBegun are accessed by whoever has the ReadTurn, mostly the event loop. Before
-    // the call is sent, they are accessed by the thread that has taken the slot.
+    // The fields from onWire to hasHandlerBegun are accessed by the thread that has the right to read the socket (see
+    // ReadTurn), mostly the event loop. Before the call is sent, they are accessed by the thread that has taken the
+    // slot.
     private boolean onWire;
 
     /**
-     * The call id of the latest call in this slot that was sent to the server. The next call in the slot must have
-     * another id. Ids repeat, since they contain a generation of 16 bits, and a server that gets the same id twice in a
-     * row takes it for a fault of the connection.
+     * The id of the latest call in this slot that was sent to the server. The next call in the slot must have another
+     * id, since a server treats the same id twice in a row as a fault of the connection. An id can come up again,
+     * because the generation in it has only 16 bits.
      */
     private int idOnWire;
 
     private boolean sentByCaller;
     private boolean completed;
 
-    /** Whether the socket's buffer has the complete request. Before that, the server cannot have executed the call. */
+    /**
+     * Whether the complete request has been copied into a buffer for the socket, or is about to be written by the
+     * caller's thread. Before that, the server cannot have executed the call. Also true after the first part of a long
+     * reply, since nothing more of the request is sent then.
+     */
     private boolean sent;
 
     /**
-     * Type of the message that is arriving in parts for this call: REPLY or ITEM; 0 if there is none. It is set until
-     * the last part has come, even if nobody waits for the message any more.
+     * Type of the message that is arriving in parts for this call, which is REPLY or ITEM; 0 if there is none. The type
+     * stays set until the last part has come, even if nobody waits for the message any more.
      */
     private int arriving;
 
     /**
-     * Whether a frame from the server has proved that the call's handler has begun. Such frames are the first part of a
-     * reply, an item of a stream, and credit. If an error says NOT_EXECUTED after one of them, it is not believed.
+     * Whether a frame from the server has proved that the call's handler has begun. The first part of a long reply, an
+     * item of a stream, and CREDIT prove it. An error that comes later and says NOT_EXECUTED is not believed.
      */
     private boolean hasHandlerBegun;
 
     /**
-     * Error with which the call has ended; null if it has succeeded. Stored before the state says that the call has
-     * ended.
+     * The error with which the call has ended; null if the call has succeeded. Stored before {@link #state} says that
+     * the call has ended.
      */
     private @Nullable RPCXException error;
 
@@ -230,7 +243,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         serial++;
         do {
             id += Wire.SLOT_MASK + 1;
-            // Generation 0 is never used: with slot 0 it would give call id 0, which stands for the connection itself.
+            // Generation 0 is skipped, since in slot 0 the call id would be 0, which stands for the connection itself.
+            // The id that was sent last is skipped too, see idOnWire.
         } while (id == slot || id == idOnWire);
         deadlineNanos = deadline;
         clearBody();
@@ -245,23 +259,24 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         hasHandlerBegun = false;
         timeBytes = 0;
         computed = null;
-        // No fence is needed: other threads find this use of the slot only through something that is published later.
+        // No fence is needed, since other threads find the new call only through something that is published after this
+        // store.
         STATE.lazySet(this, 0);
     }
 
-    /** Frees the slot of a call that will not be sent, because it was never queued for sending. */
+    /** Frees the slot of a call that was never queued for sending. */
     public void dropUnsent() {
         done(BOTH_DONE);
     }
 
     /**
-     * Makes the slot available to the next call. A large buffer is kept for that call, as far as the connection's
-     * account allows. If this throws, the slot is not available yet.
+     * Makes the slot available to the next call. A large buffer of at most {@link #KEPT_BYTES} is kept for the next
+     * call if the connection is open and its account allows it. If this method throws, the slot is not available yet.
      *
      * @return whether the slot has kept a large buffer
      */
     private boolean free() {
-        // references are dropped now, since it may take long until the slot has another call
+        // The references are dropped now, since it may take long until the slot has another call.
         waiter = null;
         error = null;
         upload = null;
@@ -275,7 +290,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
         if (bytes <= COUNTED_BYTES && keptBytes > 0) {
-            // the kept buffer was replaced by a small one during the call
+            // The large buffer is no longer charged, since a small buffer has replaced it during the call.
             forgetKept();
         }
         connection.slots.release(this);
@@ -292,10 +307,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Changes the charge for the buffer that this slot keeps for its next call to the buffer's present capacity.
+     * Charges the account for the buffer that this slot keeps for its next call, in place of the slot's earlier charge.
      *
      * @param bytes capacity of the buffer
-     * @return whether the account allows it; if not, the charge is unchanged
+     * @return false if the account does not allow it, so that the earlier charge is unchanged
      */
     private boolean holdKept(int bytes) {
         if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {
@@ -342,13 +357,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Gives back the large buffer that was kept for this slot's next call, and its charge. Called by the thread that
-     * has the slot, or by one that has taken the free slot off the stack.
+     * Gives back the large buffer that this slot has kept for its next call, and releases the charge for the buffer.
+     * Called by the thread that has the slot, or that has taken the free slot off the stack.
      */
     void trim() {
         if (keptBytes > 0) {
-            // The charge is released first: if there is no memory for a smaller buffer, the present one is charged
-            // again after its next use.
+            // The charge is released first, so that it is released even if shrinkBody() throws, because there is no
+            // memory for a smaller buffer. The slot then still has the large buffer, which is charged again after its
+            // next use.
             forgetKept();
             shrinkBody();
         }
@@ -359,7 +375,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     void sendBlocking() {
         Thread caller = Thread.currentThread();
         waiter = caller;
-        // a thread that sends a stream has more to do than to wait for the reply
+        // A thread that also sends a stream does not read the reply from the socket itself, since the thread has more
+        // to do than to wait for the reply.
         mayRead = upload == null && !ThreadTools.isVirtual(caller);
         connection.sendCall(this);
     }
@@ -371,8 +388,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the future of the call in this slot if it is one-way and has not ended; null otherwise. Thread-safe: any
-     * thread may call this.
+     * Returns the future of the call in this slot if the call is one-way and has not ended; otherwise null.
+     * Thread-safe.
      */
     @Nullable
     CompletableFuture<?> oneWay() {
@@ -380,9 +397,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Blocks the calling thread until the call has ended. Also returns if the thread is interrupted, or if the event
-     * loop has not ended the call {@code MARGIN_NANOS} after its deadline; both cancel the call. Afterwards the caller
-     * reads {@link #body} or the returned error, and then has to call {@link #callerDone}.
+     * Blocks the calling thread until the call has ended. If the thread is interrupted, or if the event loop has not
+     * ended the call {@code MARGIN_NANOS} after its deadline, this method cancels the call and returns an error. The
+     * caller then reads {@link #body} or the returned error, and after that has to call {@link #callerDone}.
      *
      * @return error with which the call has ended; null if {@code body} is the result
      */
@@ -419,16 +436,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the caller of this slot's call still waits for the reply, or still reads it. Thread-safe: any thread may
-     * call this.
+     * Returns whether this slot has a call whose caller is not done with the call: the caller still writes the request,
+     * waits for the reply or reads the reply. Thread-safe.
      */
     boolean hasCaller() {
         return (state & CALLER_DONE) == 0;
     }
 
     /**
-     * Wakes the thread that blocks for the call if the call's deadline was before the given time. A thread that is
-     * woken too early waits on. Thread-safe: any thread may call this.
+     * Wakes the thread that blocks for the call if the call's deadline was before the given time. If the call has not
+     * ended, the thread checks whether it has to go on waiting. Thread-safe.
      */
     void wakeIfOverdue(long latestNanos) {
         if (deadlineNanos - latestNanos < 0) {
@@ -437,22 +454,22 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Wakes the thread that blocks for the call, if there is one. A thread that is woken too early waits on.
-     * Thread-safe: any thread may call this.
+     * Wakes the thread that blocks for the call, if there is one. If the call has not ended, the thread checks whether
+     * it has to go on waiting. Thread-safe.
      */
     void wake() {
         LockSupport.unpark(waiter);
     }
 
     /**
-     * Returns the error of a call that the event loop has not ended in time, since the loop is held up. The caller
-     * waits no longer.
+     * Returns the error with which a caller stops waiting, because the event loop is held up and has not ended the call
+     * in time.
      */
     static RPCXException unheardError() {
         return LocalFailure.unheard("no reply in time, and the event loop is held up", RPCXException.Executed.MAYBE);
     }
 
-    /** Returns the error of a call whose caller has stopped waiting, because its thread was interrupted. */
+    /** Returns the error of a call whose caller has stopped waiting, because the caller's thread was interrupted. */
     static RPCXException interrupted() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
@@ -486,8 +503,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Tells the connection that this slot has kept a large buffer. Never throws, since a failure here must not end the
-     * next call, which may have the slot already.
+     * Tells the connection that this slot has kept a large buffer. Never throws, since the slot may already have its
+     * next call, which a failure here must not end.
      */
     private void kept() {
         try {
@@ -498,15 +515,15 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the number that identifies the call that uses this slot at present. Read it before the call is sent,
-     * since the slot may have another call afterwards.
+     * Returns the number that identifies the call which uses this slot at present. Read the number before the call is
+     * sent, since the slot may have another call afterwards.
      */
     public long serial() {
         return serial;
     }
 
     /**
-     * Ends a call that its caller gives up. Does nothing if that call has ended. Thread-safe: any thread may call this.
+     * Ends a call because its caller gives it up. Does nothing if the call has ended already. Thread-safe.
      *
      * @param callSerial {@link #serial} of the call
      */
@@ -515,9 +532,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that its caller gives up. Does nothing if that call does not use this slot any more. Here the call is
-     * identified by its object, since its serial may be changing: the event loop may be making another attempt.
-     * Thread-safe: any thread may call this.
+     * Ends a call because its caller gives it up. Does nothing if the call does not use this slot any more. The call is
+     * identified by its object, since the event loop may be making another attempt, which changes the call's serial.
+     * Thread-safe.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -529,8 +546,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call with an error, for another reason than that its caller gives it up. Does nothing if that call has
-     * ended. Thread-safe: any thread may call this.
+     * Ends a call with an error that has the given code, text and cause. Does nothing if the call has ended already.
+     * Thread-safe.
      *
      * @param callSerial {@link #serial} of the call
      */
@@ -553,7 +570,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
         onWire = true;
         sentByCaller = false;
-        // While the peer does not read, the request is held back from the socket's queue, so that it can be taken back.
+        // While the socket takes no bytes, the request is held back from the socket's queue, so that the request can
+        // still be taken back.
         holdUntilWritable = connection.isSocketBusy();
         connection.watch(deadlineNanos);
         return true;
@@ -567,26 +585,28 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         clearBody();
         if (requestBytes > 0) {
             if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
-                // The buffer is given up, except for a notice: another attempt may need the arguments of a notice.
+                // The buffer is given up to save memory. A notice keeps its buffer, since another attempt may need the
+                // arguments of the notice.
                 trim();
                 shrinkBody();
             }
             if (body.capacity() <= SMALL_BYTES) {
-                // A larger buffer is kept for the next call, and stays charged as a request as long as this call has
-                // it.
+                // A small buffer is no longer charged as a request. A larger buffer stays charged as long as this call
+                // has it.
                 forgetRequest();
             }
         }
     }
 
     /**
-     * Sets where the request has the field TIME, which says how much time the call has left. If the request has to wait
-     * for the socket, the field is written again when it is sent, or inserted if it has become necessary. Called before
-     * the call is queued for sending.
+     * Sets where the field TIME is in the request. The field says how much time the call has left. If the request waits
+     * for the socket, {@link #begins} writes the field again with the time that is then left. A request has no such
+     * field if its call has about the full default time. If this is no longer so after the wait, {@code begins} inserts
+     * the field. Called before the call is queued for sending.
      *
-     * @param index index in the request at which the field begins or would begin
-     * @param bytes length of the field; 0 if the call has the full default time, so that the request does not have the
-     *     field
+     * @param index index in the request of the first byte of the field; if the request does not have the field, index
+     *     at which {@code begins} can insert the field
+     * @param bytes length of the field in bytes; 0 if the request does not have the field
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
@@ -594,11 +614,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the request has its metadata, if any of their values are computed. They are computed again if the
-     * request waits long before it is sent. Called before the call is queued for sending.
+     * Sets where the metadata are in the request. Called only if some of their values are computed when the request is
+     * written. If the request then waits long for the socket, {@link #begins} computes the metadata again. Called
+     * before the call is queued for sending.
      *
      * @param index index in the request at which the metadata begin
-     * @param bytes their length in the request
+     * @param bytes length of the metadata in the request, in bytes
      */
     void metadataAt(Metadata metadata, int index, int bytes) {
         computed = metadata;
@@ -627,8 +648,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Computes the metadata again, and writes them into the request. If this fails, or they do not fit, the old ones
-     * are sent, and the server decides whether it accepts them.
+     * Computes the metadata again, and writes the new metadata into the request. If this fails, or if the new metadata
+     * do not fit, the old metadata are sent, and the server decides whether it accepts them.
      */
     private void computeAgain(Metadata given) {
         ByteBuf anew = Unpooled.buffer();
@@ -665,10 +686,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         isFirstFragmentWritten = true;
         sent = true;
         idOnWire = id;
-        // This fence pairs with the acquire fence in seesOnWire().
+        // A thread that sees onWire set also sees the stores above, because of this fence and the acquire fence in
+        // seesOnWire().
         VarHandle.releaseFence();
         onWire = true;
-        // The stores have to be visible before the first byte is sent, since the event loop may see the reply at once.
+        // The stores above have to be visible before the first byte is sent, since the event loop may see the reply at
+        // once.
         VarHandle.fullFence();
         return true;
     }
@@ -679,9 +702,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the server may still send something for this call. That is so if the request has been sent, or waits only
-     * for the socket, and the last frame for the call has not come. If this is true, the calling thread also sees all
-     * fields that were stored before {@code onWire}.
+     * Returns whether the server may still send something for this call. That is so if the request has been sent, or
+     * waits for the socket, and the call's final frame has not come. It is not so while the request is still in the
+     * queue of messages to send. If the result is true, the calling thread also sees all fields that were stored before
+     * {@code onWire}.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -708,11 +732,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Frees this slot if its caller could not, because its stack or memory was exhausted. If that caller's call has
-     * been sent, the slot becomes free with the last frame that the server sends for it. If it has not been sent and is
-     * not in the queue either, it never will be, since such a caller does nothing more.
+     * Releases this slot if its caller could not, because the caller's stack or memory was exhausted. If the caller's
+     * call has been sent, the slot becomes free when the server's final frame for the call has come. A call that is
+     * neither sent nor queued will never be sent, since such a caller does nothing more; its slot becomes free at once.
      *
-     * @return false if the call may still be in the queue, so that this has to be called again later
+     * @return false if the call may still be in the queue of messages to send, so that this method has to be called
+     *     again later
      */
     boolean freeIfOrphan() {
         if (unreleased) {
@@ -722,8 +747,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // Read before the serial: if this is the state of a later use of the slot, the serial belongs to a later use
-        // too.
+        // The state is read before the serial, since begin() stores the serial first. If this is already the state of a
+        // later call, the serial that is read below is also that of a later call, and is not equal to gone.
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;
@@ -740,18 +765,18 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns MAYBE if the server may have executed the call, otherwise NOT_EXECUTED. For a call that the server has
-     * not ended.
+     * Returns MAYBE if the server may have executed the call, otherwise NOT_EXECUTED. Call this method only for a call
+     * that the server has not ended.
      */
     RPCXException.Executed executed() {
         return sent || hasHandlerBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
     /**
-     * Throws if the server begins a message of this call while another one is incomplete. Parts do not say to which
-     * message they belong, so messages must not overlap.
+     * Throws if the server begins a message of this call while another message of the call is incomplete. Messages must
+     * not overlap, since a part does not say to which message it belongs.
      *
-     * @param what the message that begins, for the text of the error
+     * @param what name of the message that begins, for the text of the error
      */
     private void refuseWithin(String what) {
         if (arriving != 0) {
@@ -760,9 +785,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Handles the reply to the call, or the first part of it.
+     * Handles the reply to the call, or the first part of a long reply.
      *
-     * @param more whether further parts follow
+     * @param more whether further parts of the reply follow
      */
     void onReply(ByteBuf payload, boolean more) {
         refuseWithin("a reply");
@@ -777,11 +802,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             arriving = Wire.REPLY;
             hasHandlerBegun = true;
             if (!sent) {
-                // the server wants no more of the request, and the reply needs the buffer
+                // The rest of the request is not sent, since the server wants no more of it, and the reply needs the
+                // buffer that holds the request.
                 recall();
                 sent = true;
             }
-            // The server wants no more of the stream either: after this frame no item and no END is sent for the call.
+            // The stream that the call sends ends here, since the server wants no more of it. No item and no END is
+            // sent for the call from now on.
             endUpload();
             body.clear();
             if (hold(HeapArray.growth(body, payload.readableBytes()), false)) {
@@ -808,7 +835,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
         } catch (WireFault fault) {
-            // the fault is left to the event loop, which reads the same bytes
+            // The event loop will read the same bytes and handle the fault.
             return false;
         }
     }
@@ -833,8 +860,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Handles a further part of a reply or of a stream's item. The last part of a reply is the call's final frame,
-     * after which the server sends nothing for it. That is so even if nobody waits for the call any more. The last part
-     * of an item is not.
+     * after which the server sends nothing for the call. The last part of an item is not a final frame.
      *
      * @param more whether further parts follow
      * @param maxBytes maximum size of the complete message
@@ -861,7 +887,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 return;
             }
         } else {
-            // the item is complete: from here on its memory belongs to its subscriber
+            // The item is complete and belongs to its subscriber from now on, so its memory is no longer charged.
             arriving = 0;
             if (replyBytes > 0) {
                 forgetReply();
@@ -893,7 +919,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Charges the connection's account for the growth of a buffer in which a message arrives in parts. If the account
-     * does not allow it, the call ends.
+     * does not allow the charge, the call ends.
      *
      * @param isFinal whether the frame that is being handled is the call's final frame
      * @return false if the call has ended
@@ -914,7 +940,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether a frame is the final one of this call, after which the server sends nothing more for it.
+     * Returns whether a frame is the call's final frame, after which the server sends nothing more for the call.
      *
      * @param type type of the frame
      * @param more whether further parts of the same message follow
@@ -938,7 +964,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Handles an item of the stream that is the call's result, or the first part of an item.
+     * Handles an item of the stream that the call returns, or the first part of a long item.
      *
      * @param more whether further parts of the item follow
      */
@@ -964,16 +990,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the caller has given the call up, but the server has not yet sent its final frame, that is, the last one
-     * for the call. Event loop only.
+     * Returns whether this client has given the call up, for example at the deadline, and the server has not sent the
+     * call's final frame yet. Event loop only.
      */
     boolean isOwed() {
         return seesOnWire() && completed;
     }
 
     /**
-     * Returns the time at which the caller gave the call up. Call it only if {@link #isOwed} returns true. Event loop
-     * only.
+     * Returns the time, by {@code nanoTime()}, at which this client gave the call up. Call this method only if
+     * {@link #isOwed} returns true. Event loop only.
      */
     long givenUpNanos() {
         return givenUpNanos;
@@ -996,8 +1022,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the error with EXECUTED instead of NOT_EXECUTED, since this client knows that the call's handler has
-     * begun. Any other error is returned as it is.
+     * Replaces NOT_EXECUTED by EXECUTED in an error from the server, since the call's handler is known to have begun.
+     * Any other error is returned unchanged.
      */
     private static RPCXException ofHandler(RPCXException outcome) {
         return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
@@ -1006,8 +1032,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends this call because one of its frames could not be handled. Its decoding or the user's code has failed, or
-     * memory is short. The connection and its other calls go on.
+     * Ends this call because one of its frames could not be handled. The reason is that the decoding or the user's code
+     * has failed, or that memory is short. The connection and its other calls go on.
      *
      * @param type type of the frame
      * @param more whether further parts of the same message follow
@@ -1025,7 +1051,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call with an error. Tells the server so by CANCEL, unless the server has already sent the final frame.
+     * Ends the call with an error. Sends CANCEL to the server, unless the server has already sent the call's final
+     * frame or the call has ended before.
      *
      * @param isFinal whether the frame that is being handled is the call's final frame
      */
@@ -1033,8 +1060,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         boolean tells = !isFinal && !completed;
         int callId = id;
         if (tells && !sent) {
-            // Only a broken server sends a frame that is not final before it has the complete request. The rest is not
-            // sent.
+            // The rest of the request is not sent. This happens only if the server is broken: before it had the
+            // complete request, it has sent a frame that is not the final frame.
             recall();
         }
         complete(outcome, isFinal);
@@ -1049,8 +1076,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call because its deadline has passed while this client's event loop was held up. Such an end does not
-     * count as a failure of the server.
+     * Ends the call because its deadline has passed while this client's event loop was held up. The end of the call
+     * does not count as a failure of the server.
      */
     void expireUnheard(String why) {
         expire(LocalFailure.unheard(why, executed()));
@@ -1064,8 +1091,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that the server has not ended yet. If no byte of its request has been sent, the request is taken
-     * back, and the server never learns of the call.
+     * Ends a call that the server has not ended yet. If no byte of the call's request has been sent, the request is
+     * taken back, and the server never learns of the call.
      *
      * @return whether the server knows the call, so that CANCEL has to be sent
      */
@@ -1080,7 +1107,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Ends this attempt of a call if no byte of its request has been sent. Called when the connection takes no more
-     * calls, so that the call may go to another one.
+     * calls, so that another attempt can use another connection.
      */
     void endUnsent() {
         if (seesOnWire() && !isFirstFragmentWritten && !completed) {
@@ -1089,10 +1116,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call for its caller, who gets the error or the reply in {@link #body}.
+     * Ends the call for its caller, who gets the error, or the reply in {@link #body}.
      *
-     * @param outcome error with which the call ends; null if it has succeeded
-     * @param isFinal whether the server will send nothing more for the call: its final frame has come, or never will
+     * @param outcome error with which the call ends; null if the call has succeeded
+     * @param isFinal whether the server will send nothing more for the call
      */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
         if (completed) {
@@ -1108,7 +1135,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             async = null;
         }
-        // Read before the state changes, since the slot may have another caller after that.
+        // The caller's thread is read before the state changes, since the slot may have another caller after that.
         Thread caller = waiter;
         int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
         try {
@@ -1119,11 +1146,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 givenUpNanos = connection.nanoTime();
                 connection.onGivenUp();
                 if (arriving == Wire.REPLY) {
-                    // the last part of the reply may never come, and nobody would read it
+                    // The parts of the reply are dropped, since nobody will read them and the last part may never come.
                     forgetParts();
                 }
                 if (requestBytes > 0) {
-                    // the call's final frame may never come, and the charge must not wait for it
+                    // The charge for the request is released now, since the call's final frame may never come.
                     trim();
                     shrinkBody();
                     forgetRequest();
@@ -1131,21 +1158,22 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             endUpload();
             if (call != null && arriving == Wire.ITEM && replyBytes > 0) {
-                // the receiver drops the item's parts when the stream ends
+                // The parts of the item are no longer charged, since the receiver drops them when the stream ends.
                 forgetReply();
             }
         } finally {
-            // Runs even if a step above has thrown, for example for lack of memory: nobody else ends the call.
+            // The caller is told of the end even if a step above has thrown, for example for lack of memory, since
+            // nobody else ends the call.
             end(call, caller, bits, outcome);
         }
     }
 
     /**
-     * Returns the encoded arguments of the call, so that another attempt can send them again. Call it before the slot
-     * is free, on the event loop, and only if no thread blocks for the call.
+     * Returns the encoded arguments of the call, so that another attempt can send them again. Call this method only for
+     * an asynchronous call, on the event loop, and before the slot is free.
      *
      * @return null if the buffer does not have the arguments any more, for example because {@link #onSent} has shrunk
-     *     it
+     *     the buffer
      */
     @Nullable
     ByteBuf arguments() {
@@ -1155,8 +1183,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the buffer will still have the arguments after the request has been sent, so that {@link #arguments}
-     * returns them. That holds until the server sends something for the call.
+     * Returns whether the buffer of a one-way call will still have the arguments after the request has been sent, so
+     * that {@link #arguments} returns them. The arguments are lost when a frame from the server proves that the handler
+     * has begun; an error from the server does not prove it.
      */
     boolean keepsArguments() {
         return body.capacity() <= KEPT_BYTES;
@@ -1166,7 +1195,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             call.beforeSlotRelease(this, outcome);
         } catch (Throwable noMemory) {
-            // the call ends in any case
+            // The failure is only reported, since the call ends in any case.
             ThreadTools.report(noMemory);
         }
     }
@@ -1203,7 +1232,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private void endAsync(AsyncCall call, @Nullable Object value, @Nullable RPCXException failure) {
-        // each step runs even if the one before it fails, as in complete()
+        // Each step runs even if the step before it fails, so that the caller is told of the end in any case.
         try {
             finalFrame();
         } finally {
@@ -1221,13 +1250,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             try {
                 sender.cancel();
             } catch (Throwable e) {
-                // the user's subscription has failed; the call is over in any case
+                // sender.cancel() also cancels the subscription to the user's publisher. A failure is only logged,
+                // since the stream that the call sends is over in any case.
                 CallbackFailures.log(e);
             }
         }
     }
 
-    /** Takes back what has not been sent of the request. Also takes back the CREDIT frame that waits behind it. */
+    /**
+     * Takes back the part of the request that has not been sent, and the CREDIT frame that waits behind the request.
+     */
     private void recall() {
         connection.recall(this);
         recallCredit();
@@ -1254,8 +1286,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * A message that ends a call from this side, as CANCEL. It is sent after the call's request. If no byte of the
-     * request has been sent by then, the request is taken back, and the server gets neither of the two.
+     * A CANCEL message, by which this client ends a call. The message is queued behind the call's request. When the
+     * message leaves the queue, the part of the request that has not been sent is taken back. If no byte of the request
+     * has been sent, the server gets neither the request nor CANCEL.
      */
     private abstract static class Cancel extends Outbound {
         private final ClientCall call;
@@ -1272,7 +1305,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             this.head = Wire.CANCEL;
         }
 
-        /** Whether the call that this message has to end still uses the slot. */
+        /** Returns whether the call that this CANCEL message has to end still uses the slot. */
         abstract boolean isThere();
 
         @Override

@@ -35,100 +35,101 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of a client to a server on the native wire. It has the slots of the calls in flight, the numbers by
- * which the server knows its methods, and one timer for the deadlines of all calls. It also decides which thread sends
- * a call.
+ * A connection of a client to a server on RPCX's native wire. It has the slots of the calls in flight, the numbers by
+ * which the server knows its methods, and one timer for the deadlines of all calls. The connection also decides whether
+ * the caller's thread or the event loop sends a call.
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * Maximum time that a thread normally takes from the beginning of a call until it writes the request. If a call
-     * with the default time has taken longer, its request says in the field TIME how much is left.
+     * If a call with the default time has used up more than this many nanoseconds when its request is written, the
+     * request says in the field TIME how much time is left.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final int UNKNOWN = 0;
 
     /**
-     * Takes the place of a method number in {@link #numbers} if the server does not publish the method. The call is
-     * then sent with the method's name, and the server refuses it.
+     * The value in {@link #numbers} for a method that {@link #dictionary} does not have. A call of such a method is
+     * sent with the method's name, and the server refuses the call if the server does not publish the method.
      */
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Takes the place of a method number in {@link #numbers} if the server's method has another {@link MethodShape}. A
-     * call then fails before it is sent, since the two sides could not read each other's messages.
+     * The value in {@link #numbers} for a method whose {@link MethodShape} does not fit that of the server's method. A
+     * call of such a method fails on this connection before anything is sent, since the two sides could not read each
+     * other's messages. Another instance may take the call.
      */
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * If a call's deadline is checked late by more than the call's time divided by this number, the event loop was held
-     * up, and may not have seen the reply. The call then ends with the reason UNHEARD, which says nothing about the
-     * server. The number is 10 since {@link AnswerTimes} takes nine tenths of a method's timeout as enough for an
-     * answer.
+     * The event loop counts as held up if it checks a call's deadline late by more than a tenth of the time that the
+     * call had left when its request was written. For example, if a call had 1 s left, the limit is 100 ms. The call
+     * then ends with the reason UNHEARD, which says nothing about the server, since the loop may have missed the reply.
+     * The number is 10 because {@link AnswerTimes} also allows for the loss of a tenth: it takes nine tenths of a
+     * method's timeout as enough for an answer.
      */
     private static final int HELD_UP_DIVISOR = 10;
 
     /**
-     * The event loop does not count as held up if it checks a deadline late by this time or less. This holds even for
-     * calls with very little time.
+     * If the event loop checks a deadline late by at most this many nanoseconds, the loop does not count as held up.
+     * This limit holds even for calls with very little time.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     /**
-     * Minimum time until the next check of the deadlines. One check then finds all calls whose deadlines are this close
-     * together.
+     * The shortest time, in nanoseconds, for which the timer of the next check of the deadlines is set. One check then
+     * finds all calls whose deadlines are this close together.
      */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * With this number of calls in flight or more, the event loop sends the next call, and not the call's own thread.
-     * The loop can send several calls in one write, which saves more than waking the loop costs.
+     * If at least this many calls are in flight, the event loop sends the next call; otherwise the caller's thread
+     * tries to send it. The event loop can send several calls in one write, which saves more time than it takes to wake
+     * the loop.
      */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * Number of calls in flight with which a connection is crowded, so that the client makes another one if it may. It
-     * is a quarter of the slots. A second connection pays with far fewer calls, and calls are refused only with far
-     * more.
+     * The number of calls in flight from which a connection counts as crowded, so that the client makes another
+     * connection if it is allowed to. A quarter of the slots is far above the number of calls from which a second
+     * connection pays off, and far below the number from which calls are refused.
      */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
-     * Time after which the large buffers that free slots keep are given back, if no large message has come. It may take
-     * twice as long.
+     * Time in nanoseconds between two checks of the large buffers that free slots keep. A check gives these buffers
+     * back if no slot has kept a large buffer since the check before.
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /**
-     * Time between two checks whether an extra connection is still needed. If it had no call in this time, it is
-     * closed.
+     * Time in nanoseconds between two checks of an extra connection (see {@link #isExtra}). A check closes the
+     * connection if it had no call in this time and another connection of the instance is not crowded.
      */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of checks in one keep-alive time whether the server has ended the calls that their callers gave up. */
+    /**
+     * Number of times in each keep-alive time that the connection looks for calls that were given up and that the
+     * server has not ended.
+     */
     private static final int OWED_LOOKS = 3;
 
     /**
-     * Number of keep-alive times that a server has to end a call after its caller gave it up. If the call's final
-     * frame, the last one that the server sends for it, has not come by then, the connection counts as broken, however
-     * slow the network may be.
+     * A server has to end a call within this number of keep-alive times after the caller gave the call up. If the
+     * server has not sent the call's final frame by then, the connection counts as broken, however slow the network may
+     * be.
      */
     private static final int OWED_TIMES = 6;
 
     private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
 
-    /**
-     * Error of a call of which no byte has been sent. Used if there is no memory for an error with the actual reason.
-     */
+    /** The error of a call of which no byte has been sent, for use when there is no memory to create an error. */
     private static final RPCXException NOT_SENT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
 
-    /** Error of a call that may have been executed. Used if there is no memory for an error with the actual reason. */
+    /** The error of a call that may have been executed, for use when there is no memory to create an error. */
     private static final RPCXException LOST = LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
 
-    /**
-     * Error of a call of which only some bytes have been sent. Used if there is no memory for an error with the actual
-     * reason.
-     */
+    /** The error of a call whose request was sent only in part, for use when there is no memory to create an error. */
     private static final RPCXException LOST_UNSENT =
             LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
@@ -157,26 +158,29 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final KeepAlive keepAlive;
 
     /**
-     * Future of this connection, for which calls wait. It completes when the server has sent the complete list of its
-     * methods, called its dictionary. Before that, it is not known whether the server takes calls, and for which
-     * methods.
+     * The future for which calls wait until this connection takes calls. The future completes when the server has sent
+     * its dictionary, that is, the complete list of its methods. The future fails if the connection ends before that,
+     * or if the attempt to connect is given up first, for example after too long a time.
      */
     private final CompletableFuture<ClientConnection> connecting;
 
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** Memory in bytes of one entry of {@link #dictionary}, without the characters of the method's name. */
+    /** Bytes of memory that one entry of {@link #dictionary} takes, without the characters of the method's name. */
     private static final int ENTRY_BYTES = 128;
 
     /**
-     * Methods that the server publishes, by the names of their service and method. The server sends the list before the
-     * first call. All methods of the list that this client's proxies have are in the map, and as many others as there
-     * is room for. A method that is not in it is called by its name.
+     * The methods that the server publishes, by the names of their service and method. A method that is not in this map
+     * is called by its name instead of its number. The map has all published methods that this client's proxies had
+     * when the server sent its list, and as many others as there is room for.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
-    /** Memory in bytes that is charged for those entries of {@link #dictionary} that no proxy had when they came. */
+    /**
+     * The memory in bytes that is charged for {@link #dictionary}. An entry is not charged if one of this client's
+     * proxies had the method when the entry came.
+     */
     private final Charge entryBytes;
 
     /** Number of methods that the server has listed, counted up to {@code Wire.MAX_DICTIONARY}. Event loop only. */
@@ -187,10 +191,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private record Entry(int number, int shape) {}
 
-    /**
-     * Time at which the server's list of methods was complete, so that the connection could take calls. Event loop
-     * only.
-     */
+    /** The time, by {@code nanoTime()}, at which the connection began to take calls. Event loop only. */
     private long beginNanos;
 
     /** Whether the server has sent its SETTINGS frame. Event loop only. */
@@ -198,7 +199,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private volatile boolean dictionaryComplete;
 
-    /** Completes when the server's list of methods is complete. Fails if the connection ends before that. */
+    /**
+     * A future that completes when the server has sent the complete list of its methods. The future fails if the
+     * connection ends before that.
+     */
     private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
     /**
@@ -208,8 +212,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private @Nullable List<String> publishedNames;
 
     /**
-     * The server's numbers of methods, by {@link ClientMethod#index}. 0 means that the number has not been looked up.
-     * Threads read this without a lock, but write it only under the lock of {@link #dictionary}.
+     * The numbers by which the server knows its methods, indexed by {@link ClientMethod#index}. An element is 0 if its
+     * method has not been looked up, and negative if its method has no usable number. Threads read the array without a
+     * lock, but write to it only under the lock of {@link #dictionary}.
      */
     private volatile int[] numbers = new int[8];
 
@@ -220,77 +225,90 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private volatile @Nullable String closedWhy;
 
-    /** Whether this client has decided to end the connection. Its end is then no failure of the server. */
+    /**
+     * Whether this client ends the connection because the client drops all its connections, or because this extra
+     * connection is idle. The end of the connection is then no failure of the server.
+     */
     volatile boolean isDropped;
 
     /**
-     * Whether this is an extra connection. It was made because the others were crowded, and is closed when it has had
-     * no calls for a while.
+     * Whether this is an extra connection, which was made because the other connections to the instance were crowded.
+     * An extra connection is closed when it has had no calls for a while.
      */
     public final boolean isExtra;
 
     /**
-     * Whether this connection is about to close because it has had no calls. A caller takes a slot first, and then
-     * reads this field. If it is set and another connection of the instance is ready, the caller gives the slot back
-     * and uses that one. So once this is set and no slot is taken, no more calls begin here, as long as another
-     * connection is ready.
+     * Whether this connection is about to close because it has had no calls. A caller reads this field after it has
+     * taken a slot. If the field is true and another connection of the instance is ready, the caller gives the slot
+     * back and uses the other connection. So after this field has been set and all slots have been found free, no call
+     * begins here as long as another connection is ready.
      */
     public volatile boolean isParting;
 
     /**
-     * Value of {@link CallSlots#changes} at the last check whether this connection is needed. If it has not changed at
-     * the next check, no slot has been released or reused. Event loop only.
+     * The value of {@link CallSlots#changes} at the last check whether this connection is needed. If the value is the
+     * same at the next check, no slot has been released or reused between the checks. Event loop only.
      */
     private long idleSince;
 
     /**
-     * Timer of the next check whether this extra connection is still needed. It is first set when the connection begins
-     * to take calls. Event loop only.
+     * The timer of the next check whether this extra connection is still needed; null if no check is scheduled. Event
+     * loop only.
      */
     private @Nullable ScheduledFuture<?> idleTimer;
 
     /**
-     * Number of calls that the event loop has sent and that the server has not ended yet. Only the event loop writes
-     * it; any thread may read it, by {@link #load}.
+     * Number of calls that the event loop has sent or is about to send, and that the server has not ended yet. Only the
+     * event loop writes this number; other threads read it by {@link #load}.
      */
     private int inFlight;
 
-    /** Number of calls that their callers' own threads have sent, and that the server has not ended yet. */
+    /**
+     * Number of calls that their callers' own threads have sent or are about to send, and that the server has not ended
+     * yet.
+     */
     private volatile int inFlightByCallers;
 
     /**
-     * Number of consecutive replies that came while only one call was in flight. After some of these, the event loop
-     * lends the socket to callers, by {@link ReadTurn}. Event loop only.
+     * Number of consecutive small replies that the event loop has read, but that the blocked caller could have read
+     * itself. Such a caller has also sent the request itself. Errors and replies to asynchronous calls neither raise
+     * this number nor reset it. After {@link ReadTurn#LONE_REPLIES} such replies, the event loop lets callers read the
+     * socket themselves, as soon as no call is in flight. Event loop only.
      */
     private int loneReplies;
 
     /**
-     * Whether a free slot has kept a large buffer since the last check of these buffers. Written only if it changes,
-     * since all callers' processors have this object in their caches.
+     * Whether a free slot has kept a large buffer since the last check of these buffers. The field is written only if
+     * its value changes, since a write removes this object from the caches of the callers' processors.
      */
     private boolean hasKept;
 
-    /** Whether a check is scheduled that gives back the large buffers of free slots. */
+    /** Whether a run of {@link #trimIfIdle} is scheduled. That method gives back the large buffers of free slots. */
     private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /** Whether a timer is set that will end the calls which a check has found overdue. Event loop only. */
+    /**
+     * Whether a timer is set that will end the calls which a check of the deadlines has found overdue. Event loop only.
+     */
     private boolean isEndDue;
 
-    /** Timer of the next check whether the server has ended the calls that their callers gave up. Event loop only. */
+    /**
+     * The timer of the next check for given-up calls that the server has not ended; null if no check is scheduled.
+     * Event loop only.
+     */
     private @Nullable ScheduledFuture<?> owedTimer;
 
     /**
-     * The latest PING that checks whether the server ends calls that were given up; null if there was none. Event loop
-     * only.
+     * The latest PING that checks whether the server ends calls that were given up; null if no such PING has been sent.
+     * Event loop only.
      */
     private @Nullable Question question;
 
     /**
-     * A PING that checks whether the server ends calls whose callers gave them up. It is sent after the CANCEL frames
-     * of these calls. So the server should have ended them before it answers the PING.
+     * A PING that checks whether the server ends calls that their callers gave up. The PING is sent after the CANCEL
+     * frames of these calls, so the server should end the calls before it answers the PING.
      */
     private static final class Question {
         final int ping;
@@ -305,8 +323,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether {@link #askForSign} has ever sent a PING. The field {@code askedNanos} is the time of the latest one.
-     * Event loop only.
+     * Whether {@link #askForSign} has ever sent a PING. If it has, {@link #askedNanos} is the time of the latest such
+     * PING. Event loop only.
      */
     private boolean isAsked;
 
@@ -316,7 +334,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Creates the connection that uses a channel.
      *
      * @param isExtra whether the connection is closed when it has had no calls for a while
-     * @param defaultNanos time of a call whose request does not say how much is left; a whole number of microseconds
+     * @param defaultNanos time in nanoseconds that the server gives a call whose request does not say how much time is
+     *     left; a whole number of microseconds
      * @param connecting future that completes with this connection when it takes calls
      */
     public ClientConnection(
@@ -349,22 +368,25 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return (int) IN_FLIGHT.getOpaque(this) + inFlightByCallers;
     }
 
-    /** Whether all slots that the server allows are taken. This includes calls that are queued but not sent yet. */
+    /**
+     * Returns whether all slots that the server allows are taken. A call that is queued but not sent yet has taken its
+     * slot already.
+     */
     public boolean isFull() {
         return slots.isFull();
     }
 
     /**
-     * Returns how many more calls this connection can take; at least 1. Calls that are queued but not sent yet are not
-     * considered. Call it only for a connection that is not full.
+     * Returns how many more calls this connection can take; at least 1. The number may be too high, since calls that
+     * are queued but not sent yet are left out. Call this method only if the connection is not full.
      */
     int room() {
         return Math.max(1, slots.limit() - load());
     }
 
     /**
-     * Whether the connection has so many calls that the client should make another one. If the server allows only few
-     * calls, three quarters of these are enough; otherwise a quarter of all slots.
+     * Returns whether the connection has so many calls that the client should make another connection. A quarter of all
+     * slots is enough ({@link #CROWDED}). If the server allows only few calls, three quarters of these are enough.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -375,8 +397,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a request has to carry the field TIME, which says how much time the call has left. Without it, the server
-     * gives the call the default time.
+     * Returns whether a request has to carry the field TIME, which says how much time the call has left. The server
+     * gives a call without this field the default time.
      */
     public boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > TIME_TOLERANCE_NANOS;
@@ -388,10 +410,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the server's number for the method; 0 if the method has to be called by its name.
+     * Returns the number by which the server knows the method; 0 if the method has to be called by its name.
      *
-     * @throws RPCXException {@link RPCXException.Code#INVALID} if the server's method has another shape, so that the
-     *     two sides could not read each other's messages
+     * @throws RPCXException {@link RPCXException.Code#INVALID} if the two sides declare the method so differently that
+     *     they could not read each other's messages
      */
     int numberOf(ClientMethod method) {
         int[] known = numbers;
@@ -427,8 +449,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a call. The calling thread itself writes the request if no call is in flight and no other thread writes.
-     * Otherwise the event loop writes it.
+     * Sends a call. The calling thread writes the request itself if the request is small, no call is in flight, and no
+     * message is queued or being written. Otherwise the event loop writes the request.
      */
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
@@ -440,7 +462,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (!mayRead) {
             readTurn.leaveToLoop();
         }
-        // The deadline was read before the call was sent, since its slot may have another call by now.
+        // The deadline was read before the call was sent, since the call's slot may have another call with another
+        // deadline by now.
         long next = nextSweepNanos;
         if (next == Long.MAX_VALUE || deadlineNanos - next < 0) {
             inLoopOrHere(sweep);
@@ -448,14 +471,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Counts a call in flight that the caller's own thread is about to send.
+     * Counts one more call in flight, which the caller's own thread is about to send.
      *
      * @return false if the connection takes no more calls, so that the call must not be sent
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // Checked after the count has been raised: either this thread sees that the connection is draining, or the
-        // thread that drains it sees the count.
+        // The count is raised before this check, since another thread may be draining the connection at this moment.
+        // Either this thread sees that the connection is draining, or the other thread sees the raised count.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -465,12 +488,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a CREDIT frame, which allows the server to send more items of a stream. It never overtakes the call's
-     * request.
+     * Sends a CREDIT frame, which allows the server to send more items of a stream. The frame never overtakes the
+     * call's request.
      *
-     * @param serial {@link ClientCall#serial} of the call, since the slot may have another call when the frame is sent
-     * @param unsent number of items that have not been allowed to the server yet; the frame takes all of it when it is
-     *     sent
+     * @param serial {@link ClientCall#serial} of the call; the frame is dropped if the server has ended the call or
+     *     the slot has another call by the time the frame is sent
+     * @param unsent number of items that the server may send and has not been told of; set to 0 when the frame is sent
      */
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
@@ -489,8 +512,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
 
             /**
-             * Writes into the frame how many items the server may send. If the frame has waited behind the call's
-             * request, this runs only when the frame is sent. So the frame includes what has been allowed meanwhile.
+             * Writes into the frame how many items the server may send. This method runs just before the frame is sent,
+             * so the number includes items that were allowed while the frame waited.
              */
             @Override
             public void begins() {
@@ -503,23 +526,24 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the large requests on this connection hold very much memory. Those that have been sent should then give
-     * up their buffers, to make room for others.
+     * Returns whether the large requests on this connection hold very much memory. If they do, requests that have been
+     * sent should give up their buffers, to make room for other requests.
      */
     boolean keepsMuch() {
         return account.holdsMuch(Resource.REQUEST_BYTES);
     }
 
     /**
-     * Called when a free slot keeps a large buffer for its next call. Schedules a check that gives the buffer back
-     * later.
+     * Called when a free slot has kept a large buffer for its next call. Schedules a check that will give the buffer
+     * back if no more large messages come.
      */
     void onKept() {
         if (!hasKept) {
             hasKept = true;
         }
         if (isClosed()) {
-            // The end of the connection may have trimmed the slots before this slot was free.
+            // The slots are trimmed once more, since the closed connection may have trimmed its slots before this slot
+            // was free.
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -535,7 +559,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             slots.trim();
         } finally {
             if (!isScheduled) {
-                // Also runs if the stack was exhausted. The next slot that keeps a buffer schedules the check.
+                // No check of the kept buffers could be scheduled, for example because the stack is exhausted. The
+                // field is cleared, so that the next slot that keeps a buffer schedules a check.
                 trims = false;
             }
         }
@@ -547,14 +572,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             trimLater();
             return;
         }
-        // Stored before the slots are trimmed, so that a buffer that is kept from here on causes another check.
+        // The field is cleared before the slots are trimmed, since no check of the kept buffers is scheduled while the
+        // field is true. So a slot that keeps a buffer from now on schedules another check.
         trims = false;
         slots.trim();
     }
 
     /**
-     * Returns the error of a call that cannot go on, after the server may have seen a part of it. If the connection
-     * ended because this side had no memory, the error says so.
+     * Returns the error of a call that cannot go on and whose request the server may have seen, at least in part. If
+     * the connection ended because this side had no memory, the error says so.
      */
     public RPCXException lostError(RPCXException.Executed executed) {
         try {
@@ -567,8 +593,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the error of a call that cannot go on before any byte of it has been sent. The call may go to another
-     * connection.
+     * Returns the error of a call that cannot go on, and of which no byte has been sent. The client can make the call
+     * on another connection.
      */
     public RPCXException notSentError() {
         try {
@@ -584,8 +610,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a message of a call has to wait, because the call's request comes first. It has to if the message is
-     * credit or a part of the stream that the call sends, and no byte of the request has been sent.
+     * Returns whether a message of a call has to wait, because the call's request has to be sent first. CREDIT frames
+     * and parts of the stream that the call sends wait until the first bytes of the request have been sent.
      */
     @Override
     public boolean isAhead(Outbound message) {
@@ -615,8 +641,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     @Override
     public void beforeRead() {
-        // A caller's thread may have sent the call whose reply is read now. The memory model gives no order by way of
-        // the network, so a fence is needed.
+        // The fence makes visible here what a caller's thread stored before it sent the call whose reply is read next.
+        // A read from the network alone does not make these stores visible.
         VarHandle.acquireFence();
     }
 
@@ -643,8 +669,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the reason that the server gives for ending the connection. If the reason cannot be read, the server is
-     * not told so, since the connection ends in any case.
+     * Returns the reason that the server gives for ending the connection. An unreadable reason does not count as a
+     * fault of the wire, since the connection ends in any case.
      */
     private static String reason(ByteBuf payload) {
         try {
@@ -655,8 +681,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Handles a frame that belongs to one call. If that fails, only this call ends. If the frame breaks the rules of
-     * the wire, the whole connection ends.
+     * Handles a frame that belongs to one call. If the frame breaks the rules of the wire, the whole connection ends.
+     * After any other failure, only the call ends.
      */
     private void onCallFrame(int head, int id, ByteBuf payload) {
         ClientCall call = slots.at(id & Wire.SLOT_MASK);
@@ -678,7 +704,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             if (call.isOnWire(id)) {
                 call.onFailure(head & Wire.TYPE_MASK, more, e);
             } else {
-                // the call has ended, and its slot may have another call
+                // The call has ended, and its slot may have another call, which this failure must not end.
                 ThreadTools.report(e);
             }
         }
@@ -702,7 +728,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             dictionaryComplete = true;
             beginNanos = nanoTime();
             if (!draining) {
-                // If the connection is draining, it is about to close, and the close fails the attempt with its reason.
+                // The future completes only if the connection is not draining. A draining connection is about to close,
+                // and its end makes the future fail.
                 connecting.complete(this);
             }
             published.complete(null);
@@ -718,9 +745,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Closes this extra connection if it is not needed. That is so if it has had no calls since the last check, no slot
-     * is taken, and another connection of the instance is not crowded. Sets {@link #isParting} before it checks the
-     * slots, so that no call begins meanwhile. Event loop only.
+     * Closes this extra connection if it is not needed: it has had no calls since the last check, all its slots are
+     * free, and another connection of the instance is not crowded. Sets {@link #isParting} before it checks the slots,
+     * so that no call begins during the check. Event loop only.
      */
     public void partIfIdle() {
         idleTimer = null;
@@ -755,8 +782,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the names of the methods that the server publishes. It is the same list object each time, so a tool can
-     * tell connections apart by it.
+     * Returns the sorted names of the methods that the server publishes. A connection returns the same list object each
+     * time. So a tool can tell by comparing the list objects whether two results come from the same connection.
      */
     private List<String> names() {
         synchronized (published) {
@@ -774,12 +801,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Returns the names of the methods that the server publishes, each as {@code service/method}. The future completes
-     * when the server has sent them all. It fails if the connection ends, or if there was no room for all of them.
+     * when the server has sent all names. The future fails if the connection ends before that or has ended already, or
+     * if there was no room for all names. Names may be missing if the server lists more than
+     * {@code Wire.MAX_DICTIONARY} methods.
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
             List<String> names = names();
-            // Checked after the names have been created, since the end of the connection empties the dictionary.
+            // The connection is checked after names() has run, since the end of the connection empties the dictionary
+            // that names() reads.
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -788,8 +818,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Stops taking new calls, because the server or this side wants to end the connection. Tells the server by GOAWAY.
-     * Calls of which no byte has been sent end here, and may go to another connection; the others go on.
+     * Stops taking new calls, because the server or this client wants to end the connection, and sends GOAWAY to the
+     * server. A call of which no byte has been sent ends here, and can go to another connection. All other calls go on.
      */
     private void onGoAway() {
         if (!draining) {
@@ -806,33 +836,30 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /**
-     * Stops taking new calls. The connection ends when its calls in flight have ended. Thread-safe: any thread may call
-     * this.
-     */
+    /** Stops taking new calls. The connection ends when its calls in flight have ended. Thread-safe. */
     public void retire() {
         loop().execute(this::onGoAway);
     }
 
     /**
-     * Ends a connection that takes no new calls any more, and also its calls in flight. Thread-safe: any thread may
-     * call this.
+     * Ends this connection, which takes no new calls any more, together with its calls in flight. Called when too many
+     * such connections to the server still have calls. Thread-safe.
      */
     void endDraining() {
         loop().execute(() -> close("too many connections to this server still have calls in flight"));
     }
 
     /**
-     * Whether the server has sent the complete list of its methods. From then on the connection takes calls. Event loop
-     * only.
+     * Returns whether the server has sent the complete list of its methods, so that the connection has begun to take
+     * calls. The result stays true when the connection takes no more calls. Event loop only.
      */
     public boolean hasBegun() {
         return dictionaryComplete;
     }
 
     /**
-     * Returns how long ago the connection began to take calls. Call it only if {@link #hasBegun} is true. Event loop
-     * only.
+     * Returns how many nanoseconds ago the connection began to take calls. Call this method only if {@link #hasBegun}
+     * returns true. Event loop only.
      */
     long upNanos() {
         return nanoTime() - beginNanos;
@@ -843,8 +870,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Called when a call has ended whose own thread has both sent the request and read the reply. Counts it as no
-     * longer in flight.
+     * Counts a call as no longer in flight. Called when the caller's own thread has both sent the request and read the
+     * reply.
      */
     public void onOwnFinal() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
@@ -853,7 +880,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a small reply that the caller's own thread could have read. */
+    /** Counts a small reply that the caller's own thread could have read instead of the event loop. */
     void onLoneReply() {
         loneReplies++;
     }
@@ -888,9 +915,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a PING, because a stream has to know whether the server is still there. There is at most one such PING in
-     * {@code CircuitBreaker.PAUSE_NANOS} for all streams, since a server ends a connection that sends many. Event loop
-     * only.
+     * Sends a PING, because a stream has to know whether the server is still there. All streams together send at most
+     * one such PING in {@code CircuitBreaker.PAUSE_NANOS}, since a server ends a connection that sends many PINGs.
+     * Event loop only.
      */
     public void askForSign() {
         long now = nanoTime();
@@ -901,7 +928,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a call that the event loop is about to send, and has its deadline checked in time. */
+    /**
+     * Counts one more call in flight, which the event loop is about to send, and makes sure that the call's deadline is
+     * checked.
+     */
     void watch(long deadlineNanos) {
         inFlight++;
         readTurn.takeForLoop();
@@ -909,10 +939,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Schedules the next check of the deadlines, unless an earlier one is scheduled. If this throws, the check that was
-     * scheduled before still runs.
+     * Schedules the next check of the deadlines, unless an earlier check is scheduled. If this method throws, a check
+     * that was scheduled before still runs.
      *
-     * @param nanos time of the check
+     * @param nanos time of the check, by {@code nanoTime()}
      */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
@@ -931,14 +961,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         try {
             sweepNow();
         } catch (Throwable t) {
-            // without a next check, the calls of this connection might never end
+            // The connection ends, since without a next check of the deadlines its calls might never end.
             failInternally(t);
         }
     }
 
     /**
-     * Finds the calls whose deadlines have passed, and schedules the next check. It looks at all slots in use, so that
-     * a call does not need a timer of its own.
+     * Finds the calls whose deadlines have passed, and schedules the next check. This method looks at all slots, so
+     * that a call does not need a timer of its own.
      */
     private void sweepNow() {
         sendQueued();
@@ -946,14 +976,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // Stored before the slots are checked. If a thread sends a call now, either that thread sees this value and
-        // schedules another check, or this check sees its call.
+        // This value is stored before the slots are checked, because another thread may send a call at this moment. So
+        // either that thread sees the value and schedules another check, or this check sees the call of that thread.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
         }
         if (!readTurn.takeForLoop()) {
-            // a caller has the socket, and is about to read how its call ends
+            // The event loop does not have the socket yet. The caller at the socket has been asked to give the socket
+            // back, so the check is put off for a moment.
             sweepAt(nanoTime() + TICK_NANOS);
             return;
         }
@@ -978,8 +1009,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
         } else if (longestOver >= 0) {
-            // The timer that is set ends only the calls of an earlier check. The calls that this check has found need
-            // another.
+            // A timer is set already, but it ends only the calls that an earlier check has found. The calls that this
+            // check has found need another check soon.
             next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
@@ -988,12 +1019,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends overdue calls after the event loop has read what is in its sockets. A loop that was held up runs its timers
-     * before it reads, and the replies may have arrived already. A new timer without delay runs after that reading. A
-     * task would run before it.
+     * Sets a timer without delay that ends the overdue calls. If the event loop was held up, replies may have arrived
+     * that it has not read. The loop reads these replies before it runs the new timer. It would run a plain task before
+     * it reads them.
      *
      * @param seenNanos calls with deadlines up to this time are overdue
-     * @param longestOver the longest time by which the check of one of these deadlines came too late
+     * @param longestOver time in nanoseconds by which the most overdue call is past its deadline
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -1037,18 +1068,19 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the event loop counts as held up, because it has checked a call's deadline this late.
+     * Returns whether the event loop counts as held up, because it has checked a call's deadline this late.
      *
-     * @param lateNanos time by which the check came after the deadline
-     * @param givenNanos remaining time of the call when its request was written
+     * @param lateNanos time from the deadline to the check; on the native wire, the longest such time of all calls that
+     *     the check has found overdue
+     * @param givenNanos time that the call had left when its request was written
      */
     static boolean isHeldUp(long lateNanos, long givenNanos) {
         return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_DIVISOR);
     }
 
     /**
-     * Has the event loop release the slots that their callers could not release, because their stacks or memory were
-     * exhausted. Thread-safe: any thread may call this.
+     * Makes the event loop release the slots that their callers could not release, because the callers' stacks or
+     * memory were exhausted. Thread-safe.
      */
     public void lookForOrphans() {
         inLoopOrHere(lookForOrphans);
@@ -1057,21 +1089,21 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void freeOrphans() {
         sendQueued();
         if (!isClosed() && !readTurn.takeForLoop()) {
-            // A caller has the socket. The next caller that finds no slot, or the next check of the deadlines, tries
-            // again.
+            // No slot may be released while a caller is reading the socket. The event loop searches for slots to
+            // release again when a caller finds no free slot, or at the next check of the deadlines.
             return;
         }
         slots.freeOrphans();
     }
 
     /**
-     * Called when a caller has given up a call before the server has ended it. Starts the checks that find a server
+     * Called when a caller has given up a call before the server has ended it. Schedules checks that detect a server
      * which does not end such calls.
      *
-     * <p>A server sends the final frame of a call as soon as it has read the CANCEL frame. So that frame has to come
-     * before the answer to a PING that is sent after the CANCEL. If it has not come one keep-alive time after that
-     * answer, the server is broken. New calls then go elsewhere, and this connection ends with the last call for which
-     * a caller waits.
+     * <p>A server sends the final frame of a call as soon as it has read the call's CANCEL frame. So the final frame
+     * has to come before the answer to a PING that is sent after CANCEL. If the final frame is still missing one
+     * keep-alive time after that answer, the server is broken. The connection then takes no new calls, and ends when no
+     * caller waits for a call on it any more.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -1086,7 +1118,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void lookAtOwed() {
         owedTimer = null;
         if (isClosed() || readTurn.isLent()) {
-            // While the socket is lent, no final frame of a given-up call is missing.
+            // The event loop lends the socket to callers only when no call is in flight. A call that was given up stays
+            // in flight until the server ends it, so the server has ended all such calls.
             return;
         }
         long now = nanoTime();
@@ -1114,14 +1147,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
                 || (asked != null && asked.isAnswered && now - asked.answeredNanos > keepAliveNanos);
         if (!isBroken) {
             if (asked == null) {
-                // one PING at a time for all calls: a server ends a connection that sends many PINGs
+                // Only one PING at a time is sent for all calls, since a server ends a connection that sends many
+                // PINGs.
                 question = new Question(ping(), now);
             }
         } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
-            // GOAWAY was sent in an earlier run. A caller may have sent a call just before GOAWAY, but this run has
-            // looked at that call too. So no caller waits for a call on this connection.
+            // GOAWAY was sent before this run of the method, so the loop above has also seen the calls that began just
+            // before GOAWAY. The loop has found no call for which a caller still waits, so the connection can end.
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -1141,8 +1175,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends all that belongs to the connection. Each step runs even if the ones before fail, for example for lack of
-     * memory. Each step is a method of its own, since javac copies a finally block for each way into it.
+     * Ends everything that belongs to the connection. Each step runs even if an earlier step fails, for example for
+     * lack of memory. Each step is a method of its own, since javac would copy nested finally blocks many times.
      */
     @Override
     public void onClosed(String why) {
@@ -1157,7 +1191,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // The loss is recorded before the calls end, since a call that ends may connect again.
+            // The loss of the connection is recorded before the calls end, since a call that ends may ask for a new
+            // connection.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
@@ -1205,8 +1240,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends all calls in flight. If one cannot be ended, the others are ended in any case. The errors are created before
-     * the first call ends, without stack traces, and shared: memory may be short, and there may be thousands of calls.
+     * Ends all calls in flight, even if the end of one of them fails. The calls share three errors, which have no stack
+     * traces and are created before the first call ends: there may be thousands of calls and little memory.
      */
     private void endCalls() {
         RPCXException notSent = notSentError();
@@ -1227,7 +1262,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endSlots() {
         if (!slots.freeOrphans()) {
-            // the slots are looked at once more, when the queued messages have been dropped
+            // Some slots could not be released, because their calls may still be queued for sending. A task of the
+            // event loop searches the slots again, after the queued messages have been dropped.
             lookForOrphans();
         }
         slots.trim();

@@ -59,14 +59,15 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Core of a client: its proxies, its connections, and its end. Each {@code Client} passes everything on to its core.
- * Thread-safe.
+ * Makes the proxies of a client, opens its connections, and closes the client. The methods of the public class
+ * {@code Client} delegate to this class, which is thread-safe.
  *
- * <p>The class is long because it also ends the client. For that it has to find every connection, connection attempt
- * and watch, even one that a call makes at the same moment.
+ * <p>Closing the client has to find every connection, every connection attempt and every watch of a registry, even one
+ * that a call begins at the same moment. So the code that closes the client is in the same class as the code that opens
+ * connections.
  */
 public final class ClientCore {
-    /** Name of the log, which is the name of the public class. */
+    /** Log messages appear under the name of the public class {@code Client}, since users do not know this class. */
     private static final String LOGGER = "dev.rpcx.Client";
 
     private final ClientSettings settings;
@@ -77,18 +78,24 @@ public final class ClientCore {
     private final @Nullable TlsEngine tls;
     private final @Nullable Faults faults;
 
-    /** Charges for everything that servers make this client hold. */
+    /**
+     * Counts and limits what the client holds for all of its connections and waiting calls. Most of these amounts are
+     * bytes of memory; others are streams and timers.
+     */
     private final Ledger ledger = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
 
-    /** Account that is charged for the requests of calls that wait for a connection. */
+    /** Counts the bytes of the encoded requests of calls that wait for a connection. */
     final Account waiting = new Account(ledger);
 
-    /** One-way calls that have been accepted and would be lost if the client ended now. */
+    /**
+     * The one-way calls that {@link #close} waits for, besides the one-way calls that have a slot of a connection.
+     * {@link #awaitOnClose} adds a call, and the end of the call removes it.
+     */
     private final Set<CallFuture<?>> unsent = ConcurrentHashMap.newKeySet();
 
     private final Loops loops;
 
-    /** Pool that has lent {@link #loops}; null if this client has its own event loops. */
+    /** The pool from which {@link #loops} are borrowed; null if this client has its own event loops. */
     private final @Nullable SharedLoops shared;
 
     private final Bootstrap bootstrap;
@@ -96,25 +103,33 @@ public final class ClientCore {
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
     /**
-     * Number of connections so far into whose frames {@link #faults} are inserted; also the number of the next such
-     * connection.
+     * Counts the connections to which the simulated {@link #faults} have been added. The present count is the number of
+     * the next such connection.
      */
     private final AtomicLong opened = new AtomicLong();
 
     /**
-     * Each open channel, with the future that completes when the channel has ended and its handlers have been removed.
+     * Maps each open channel to a future that completes when the channel is closed and the removal of its handlers
+     * begins.
      */
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
-    /** Connection attempts that have not ended. Calls may wait for them. */
+    /**
+     * The connection attempts in progress. {@link #end} makes each of them fail, so that no call waits for them any
+     * longer.
+     */
     private final Set<PendingConnection<?>> connectionAttempts = ConcurrentHashMap.newKeySet();
 
-    /** Number of each method that proxies call. All proxies that call a method share its number. */
+    /**
+     * Maps the methods of the proxies to their numbers. Two proxies use the same number for a method if they declare
+     * the method with an equal {@link MethodKey}.
+     */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
     /**
-     * Published names of the methods that proxies call. Connections always keep a server's dictionary entries for these
-     * names.
+     * The published names of the methods that proxies call. When a server sends its list of methods, the connection
+     * always remembers the numbers of the methods that are in this set at that moment. The numbers of other methods are
+     * remembered only up to a limit.
      */
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
@@ -124,8 +139,9 @@ public final class ClientCore {
     private volatile boolean closed;
 
     /**
-     * Key of a method in {@link #methods}. A connection looks {@code service} and {@code method} up in the server's
-     * dictionary, and compares the shapes of both sides with the help of {@code shape} and {@code isAnswered}.
+     * Identifies a method in {@link #methods}. The names of the service and the method are looked up in the server's
+     * list of methods. The other two components are needed to check that both sides agree on the parameters and the
+     * result.
      */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
@@ -168,7 +184,10 @@ public final class ClientCore {
                 loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMillis(settings.connectTimeout()));
     }
 
-    /** Returns the connect timeout for Netty in milliseconds. It is rounded up, since Netty takes 0 for no timeout. */
+    /**
+     * Converts a connect timeout to milliseconds for Netty. The result is rounded up, since Netty takes 0 for no
+     * timeout.
+     */
     public static int connectMillis(Duration time) {
         return Math.toIntExact(time.plusNanos(999_999).toMillis());
     }
@@ -177,12 +196,15 @@ public final class ClientCore {
         return settings.classic();
     }
 
-    /** Creates a proxy that calls the server at this address. */
+    /** Creates a proxy that calls the server at this host and port. */
     public <T> T create(Class<T> type, String host, int port) {
         return proxy(type, address(host, port));
     }
 
-    /** Returns the address object of this host and port, which all proxies share. */
+    /**
+     * Returns the {@link ClientAddress} of this host and port. All proxies for the same host and port share that
+     * object.
+     */
     public ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
@@ -191,7 +213,8 @@ public final class ClientCore {
     }
 
     /**
-     * Creates a proxy that calls the instances of a service. Begins to connect immediately, in the background.
+     * Creates a proxy that calls the instances of a service. The client begins to connect to the instances immediately,
+     * in the background.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -202,19 +225,22 @@ public final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // Outside the lock of the map, since this runs the registry's code.
+            // This runs the registry's code, so this thread must not hold a lock of the map of clusters.
             cluster.start(endpoints);
             return proxy;
         } finally {
             if (cluster.leave()) {
-                // Nobody uses the cluster. If it stayed in the map, each failure to create a proxy would add another
-                // cluster.
+                // No proxy uses the cluster. If the cluster stayed in the map, each failure to create a proxy would
+                // leave another cluster there.
                 clusters.remove(endpoints, cluster);
             }
         }
     }
 
-    /** Returns the cluster of these endpoints. It stays in the map until this thread has called {@code leave} on it. */
+    /**
+     * Returns the cluster for these endpoints, which is created if there is none. The map keeps the cluster until this
+     * thread has called {@code leave} on it.
+     */
     private ClientCluster enter(Endpoints endpoints) {
         while (true) {
             ClientCluster cluster = clusters.computeIfAbsent(
@@ -224,7 +250,8 @@ public final class ClientCore {
             if (cluster.enter()) {
                 return cluster;
             }
-            // the thread that has given the cluster up is about to remove it too
+            // Another thread has given this cluster up and is about to remove it from the map. This thread removes it
+            // too, so that the next pass of the loop does not find it again.
             clusters.remove(endpoints, cluster);
         }
     }
@@ -244,8 +271,9 @@ public final class ClientCore {
     }
 
     /**
-     * Returns what the server at this address publishes, as {@code service/method}. Blocks for at most the time that a
-     * call has by default.
+     * Asks the server at this host and port which methods it publishes. Blocks for the client's call timeout at most.
+     *
+     * @return the methods, in the form {@code service/method}
      */
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
@@ -266,19 +294,23 @@ public final class ClientCore {
         }
     }
 
-    /** Returns the number of this method, which is the same each time. */
+    /** Returns the number by which this client knows a method. Equal arguments always give the same number. */
     int numberOf(String service, String method, int shape, boolean isAnswered) {
         called.add(MethodDictionary.key(service, method));
         return methods.computeIfAbsent(
                 new MethodKey(service, method, shape, isAnswered), key -> methodsMade.getAndIncrement());
     }
 
-    /** Whether a proxy has a method with this {@link MethodDictionary#key}. */
+    /**
+     * Whether any proxy has this method.
+     *
+     * @param publishedName name of the method, made by {@link MethodDictionary#key}
+     */
     boolean calls(String publishedName) {
         return called.contains(publishedName);
     }
 
-    /** Returns how many methods have a number. For tests. */
+    /** Returns how many methods have been given a number. Only tests call this. */
     public int methodsMade() {
         return methodsMade.get();
     }
@@ -292,9 +324,10 @@ public final class ClientCore {
     }
 
     /**
-     * Returns the longest time that a call waits for a connection to any instance of a service, in nanoseconds. It is
-     * enough for the connection attempt in progress and for the next one, if the server greets each of them within the
-     * connect timeout. A connection attempt ends at the latest after twice the time that this method returns.
+     * Returns the longest time, in nanoseconds, for which a call waits for a connection to any instance of a service.
+     * The time is twice the connect timeout. That is enough for the connection attempt in progress and for the next
+     * one, if the server greets each of them within the connect timeout. A single connection attempt ends at the latest
+     * after twice the returned time, counted from the moment at which the attempt begins to connect.
      */
     long patienceNanos() {
         return 2 * connectNanos;
@@ -319,9 +352,9 @@ public final class ClientCore {
     }
 
     /**
-     * Schedules a task that can be cancelled.
+     * Runs a task on an event loop after a delay.
      *
-     * @return null if the client is closed and the task will not run
+     * @return future that can cancel the task; null if the client is closed and the task will not run
      */
     @Nullable
     Future<?> timer(Runnable task, long nanos) {
@@ -333,10 +366,10 @@ public final class ClientCore {
     }
 
     /**
-     * Schedules a task that is repeated until it is cancelled or throws.
+     * Runs a task on an event loop again and again, until the task is cancelled or throws.
      *
-     * @param nanos time before the first run, and from the end of each run to the next run
-     * @return null if the client is closed and the task will not run
+     * @param nanos delay before the first run, and from the end of each run to the next run
+     * @return future that can cancel the task; null if the client is closed and the task will not run
      */
     public @Nullable Future<?> repeat(Runnable task, long nanos) {
         try {
@@ -347,9 +380,10 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a connection attempt that is about to begin, so that it ends when the client ends: a closed event loop
-     * runs no timers. Must be called before the attempt's first timer is set. Then either that timer finds the client
-     * closed, or {@link #end} finds the attempt. Event loop only.
+     * Registers a connection attempt, so that {@link #end} makes the attempt fail. Otherwise the attempt might never
+     * end, since a closed event loop runs no timers. Must be called on an event loop, before the attempt sets its first
+     * timer. If the client is being closed at that moment, either {@code end} finds the attempt, or the attempt cannot
+     * set its timer and fails for that reason.
      */
     void endWithThis(PendingConnection<?> attempt) {
         connectionAttempts.add(attempt);
@@ -357,8 +391,8 @@ public final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the task may run
-     * nevertheless.
+     * Runs a task on an event loop. The task starts with an empty call stack, even if the caller is on that event loop.
+     * If this method throws, the task can run nevertheless.
      *
      * @return false if the client is closed and the task will not run
      */
@@ -375,7 +409,8 @@ public final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop after a delay. A task that has been accepted may run after the end of the client.
+     * Runs a task on an event loop after a delay. A task that has been accepted can still run after the client is
+     * closed.
      *
      * @return false if the client is closed and the task will not run
      */
@@ -392,11 +427,13 @@ public final class ClientCore {
     }
 
     /**
-     * Connects, and completes the attempt with the connection or with the failure. The TLS handshake and the server's
-     * greeting may take the connect timeout once more.
+     * Opens a connection to an address, and completes {@code attempt} with the connection or with the failure. After
+     * the channel is connected, the TLS handshake and the server's greeting together can take the connect timeout once
+     * more.
      *
-     * @param atOnce true if the attempt completes as soon as the connection is established, with TLS after the TLS
-     *     handshake; false if the connection itself completes the attempt when the server has greeted it
+     * @param atOnce true to complete {@code attempt} as soon as the channel is connected and the TLS handshake, if
+     *     there is one, has ended; false if the connection itself completes {@code attempt} when the server has sent
+     *     its greeting
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
@@ -432,7 +469,8 @@ public final class ClientCore {
                                     over.complete(null);
                                 }
                             });
-                            // Added last, so that nobody waits for a channel that could not be set up.
+                            // The map gets the channel last. Closing the client waits for each channel in the map, and
+                            // must not wait for a channel that could not be set up.
                             channels.put(channel, over);
                         }
                     })
@@ -440,8 +478,8 @@ public final class ClientCore {
             attempt.whenComplete((connected, failure) -> {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
-                    // The channel of a failed attempt is closed, even while it still connects. But if the connection
-                    // has ended the attempt, it closes the channel itself, after it has told the server why.
+                    // The attempt has failed, so its channel is closed, even if the channel is still connecting. If the
+                    // connection is closing already, it closes its channel itself, after it has told the server why.
                     connecting.channel().close();
                 }
             });
@@ -470,12 +508,15 @@ public final class ClientCore {
                 }
             });
         } catch (Throwable e) {
-            // An Error is caught too, since calls wait for the end of the attempt.
+            // Errors are caught too, since calls wait until the future "attempt" completes.
             attempt.completeExceptionally(e);
         }
     }
 
-    /** Completes a connection attempt on the classic wire after the TLS handshake, since no greeting follows. */
+    /**
+     * Completes a connection attempt when its TLS handshake has ended. Used on the classic wire, where the server sends
+     * no greeting.
+     */
     private static <C> void completeAfterHandshake(
             CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
@@ -491,16 +532,16 @@ public final class ClientCore {
         });
     }
 
-    /** Makes the end of the client wait for the end of this call, which has been accepted. */
+    /** Registers a one-way call that has been accepted, so that {@link #close} waits for the end of that call. */
     public void awaitOnClose(CallFuture<?> call) {
         unsent.add(call);
         call.onEnd((value, thrown) -> unsent.remove(call));
     }
 
     /**
-     * Ends the client, as described at {@code Client.close}.
+     * Closes the client, as {@code Client.close} describes.
      *
-     * @throws IllegalStateException on an event loop, since this method would have to wait for that loop
+     * @throws IllegalStateException if called on an event loop, since closing waits for the event loops
      */
     public void close() {
         LoopThread.refuseOnLoop("Client.close", "another thread");
@@ -521,9 +562,10 @@ public final class ClientCore {
     }
 
     /**
-     * Waits until {@code end} has ended in any way, but no longer than {@code maxNanos}, even if the thread is
-     * interrupted. Does not use {@code completeOnTimeout}, which would make the JDK start a thread that keeps for good
-     * what it inherits from its caller.
+     * Waits until {@code end} has completed, with or without success, but no longer than {@code maxNanos}. An interrupt
+     * does not end the wait. The method {@code completeOnTimeout} is not used, since the JDK would start a thread for
+     * it. That thread would never end, and would keep what it inherits from its caller, for example the context class
+     * loader.
      */
     private static void await(CompletableFuture<?> end, long maxNanos) {
         long begin = System.nanoTime();
@@ -546,7 +588,10 @@ public final class ClientCore {
         }
     }
 
-    /** Returns the one-way calls that have not ended. Calls that other threads make at the same time may be missing. */
+    /**
+     * Returns the futures of the one-way calls that have not ended. Calls that other threads make at the same moment
+     * can be missing.
+     */
     private CompletableFuture<?>[] oneWayCalls() {
         List<CompletableFuture<?>> found = new ArrayList<>();
         for (Channel channel : channels.keySet()) {
@@ -555,13 +600,16 @@ public final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // Read after the slots: a call is added to this set before it loses its slot, and stays until it ends.
+        // A call is added to the set "unsent" before it loses its slot, and stays there until it ends. So no call is
+        // missed if the slots are searched first and the set is read afterwards.
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
 
     /**
-     * Does the part of {@link #close} that does not wait.
+     * Marks the client as closed, closes its connections, and ends its connection attempts, waiting calls and watches.
+     * This is the part of {@link #close} that does not wait. Only the registries' code, which runs on the calling
+     * thread here, can block. The event loops stay open.
      *
      * @return future that completes when no connection, connection attempt or watch remains; null if the client was
      *     closed before
@@ -571,10 +619,10 @@ public final class ClientCore {
     }
 
     /**
-     * Does the part of {@link #close} that does not wait.
+     * Marks the client as closed, closes its connections, and ends its connection attempts, waiting calls and watches.
+     * This is the part of {@link #close} that does not wait. The event loops stay open.
      *
-     * @param registries executor that ends the watches of registries, since the registries' code may block and may
-     *     throw
+     * @param registries executor that ends the watches of registries, since a registry's code can block or throw
      * @return future that completes when no connection, connection attempt or watch remains; null if the client was
      *     closed before
      */
@@ -586,7 +634,8 @@ public final class ClientCore {
             closed = true;
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
-        // the callbacks of waiting calls run on an event loop, since they may never return
+        // Ending an attempt runs the callbacks of the calls that wait for it. The callbacks run on an event loop and
+        // not on this thread, since a callback might never return.
         for (PendingConnection<?> attempt : connectionAttempts) {
             over.add(done(
                     loops.group,
@@ -605,9 +654,9 @@ public final class ClientCore {
     }
 
     /**
-     * Runs one step of the end of the client. Whatever the step throws is only logged, so that the next steps follow.
+     * Runs one step of closing the client. An exception of the step is only logged, so that the other steps still run.
      *
-     * @return future that completes normally when the step has ended
+     * @return future that completes normally when the step has returned or thrown
      */
     private static CompletableFuture<Void> done(Executor executor, Runnable step) {
         CompletableFuture<Void> over = new CompletableFuture<>();
@@ -628,7 +677,10 @@ public final class ClientCore {
         return over;
     }
 
-    /** Logs the failure of a one-way call, since nobody else learns of it. Thread-safe: any thread may call this. */
+    /**
+     * Logs that a one-way call has failed, since its caller is usually not told. At most one failure a minute is
+     * logged; the next message says how many failures were not logged. Any thread can call this method.
+     */
     void oneWayFailed(String call, Throwable thrown) {
         String how = thrown instanceof RPCXException known
                 ? known.code() + ", " + known.executed()
@@ -643,12 +695,15 @@ public final class ClientCore {
 
     private static void onOwnThread(Runnable task) {
         Thread thread = new Thread(task, "rpcx-close");
-        // a task that never ends must not keep the process alive
+        // A task that never ends must not keep the process alive.
         thread.setDaemon(true);
         thread.start();
     }
 
-    /** Closes the existing connections; the next call makes a new one. */
+    /**
+     * Begins to close all connections of this client, and does not wait. Once a connection is closed, a call that needs
+     * one opens a new connection.
+     */
     public void dropConnections() {
         channels.keySet().forEach(ClientCore::drop);
     }

@@ -9,11 +9,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method of a client's interface, with everything that reflection says of it. {@link ClientSteps} makes its calls.
- * Immutable.
+ * Describes one method of a client's interface, as reflection has found it. {@link ClientSteps} makes the calls of the
+ * method. Objects of this class are immutable.
  */
 public final class ClientMethod {
-    /** How the caller waits for the result. */
+    /** How the caller of a method waits for the result. */
     public enum Kind {
         BLOCKING,
         ASYNC,
@@ -22,8 +22,9 @@ public final class ClientMethod {
     }
 
     /**
-     * Index of the method in the tables of connections. Two methods of this client's proxies have the same index if
-     * they call the same remote method with the same shape, and if both or neither of them are one-way.
+     * Index by which connections find the method in their tables. Two methods of a client have the same index if they
+     * call the same remote method with the same {@link MethodShape}. A one-way method never has the same index as a
+     * method with a reply.
      */
     final int index;
 
@@ -32,23 +33,26 @@ public final class ClientMethod {
     final String name;
     final Codec<Object[]> parameters;
 
-    /** Codec of the result. For a method whose result is a stream, codec of the stream's items. */
+    /** Codec of the method's result. If the result is a stream, this is the codec of the stream's items. */
     final Codec<Object> result;
 
     private final int shape;
 
-    /** Timeout of each call of the method, unless the context of the caller limits or replaces it. */
+    /** Nanoseconds that each call of the method gets. The context of the caller can limit or replace this time. */
     final long timeoutNanos;
 
-    /** Computes the routing key from one of the arguments; null if no argument chooses the instance. */
+    /** Computes the number that selects the instance for a call; null if no argument selects the instance. */
     private final @Nullable RouteKey routedBy;
 
     final boolean isIdempotent;
 
-    /** Time after which a call is made a second time; 0 for a method whose calls are never made a second time. */
+    /**
+     * Nanoseconds after which a {@link Hedge} makes a call a second time if the call has no answer yet; 0 if no call is
+     * hedged.
+     */
     final long hedgeNanos;
 
-    /** Codec of the items of the stream that the method takes; null if it takes no stream. */
+    /** Codec of the items of the stream that the method takes as its argument; null if the method takes no stream. */
     final @Nullable Codec<Object> items;
 
     public ClientMethod(
@@ -78,19 +82,19 @@ public final class ClientMethod {
     }
 
     /**
-     * Whether the method's argument or its result is a stream. If an attempt of a call of such a method has been sent,
-     * no other attempt may follow.
+     * Returns whether the method's argument or result is a stream. Calls of such a method are not attempted again after
+     * a byte has been sent.
      */
     boolean hasStream() {
         return items != null || kind == Kind.STREAM;
     }
 
-    /** Whether an argument decides which instance is called. */
+    /** Returns whether one of the arguments selects the instance for a call. */
     boolean isRouted() {
         return routedBy != null;
     }
 
-    /** Returns the key by which the instance is chosen; 0 if no argument decides. */
+    /** Returns the number that selects the instance for a call; 0 if no argument selects the instance. */
     int key(Object[] arguments) {
         if (routedBy == null) {
             return 0;
@@ -103,8 +107,11 @@ public final class ClientMethod {
     }
 
     /**
-     * Compares the method's shape on this side with its shape at the server. Returns the difference as text if the two
-     * sides could not read each other's messages; otherwise null.
+     * Compares how the two sides encode the method's parameters and, unless the method is one-way, its result.
+     *
+     * @param serversShape {@link MethodShape} of the method at the server
+     * @return text that describes the difference; null if the two sides can read each other's messages, or if the
+     *     server's shape is unknown
      */
     @Nullable
     String difference(int serversShape) {

@@ -34,12 +34,13 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Invocation handler behind a client's interface. The constructor looks up everything about the interface's methods.
+ * Handles the calls of the methods of a client's interface, and runs the client's interceptors. The constructor
+ * examines all abstract methods of the interface by reflection.
  */
 public final class ClientProxy implements InvocationHandler {
     /**
-     * Time of a call whose argument or result is a stream, unless its method sets another time. A stream lasts until
-     * one side ends it.
+     * Timeout of a call whose argument or result is a stream, if the method sets no timeout. The timeout is long, since
+     * a stream lasts until one side ends the stream.
      */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
@@ -50,15 +51,15 @@ public final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The entries of {@code methods}, by the identity of {@code Method} objects, which is faster than a comparison of
-     * names and types. The proxy's class has {@code Method} objects of its own. A call of a method that is missing here
-     * replaces the map by one that has the method.
+     * The remote methods that have been called so far. The keys are compared by identity, which is faster than a
+     * comparison of names and types. At the first call with a {@code Method} object, the map is replaced by a copy that
+     * contains the object.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
-    /** Makes the calls of one method of the proxy. Created once for each method. */
+    /** Makes the calls of one method of the client's interface. There is one object for each method. */
     private interface Remote {
         @Nullable
         Object call(Object @Nullable [] arguments) throws Throwable;
@@ -127,13 +128,13 @@ public final class ClientProxy implements InvocationHandler {
                         method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
     }
 
-    /** Returns the method's annotation if it says that calls are idempotent or hedged; otherwise null. */
+    /** Returns the method's annotation if the annotation says that calls are idempotent or hedged; otherwise null. */
     private static dev.rpcx.@Nullable Method marked(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
     }
 
-    /** Throws if the annotation of the method, a client's or a service's, has a negative time. */
+    /** Throws if a time in the method's annotation is negative. The method can belong to a client or to a service. */
     public static void checkTimes(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         if (marked != null) {
@@ -149,8 +150,9 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Throws if the type of the result is not accessible to the proxy, which casts the result to that type: the proxy
-     * of a public interface is a class in a separate package.
+     * Throws if the proxy's class cannot access the type of the method's result, to which the proxy casts the result.
+     * The proxy of a public interface is a class in another package, so it cannot access a package-private or private
+     * type.
      */
     private static void checkResult(Class<?> type, Method method) {
         Class<?> result = method.getReturnType();
@@ -199,7 +201,7 @@ public final class ClientProxy implements InvocationHandler {
         ClientMethod.Kind kind = kind(method);
         boolean isAsync = kind == ClientMethod.Kind.ASYNC;
         boolean hasResult = method.getReturnType() != void.class;
-        // a future or a publisher is returned immediately, so such a result is never null
+        // only a blocking method can return null: a future or a publisher is never null
         boolean takesNull =
                 kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
         Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
@@ -234,8 +236,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Returns what the caller gets when an interceptor has thrown something. A checked exception that the method does
-     * not declare becomes an RPCXException.
+     * Returns what the caller gets when an interceptor or the call itself has thrown {@code thrown}. A checked
+     * exception that the method does not declare is replaced by an RPCXException.
      */
     private static Throwable callerError(Method method, Throwable thrown) {
         if (thrown instanceof RuntimeException || thrown instanceof Error) {
@@ -313,8 +315,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Returns the code of a default method whose interface is not public. {@link InvocationHandler#invokeDefault}
-     * cannot call such a method.
+     * Returns a handle that calls a default method whose interface is not public.
+     * {@link InvocationHandler#invokeDefault} cannot call such a method.
      */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
         MethodHandle found = defaults.get(method);
@@ -327,7 +329,7 @@ public final class ClientProxy implements InvocationHandler {
         return found;
     }
 
-    /** Calls a method that stays in this process: a default method of the interface, or a method of {@code Object}. */
+    /** Runs a method that is not a remote one: a default method of the interface, or a method of {@code Object}. */
     private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         if (method.isDefault()) {
             if (Modifier.isPublic(method.getDeclaringClass().getModifiers())) {

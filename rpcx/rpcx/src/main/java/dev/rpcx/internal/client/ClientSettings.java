@@ -10,25 +10,28 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Settings of a client. The builder checks the range of each setting; this class checks which settings exclude each
- * other.
+ * The settings of a client. The builder checks the range of each setting, and this class checks which settings exclude
+ * each other.
  *
- * @param callTimeout time of a call without streams, unless its method sets another time
- * @param connectTimeout maximum time to connect; once connected, the server has the same time again to greet the client
- * @param keepAlive maximum time until the client notices that a server has vanished
- * @param maxClose maximum time that closing blocks
- * @param connections number of connections that are kept to each address
- * @param maxConnections maximum number of connections to each address
- * @param eventLoops number of event loops that serve only this client; null for the event loops that clients share
- * @param inProcess whether the client uses no sockets, and calls servers of its own process that have the setting
- *     {@code inProcess}
- * @param classic whether the client speaks the classic wire
- * @param choice how one of several instances is chosen
- * @param failureShare share of a service's calls that have to fail before its circuit opens, or {@link #NO_BREAKER}
- * @param tls TLS of the connections; null for plain connections
- * @param faults faults that are added to the connections; null for none
- * @param interceptors interceptors, from the outermost to the innermost
- * @param platform source of event loops, time and random numbers
+ * @param callTimeout how long a call without streams can take, unless its method has its own timeout
+ * @param connectTimeout how long connecting can take; afterwards the server has the same time again to greet the client
+ * @param keepAlive how long it takes at most until the client notices that a server has disappeared; on the classic
+ *     wire this can take up to four times as long
+ * @param maxClose how long closing the client blocks at most
+ * @param connections number of connections that the client keeps open to each address; always one on the classic wire
+ * @param maxConnections maximum number of connections to each address that take new calls; always one on the classic
+ *     wire
+ * @param eventLoops number of event loops that serve only this client; null to share event loops with other clients
+ * @param inProcess true to call servers in the same process without sockets; such a server has the setting
+ *     {@code inProcess} too
+ * @param classic true for the classic wire, false for the native wire
+ * @param choice how the client chooses one of several instances
+ * @param failureShare share of a service's calls that must fail before the circuit breaker refuses calls;
+ *     {@link #NO_BREAKER} for no circuit breaker
+ * @param tls adds TLS to the connections; null for connections without TLS
+ * @param faults faults to simulate on the connections; null for none
+ * @param interceptors interceptors of each call, from the outermost to the innermost
+ * @param platform provides event loops, time and random numbers
  */
 public record ClientSettings(
         Duration callTimeout,
@@ -46,7 +49,10 @@ public record ClientSettings(
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
-    /** Value of {@code failureShare} if there is no circuit breaker: no share of the calls can be that large. */
+    /**
+     * Value of {@code failureShare} for a client without a circuit breaker. The share of failed calls is at most 1, so
+     * the share never reaches this value.
+     */
     public static final double NO_BREAKER = 2;
 
     public ClientSettings {

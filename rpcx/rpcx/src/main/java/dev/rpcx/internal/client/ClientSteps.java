@@ -10,24 +10,23 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps of each call of one method, in the order in which a call goes through them. There is one object of this
- * class for each method:
+ * Makes the calls of one method. The calls can begin on any thread, and each goes through these steps:
  *
  * <ol>
- *   <li>time: {@code TimedContext} sets the deadline; {@link #times} measures how long answers take, and decides what a
- *       missing answer means
+ *   <li>time: {@code TimedContext} sets the deadline; {@link #times} measures how long answers take, and decides
+ *       whether a call without an answer had enough time
  *   <li>breaker: {@link Route#called} permits or refuses the call; {@link Route#recordOutcome} records how the call has
  *       ended
- *   <li>route: {@link #route} returns a connection to an instance, or lets the call wait for one
- *   <li>writer: {@link #writer} takes a slot of the connection and writes the request into it
- *   <li>wire: {@link ClientCall} is sent, and gets its reply
- *   <li>attempts: when an attempt has failed, {@link Attempts} decides whether the call begins again at the route, or
- *       its caller gets the error
+ *   <li>route: {@link #route} returns a connection to an instance, or lets the call wait for a connection
+ *   <li>writer: {@link #writer} takes a slot of the connection, that is, room for one call, and writes the request
+ *   <li>wire: {@link ClientCall} sends the request and receives the reply
+ *   <li>attempts: if an attempt has failed, {@link Attempts} decides whether the call goes back to the route step, or
+ *       the caller gets the error
  *   <li>reader: {@link #reader} decodes the result
  * </ol>
  *
- * <p>Calls begin here, on any thread, and are made by a {@link BlockingCall}, a {@link FutureCall} or a
- * {@link ClientStream}, which differ in how they wait. Immutable, except for {@link #times}.
+ * <p>A {@link BlockingCall}, a {@link FutureCall} or a {@link ClientStream} leads the call through the steps; these
+ * classes differ in how the caller waits. Objects of this class are immutable, except for {@link #times}.
  */
 public final class ClientSteps {
     private static final Object[] NO_ARGUMENTS = {};
@@ -47,7 +46,8 @@ public final class ClientSteps {
     }
 
     /**
-     * Makes a call.
+     * Makes a call of the method, and waits for the reply if the method is a blocking one. If the method's result is a
+     * stream, no call begins yet: each subscriber of the returned publisher starts a call.
      *
      * @return result of a blocking call; future of an asynchronous call; publisher, if the method's result is a stream;
      *     null for a one-way call
@@ -70,8 +70,8 @@ public final class ClientSteps {
                     new Hedge(this, given, metadata, deadline).start(now, method.hedgeNanos);
             return method.kind == ClientMethod.Kind.BLOCKING ? route.await(first, deadline) : first;
         }
-        // Not a switch: its table is a class, which would first be loaded by a call, perhaps when memory is nearly
-        // exhausted.
+        // A switch is avoided here, since the compiler creates a class for a switch over an enum. A call would load
+        // that class, perhaps when memory is nearly exhausted.
         if (method.kind == ClientMethod.Kind.BLOCKING) {
             return BlockingCall.call(this, given, metadata, deadline);
         }
@@ -90,23 +90,26 @@ public final class ClientSteps {
     }
 
     /**
-     * Returns the deadline of a call that a subscriber of a stream makes.
+     * Returns the deadline of the call that begins when somebody subscribes to a stream that the method has returned.
+     * The deadline is never later than the deadline of {@code maker}.
      *
-     * @param maker context in which the method that returns the stream was called; null if there was none. A subscriber
-     *     gets no more time than that context has.
+     * @param maker context in which the method was called; null if there was none
      */
     long deadline(@Nullable TimedContext maker) {
         return TimedContext.deadlineOf(method.timeoutNanos, route.ticker(), maker);
     }
 
     /**
-     * Decides what the end of an attempt means, and records it at the instance that had the attempt. If another
-     * instance has refused the previous attempt, the refusal may now count as a failure of that instance.
+     * Decides what the end of an attempt says of the instance that handled the attempt, and records that. If another
+     * instance has refused the previous attempt and this attempt has been answered, the refusal counts as a failure of
+     * the refusing instance.
      *
-     * @param earlier the attempts before this one; null if there were none
-     * @param error null for success
-     * @param givenNanos remaining time of the call when it was sent
-     * @param serial number of this use of the call's slot
+     * @param earlier the call's attempts before this attempt; null if there were none
+     * @param used instance that handled the attempt
+     * @param error error of the attempt; null for success
+     * @param givenNanos nanoseconds that the call had left when the request of the attempt was written
+     * @param serial how often the call's slot has been used; {@link AnswerTimes#isSampled} chooses by this number
+     *     whether the answer time is measured
      */
     Health.Outcome ended(
             @Nullable Attempts earlier,
@@ -123,7 +126,10 @@ public final class ClientSteps {
         return outcome;
     }
 
-    /** Returns what the end of a call says of the instance that had it. Also measures the answer time of some calls. */
+    /**
+     * Returns what the end of an attempt says of the instance that handled the attempt. Also measures how long the
+     * answer took, for a sample of the attempts that have succeeded.
+     */
     private Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
             return Health.Outcome.of(
@@ -137,9 +143,10 @@ public final class ClientSteps {
     }
 
     /**
-     * If the call is a trial, of the circuit or of an instance, makes the trial end when the server first gives credit,
-     * since a call that sends a stream may last for days. Only a handler that has begun gives credit. Called before the
-     * call is sent.
+     * Counts a trial as answered when the server first asks for items of the stream that the call sends. A trial is a
+     * call that tests the service for the circuit breaker, or tests an instance after failures. A call with a stream
+     * can last for days, but the trial can end earlier: a server asks for items only after the handler has begun. Does
+     * nothing if the call is not a trial. Must be called before the call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

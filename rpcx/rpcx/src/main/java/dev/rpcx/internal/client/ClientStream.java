@@ -15,7 +15,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Publisher that a client's method returns if its result is a stream. Each subscriber makes its own call. */
+/** The publisher that a client's method returns if its result is a stream. Each subscriber starts a call of its own. */
 public final class ClientStream implements Flow.Publisher<Object> {
     private static final RPCXException GIVEN_UP =
             RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
@@ -37,7 +37,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /**
-     * An attempt of a call, with the slot that it has. The methods do nothing to another call that has the slot later.
+     * An attempt that has been written into a slot of a connection. If another call has that slot by now, the methods
+     * of this record do nothing.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
@@ -56,62 +57,76 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private final StreamReceiver receiver;
 
         /**
-         * Stream to which this call belongs. Null when the call has ended, so that a subscriber which keeps its
-         * subscription does not keep the arguments in memory.
+         * The publisher whose subscriber started this call; null when the call has ended. The field is cleared because
+         * a subscriber that keeps its subscription would otherwise keep the arguments in memory.
          */
         private @Nullable ClientStream stream;
 
-        /** Latest attempt. Null if there is none, if it ended before anything was sent, or if the call has ended. */
+        /**
+         * The latest attempt; null before the first attempt, after an attempt of which nothing was sent, and when the
+         * call has ended.
+         */
         private volatile @Nullable Sent sent;
 
         private volatile boolean cancelled;
 
         /**
-         * Attempts that have failed; null for none. Set before the latest attempt is sent. Read when that attempt has
-         * ended, and by the thread that makes the next attempt.
+         * The attempts that have failed; null if none has failed. No lock is needed: the field is set before an attempt
+         * is sent, and is used again only when that attempt has been answered or has ended.
          */
         private @Nullable Attempts earlier;
 
         /**
-         * Stream that the latest attempt sends; null for none. Set before the latest attempt is sent. Read when that
-         * attempt has ended, and by the thread that makes the next attempt.
+         * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No
+         * lock is needed: the field is set before an attempt is sent, and is used again only after that attempt has
+         * ended.
          */
         private @Nullable StreamSender upload;
 
-        // isSending and isRetryDue are guarded by this
-        /** Whether a thread is sending an attempt of the call. The same thread then opens the receiver. */
+        // This object's lock guards isSending and isRetryDue.
+        /**
+         * Whether a thread is sending an attempt of the call. The next attempt has to wait until that thread has
+         * finished.
+         */
         private boolean isSending;
 
         /**
-         * Whether the attempt has ended unsent while a thread was sending it. That thread then makes another attempt.
+         * Whether another attempt is due, because an attempt has failed while a thread was still sending it. That
+         * thread makes the next attempt, or ends the call.
          */
         private boolean isRetryDue;
 
         /**
-         * Latest wait for a connection, which may have ended by now. Null if there is none, or if the call has ended.
+         * This call's wait for a connection, which {@link #cancel} has to end; null if there is none. The wait can be
+         * over already.
          */
         private volatile Route.@Nullable Wait wait;
 
         /**
-         * The arguments as they were when the call was made, encoded. Kept while the call waits for its first
-         * connection, and from the end of an unsent attempt until the next one; otherwise null.
+         * The encoded arguments, kept until the next attempt, which can be the first; null if none are kept. A copy is
+         * needed, since the caller is free to change the arguments.
          */
         private @Nullable ByteBuf encoded;
 
-        /** Charge for {@link #encoded}. */
+        /** The charge for the bytes of {@link #encoded}; null if nothing is charged. */
         private Route.@Nullable WaitingBytes held;
 
-        /** Error that says why the arguments could not be kept for the next attempt; null if there is no such error. */
+        /**
+         * The error for the subscriber if there was no room to keep the arguments for another attempt; otherwise null.
+         */
         private @Nullable RPCXException unkept;
 
         private long deadlineNanos;
         private int key;
         private long permit = CircuitBreaker.PERMITTED;
 
-        /** Whether the service has answered. Event loop only. */
+        /**
+         * Whether the service has answered this call. If the call is a trial, anything that arrives on the connection
+         * during the trial counts as an answer. Used only on the event loop.
+         */
         private boolean answered;
 
-        /** Whether the call has ended. Event loop only. */
+        /** Whether the end of an attempt has ended the call. Used only on the event loop. */
         private boolean isOver;
 
         Call(ClientStream stream) {
@@ -124,8 +139,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
-                // The call was given up before it began. It asks for no permit, which might make it the trial of the
-                // circuit.
+                // The subscriber cancelled the call before it began. Such a call must not ask for a permit, which might
+                // be the only one that the circuit breaker gives out to test the service.
                 givenUp();
                 return;
             }
@@ -134,7 +149,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 permit = steps.route.called();
                 key = steps.method.key(made.arguments);
             } catch (Throwable e) {
-                // An Error is caught too: the subscriber already has its subscription, and waits for an end.
+                // Errors are caught too: the subscriber already has its subscription, and waits for an end.
                 refused(e);
                 return;
             }
@@ -166,7 +181,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** Stores a wait that has begun, unless it has ended by now. A later wait of the call stays stored. */
+        /**
+         * Stores {@code begun}, a wait for a connection, so that {@link #cancel} can end it. Stores nothing if
+         * {@code begun} has ended by now, or if another wait is stored that has not ended.
+         */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;
             if (other == null || other.isOver()) {
@@ -178,8 +196,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Keeps the arguments of a call that waits for its first connection, since the caller may change them from now
-         * on.
+         * Encodes the arguments before the call first waits for a connection. While the call waits, the caller is free
+         * to change the arguments.
          */
         private void keepArguments() {
             ClientStream of = stream;
@@ -191,7 +209,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Charges bytes of arguments. {@code held} is set before anything is charged: see {@link Route#waitingBytes}.
+         * Charges the client's memory account for this many bytes of encoded arguments. The charge is stored in
+         * {@code held} first, so that the charge is given back even if charging fails: see {@link Route#waitingBytes}.
          */
         private void hold(int bytes) {
             Route.WaitingBytes taken = steps.route.waitingBytes();
@@ -208,7 +227,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** Keeps the arguments for another attempt, since the caller of a stream may change them. */
+        /**
+         * If another attempt makes sense, copies the encoded arguments from the slot for that attempt. The original
+         * arguments cannot be used, since the caller is free to change them.
+         */
         @Override
         void beforeSlotRelease(ClientCall slot, RPCXException error) {
             if (answered || cancelled || !Attempts.isWorthAnother(earlier, steps, error, upload, null)) {
@@ -226,34 +248,35 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends the call with a failure of this side, without another attempt. The request may have been queued before
-         * the failure.
+         * Ends the call with an error that this client has found, without another attempt. The request can already be
+         * queued for sending.
          */
         private void refused(Throwable failure) {
             cancelled = true;
-            // A subscriber that keeps its subscription must not keep a connection in memory that is established later.
+            // If a connection is established later, a subscriber that keeps its subscription must not keep that
+            // connection in memory.
             wait = null;
             stream = null;
             forgetArguments();
             steps.route.releasePermit(permit);
-            // The receiver is ended directly: the stack may be nearly exhausted.
+            // The receiver is ended with as few calls as possible, since the stack might be nearly exhausted.
             receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
         }
 
         /**
-         * Ends a call of which nothing has been sent or will be sent. A subscriber that has cancelled gets no signal.
-         * But a subscriber that has broken a rule of Reactive Streams, and whose call was cancelled for that, still
-         * gets one.
+         * Ends a call that was cancelled before anything was sent. A subscriber that has cancelled gets no signal. If
+         * the call was cancelled because the subscriber broke a rule of Reactive Streams, the subscriber still gets an
+         * error.
          */
         private void givenUp() {
             refused(GIVEN_UP);
         }
 
         /**
-         * Takes a slot and writes the request into it.
+         * Takes a slot of a connection and writes the request into the slot.
          *
-         * @return null if other calls have filled the connection, and the call has to wait
+         * @return the slot; null if other calls have filled the connection, and the call has to wait
          */
         private @Nullable ClientCall prepare(ClientConnection on, ClientStream made) {
             ClientCall slot = steps.writer.prepareOrWait(
@@ -269,11 +292,12 @@ public final class ClientStream implements Flow.Publisher<Object> {
         /**
          * Sends the call on a connection.
          *
-         * @return false if other calls have filled the connection, and the call has to wait; true if the call has been
-         *     sent or has ended
+         * @return true if the call has been sent or has ended; false if other calls have filled the connection, and the
+         *     call has to wait
          */
         private boolean send(ClientConnection on) {
-            // Read once: when the request has been queued, the event loop may end the call and clear the field.
+            // The field is read only once, since the event loop clears it if the call ends while this thread is
+            // sending.
             ClientStream made = stream;
             if (cancelled || made == null) {
                 givenUp();
@@ -298,14 +322,15 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     copyFromSlot(slot);
-                    // Dropped before the call is sent. After that, the event loop may keep the arguments for another
-                    // attempt.
+                    // The kept arguments are dropped before the call is sent. After sending, the event loop can keep
+                    // arguments anew for another attempt, and dropping those would lose them.
                     forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
                     if (isHeld) {
-                        // There are only stores here: if the stack is exhausted, no method can be called.
+                        // If the stack is exhausted, no method can be called here. So this thread only sets two fields,
+                        // which make the event loop release the slot.
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }
@@ -332,7 +357,11 @@ public final class ClientStream implements Flow.Publisher<Object> {
             return true;
         }
 
-        /** Does what has to be done after a request has been queued. */
+        /**
+         * Subscribes to the stream that the call sends, and opens the receiver of the result's items. Cancels the call
+         * if the subscriber has cancelled its subscription meanwhile. If the call is a trial, also begins to check
+         * whether the server is alive. Called after the request has been sent or has been queued for sending.
+         */
         private void begin(Sent now, @Nullable StreamSender items, ClientStream made) {
             RequestWriter.subscribe(items, made.arguments);
             if (cancelled) {
@@ -346,8 +375,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends a call for which {@code begin} has failed, for example for lack of memory. CANCEL is sent to the server,
-         * and the subscriber then gets the failure. The methods that are called here may fail too.
+         * Ends a call for which {@link #begin} has thrown, for example because memory ran out. If the server knows the
+         * call, it is told to cancel the call. The subscriber gets the failure. The methods that are called here can
+         * throw too.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;
@@ -359,7 +389,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 isRetryDue = false;
             }
             if (isOver) {
-                // nothing of the attempt has been sent, and nobody else ends the call
+                // The attempt ended before anything was sent, so nobody but this thread ends the call.
                 refused(failure);
                 return;
             }
@@ -370,16 +400,17 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // CANCEL may not have been sent, so the receiver does not wait for the server.
+                // The server might not have been told to cancel, so the receiver does not wait for the server.
                 receiver.end(failure);
             }
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance. The trial is a call whose result is a stream, which may
-         * have no items for a long time. So this method asks the server for a sign of life, and checks after
-         * {@code PAUSE_NANOS} whether anything has arrived on the connection. If so, the server counts as having
-         * answered; otherwise the method asks again. Event loop only.
+         * Checks whether the server of a trial call is alive. A trial is a single call that tests an instance or a
+         * service after failures. The stream of such a call can have no items for a long time. So this method asks the
+         * server for a sign of life, every {@link CircuitBreaker#PAUSE_NANOS}, until anything arrives on the
+         * connection. The server then counts as having answered. The checks also stop when the attempt has ended.
+         * Called only on the event loop.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -399,14 +430,14 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     CircuitBreaker.PAUSE_NANOS);
         }
 
-        /** Makes another attempt, since nothing of the latest one has been sent. */
+        /** Makes another attempt after an attempt of which nothing was sent. */
         private void sendAgain() {
             sent = null;
             receiver.takeBack();
             findConnection();
         }
 
-        /** Does nothing: without a connection there is no peer to which credit could be sent. */
+        /** Does nothing, since the receiver gives its credit to this object only after the call has failed. */
         @Override
         public void credit(long items) {}
 
@@ -432,7 +463,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         @Nullable
         Object decode(ByteBuf reply) {
             if (reply.isReadable()) {
-                // the server's method returns a result and not a stream; the caller would see a stream without items
+                // The server's method returns a single result and not a stream. Without this error, the caller would
+                // see an empty stream.
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
                         "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
@@ -461,9 +493,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Records the end of the latest attempt at the instance that had it.
+         * Records for the called instance that the latest attempt has been answered, or how the attempt has ended.
          *
-         * @return what the end says of that instance; null if no instance had the attempt
+         * @param error null if the attempt has been answered
+         * @return what this says about the instance; null if no instance was called
          */
         private Health.@Nullable Outcome recordOutcome(@Nullable RPCXException error) {
             Sent last = sent;
@@ -471,8 +504,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Drops the references of a call that has ended, so that a kept subscription does not keep a connection in
-         * memory.
+         * Clears the references of a call that has ended. Otherwise a subscriber that keeps its subscription would keep
+         * a connection in memory.
          */
         private void letGo() {
             sent = null;
@@ -495,21 +528,20 @@ public final class ClientStream implements Flow.Publisher<Object> {
             isOver = true;
             letGo();
             receiver.end(error);
-            // only an open receiver passes on the last signal; the attempt may have failed before it opened the
-            // receiver
+            // Only an open receiver passes on the end of the stream, and the attempt could have failed before the
+            // receiver was opened.
             receiver.open();
         }
 
         @Override
         void fail(RPCXException error) {
-            // Before the service has answered, the subscriber has got only its subscription, so another attempt is
-            // possible.
+            // Until the service answers, the subscriber has got only its subscription, so another attempt is possible.
             Attempts all = answered || cancelled || encoded == null
                     ? null
                     : Attempts.next(earlier, steps, error, upload, null);
             if (all != null) {
                 earlier = all;
-                // If the attempt was a trial of its instance, the trial ends here.
+                // If the failed attempt was the trial of an instance, that trial ends here.
                 recordOutcome(error);
                 synchronized (this) {
                     if (isSending) {
@@ -521,7 +553,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             isOver = true;
-            // If the service has answered, a deadline that has passed is no failure of the service.
+            // A service that has answered is not blamed if the stream goes on until the call's deadline.
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }

@@ -10,19 +10,22 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits the connection attempts to the instances of a service: at most {@code MAX_AT_ONCE} attempts at the same time,
- * and at most {@code MAX_A_SECOND} a second. Other attempts wait in the order in which they came. Thread-safe.
+ * Limits how fast a client connects to the instances of a service. At most {@link #MAX_AT_ONCE} attempts to connect run
+ * at the same time, and on average at most {@link #MAX_A_SECOND} begin in a second. Further attempts wait in the order
+ * in which they came. A {@link ClientCluster} has two objects of this class, each with limits of its own. This class is
+ * thread-safe.
  */
 public final class ConnectThrottle {
     /**
-     * Maximum number of connection attempts in progress. Each has a socket, for the full connect timeout if nothing
-     * answers.
+     * Maximum number of attempts to connect that run at the same time. Each attempt holds a socket, for the full
+     * connect timeout if the instance does not answer.
      */
     public static final int MAX_AT_ONCE = 128;
 
     /**
-     * Maximum rate at which connection attempts begin, per second. After a second without an attempt, this number of
-     * attempts may begin together. Each attempt may ask a name server and needs a handshake.
+     * Maximum average rate at which attempts to connect begin, per second. After a second without an attempt, this
+     * number of attempts can begin together, and further ones follow at this rate. The rate is limited because each
+     * attempt can query a name server and needs a handshake.
      */
     static final int MAX_A_SECOND = 256;
 
@@ -32,18 +35,23 @@ public final class ConnectThrottle {
     private final ClientCore client;
 
     // the following fields are guarded by this
-    /** Waiting connection attempts in the order in which they came, each with the task that begins it. */
+    /**
+     * The attempts to connect that have not begun yet, in the order in which they came. The key is the future of the
+     * attempt, and the value is the task that begins the attempt.
+     */
     private final Map<CompletableFuture<?>, Runnable> waiting = new LinkedHashMap<>();
 
     private final Set<CompletableFuture<?>> inProgress = new LinkedHashSet<>();
 
     /**
-     * Time up to which the rate is used up: each attempt moves it forward by {@code EACH_NANOS}. If it is half a second
-     * ahead of the present time, half of the attempts of one second may still begin.
+     * The time, by the client's clock, at which the next attempt to connect would begin if the attempts were spread
+     * evenly, {@link #EACH_NANOS} apart. Each attempt moves this time forward by {@link #EACH_NANOS}, counted from the
+     * present if the time has passed already. An attempt waits if it would move the time to more than one second ahead
+     * of the present.
      */
     private long spentNanos;
 
-    /** Whether a timer is set that looks at the waiting attempts at {@link #lookNanos} or earlier. */
+    /** Whether a timer is set that begins waiting attempts to connect at {@link #lookNanos} or earlier. */
     private boolean isTimed;
 
     private long lookNanos;
@@ -58,9 +66,10 @@ public final class ConnectThrottle {
     }
 
     /**
-     * Begins a connection attempt as soon as the limits allow it, unless the attempt ends before.
+     * Begins an attempt to connect as soon as the limits allow, unless {@code attempt} has been completed before.
      *
-     * @param start task that begins the attempt; runs on an event loop, at the base of the stack
+     * @param attempt future that is completed when the attempt to connect has ended
+     * @param start task that begins the attempt; runs on an event loop, and never inside this method
      */
     void enter(CompletableFuture<?> attempt, Runnable start) {
         attempt.whenComplete((connected, failure) -> leave(attempt));
@@ -77,12 +86,12 @@ public final class ConnectThrottle {
             isTurn = inProgress.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
-            // Not called directly: if attempts end immediately, the calls would nest on the stack.
+            // look() is not called directly, since the calls would nest on the stack if attempts end immediately.
             client.execute(this::look);
         }
     }
 
-    /** Begins the waiting connection attempts that may begin now. */
+    /** Begins the waiting attempts to connect that the limits allow now. */
     private void look() {
         for (PendingAttempt pending = next(); pending != null; pending = next()) {
             try {
@@ -90,7 +99,7 @@ public final class ConnectThrottle {
                     pending.attempt.completeExceptionally(new IllegalStateException("the client is closed"));
                 }
             } catch (Throwable e) {
-                // An Error is caught too, since other attempts wait behind this one.
+                // An Error is caught too, so that the attempts that wait behind the failed one still begin.
                 pending.attempt.completeExceptionally(e);
             }
         }
@@ -105,7 +114,7 @@ public final class ConnectThrottle {
             Map.Entry<CompletableFuture<?>, Runnable> first = all.next();
             PendingAttempt pending = new PendingAttempt(first.getKey(), first.getValue());
             if (pending.attempt.isDone()) {
-                // the attempt had ended before it was put into the map
+                // the attempt ended before enter() put it into the map
                 all.remove();
                 continue;
             }
@@ -141,7 +150,7 @@ public final class ConnectThrottle {
         look();
     }
 
-    /** Returns the number of connection attempts that wait. For tests. */
+    /** Returns the number of attempts to connect that wait. Only tests use this method. */
     public synchronized int waiting() {
         return waiting.size();
     }

@@ -4,17 +4,18 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Draining connections to one instance, the oldest first. If a registry removes the instance and names it again, they
- * stay, although the instance has a new {@link ClientAddress}. Thread-safe.
+ * Lists the connections on the native wire to one instance that get no new calls, and only finish their present ones.
+ * If a registry removes the instance and names it again later, a new {@link ClientAddress} is created, but this list is
+ * kept if it still has connections. This class is thread-safe.
  */
 final class DrainingConnections {
     private final ArrayDeque<ClientConnection> oldestFirst = new ArrayDeque<>();
 
     /**
-     * Adds a connection, which becomes the newest.
+     * Adds a connection to the list. If the list has become too long, removes the oldest connection.
      *
-     * @return the oldest connection, which has been removed and has to end, if there are more than {@code max}
-     *     connections now; otherwise null
+     * @param max maximum number of connections in the list
+     * @return the removed connection, which the caller has to end; null if none was removed
      */
     synchronized @Nullable ClientConnection add(ClientConnection connection, int max) {
         oldestFirst.add(connection);

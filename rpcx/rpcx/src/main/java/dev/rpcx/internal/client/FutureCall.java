@@ -12,10 +12,11 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller has a future. Also makes one-way calls, and the two calls of a {@link Hedge}.
+ * A call whose caller has a future. This class also makes one-way calls, and the two calls of a {@link Hedge}.
  *
- * <p>The call begins on its caller's thread, and the second call of a hedge on an event loop. An event loop makes
- * further attempts and completes the future. A call that waits blocks no thread: a callback continues it.
+ * <p>The caller's thread begins the call; only the second call of a hedge begins on an event loop. An event loop makes
+ * further attempts and usually completes the future. If the call fails before it is sent, the thread that made the
+ * attempt completes the future. This class blocks no thread while the call waits.
  */
 public final class FutureCall extends AsyncCall implements Runnable {
     private final Object[] arguments;
@@ -24,52 +25,63 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private final CallFuture<@Nullable Object> future = new CallFuture<>();
 
     /**
-     * Future that the caller has. It is {@code future}, or the future of the hedge if this is one of the hedge's two
-     * calls.
+     * The future that the caller has. The two calls of a hedge have the hedge's future here, and any other call has
+     * {@code future}.
      */
     private final CompletableFuture<?> whole;
 
     /**
-     * Attempts that have failed, and the instance that the next attempt avoids; null if there is neither. Set before an
-     * attempt is sent. Read when that attempt has ended, and by the thread that makes the next attempt.
+     * The attempts that have failed, and the instance that the next attempt avoids; null if there is neither. No lock
+     * is needed: the field is set before an attempt is sent, and is used again only after that attempt has ended.
      */
     private @Nullable Attempts earlier;
 
     /**
-     * The arguments as they were when the call was made, encoded. Kept while the call waits for its first connection,
-     * and for further attempts of a one-way call, unless the slot has them. Null for any other attempt, which encodes
-     * the arguments itself.
+     * The encoded arguments, as they were when the call was made, kept for a later attempt; null if none are kept here.
+     * Every call keeps its arguments from its first wait for a connection until it is sent. A one-way call also keeps
+     * them for further attempts, but this field is null while the slot of an attempt has the arguments. An attempt for
+     * which nothing was kept encodes the arguments itself.
      */
     private @Nullable ByteBuf encoded;
 
-    /** Charge for {@link #encoded}; null if that is null. */
+    /** The charge for the bytes of {@link #encoded}; null if nothing is charged. */
     private Route.@Nullable WaitingBytes held;
 
     private int key;
     private long permit = CircuitBreaker.PERMITTED;
 
-    /** Error that says why the arguments could not be kept for the next attempt; null if there is no such error. */
+    /**
+     * The error which says that there was no room to keep the arguments of this one-way call for another attempt;
+     * otherwise null. The call ends with this error only if no byte of the failed attempt was sent.
+     */
     private @Nullable RPCXException unkept;
 
-    /** Whether {@link #awaitOnClose} has been called. Written before the call is sent, or when its attempt ends. */
+    /**
+     * Whether {@link #awaitOnClose} has been called, so that closing the client waits for this one-way call. No lock is
+     * needed: the field is used before an attempt is sent, and again only when that attempt has ended.
+     */
     private boolean isWaitedFor;
 
     private static final AtomicReferenceFieldUpdater<FutureCall, @Nullable ClientCall> SLOT =
             AtomicReferenceFieldUpdater.newUpdater(FutureCall.class, ClientCall.class, "slot");
 
-    /** Slot of the latest attempt; null before the first attempt. The slot may have another call by now. */
+    /**
+     * The slot of the latest attempt; null before the first attempt. When that attempt has ended, another call can get
+     * the slot.
+     */
     private volatile @Nullable ClientCall slot;
 
     /**
-     * Stream that the latest attempt sends; null for none. Set before that attempt is sent, and read when it has ended.
+     * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No lock
+     * is needed: the field is set before an attempt is sent, and is used again only after that attempt has ended.
      */
     private @Nullable StreamSender upload;
 
     /**
-     * Creates a call, which has not begun.
+     * Creates a call without starting it.
      *
      * @param earlier names the instance that the second call of a hedge avoids; null for any other call
-     * @param hedged future that the caller of a hedged call has; null for any other call
+     * @param hedged future that the caller of a hedge has; null if the call does not belong to a hedge
      */
     public FutureCall(
             ClientSteps steps,
@@ -86,7 +98,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
         this.earlier = earlier;
     }
 
-    /** Throws the failure of a one-way call if it has failed already, since nobody looks at its future. */
+    /**
+     * Throws the failure of a one-way call that has failed already, since nobody looks at the future of such a call.
+     */
     static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
@@ -98,7 +112,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /** Returns the instance of the latest attempt; null before the call has been sent. */
+    /** Returns the instance that was chosen for the latest attempt; null if no attempt has taken a slot yet. */
     public @Nullable ClientAddress address() {
         ClientCall used = slot;
         return used == null ? null : used.connection.address();
@@ -108,9 +122,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         future.cancel(true);
     }
 
-    /**
-     * Returns the future of the call if it is one-way and has not ended; otherwise null. See {@link ClientCall#oneWay}.
-     */
+    /** Returns the future of this call if the call is one-way and has not ended; otherwise null. */
     @Nullable
     CompletableFuture<?> oneWay() {
         return steps.method.kind == ClientMethod.Kind.ONE_WAY && !future.isDone() ? future : null;
@@ -119,13 +131,16 @@ public final class FutureCall extends AsyncCall implements Runnable {
     /**
      * Starts the call.
      *
-     * @param now time at which this thread began the call
+     * @param now time in nanoseconds at which this thread began the call
      */
     public CallFuture<@Nullable Object> start(long now) {
         return start(false, now);
     }
 
-    /** Starts the second call of a hedge, which adds nothing to the retry budget. */
+    /**
+     * Starts the call as the second call of a hedge. Unlike the first call, the second one adds nothing to the retry
+     * budget.
+     */
     CallFuture<@Nullable Object> startAgain(long now) {
         return start(true, now);
     }
@@ -135,7 +150,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         try {
             if (steps.method.isRouted()) {
                 key = steps.method.key(arguments);
-                // key() may have run the caller's own code, which takes time
+                // key() can have run the caller's own code, which takes time, so the clock is read again.
                 now = steps.route.ticker().nanoTime();
             }
             permit = isAgain ? steps.route.calledAgain() : steps.route.called();
@@ -154,9 +169,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Makes an attempt. If no connection is ready for it, the call waits for one.
+     * Makes an attempt on a connection that is ready. If no connection is ready, the call waits for one without
+     * blocking.
      *
-     * @param now time at which this thread began the attempt
+     * @param now time in nanoseconds at which this thread began the attempt
      */
     private CallFuture<@Nullable Object> attempt(long now) {
         ClientConnection ready = steps.route.readyElsewhere(key, Attempts.avoided(earlier));
@@ -167,7 +183,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
             try {
                 waitForConnection();
             } catch (Throwable e) {
-                // An Error is caught too, for example if the heap is full. end() releases what the call holds.
+                // Errors are caught too, for example if the heap is full. end() releases what the call holds.
                 end(e);
             }
         }
@@ -183,11 +199,11 @@ public final class FutureCall extends AsyncCall implements Runnable {
             }
         });
         if (wait != null) {
-            // When the future of the call ends, the call stops waiting. giveUp() does nothing if the call waits no
-            // longer.
+            // When the future ends, for example because the caller has cancelled it, the call stops waiting. If the
+            // call does not wait any more, giveUp() does nothing.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
-                    // no attempt is in progress or follows, so nobody else calls releaseReferences()
+                    // No attempt is in progress or follows, so nobody else would call releaseReferences().
                     future.releaseReferences();
                 }
             });
@@ -195,9 +211,11 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Keeps the arguments of a call that waits for its first connection, since the caller may change them from now on.
+     * Encodes the arguments before the call first waits for a connection, since the caller might change the arguments
+     * while the call waits. After a failed attempt, this method encodes nothing: the arguments of a one-way call are
+     * kept already, and those of any other call are encoded by the next attempt.
      *
-     * @return false if the arguments cannot be kept, and the call has ended for this reason
+     * @return false if the arguments could not be kept, which has ended the call
      */
     private boolean keepsArguments() {
         if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
@@ -224,7 +242,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
         held = taken;
     }
 
-    /** Drops the kept arguments: the request is in its slot now, and is charged to the connection. */
+    /**
+     * Drops the kept arguments and gives back the charge for them. The slot has the arguments now, and the connection
+     * is charged for them if the request is large.
+     */
     private void forgetEncoded() {
         encoded = null;
         Route.WaitingBytes taken = held;
@@ -234,7 +255,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /** Makes the end of the client wait for this call, which the client would not find without a slot. */
+    /**
+     * Makes closing the client wait for this one-way call. While the call has no slot, the client could not find the
+     * call otherwise.
+     */
     private void awaitOnClose() {
         if (!isWaitedFor) {
             isWaitedFor = true;
@@ -253,7 +277,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
         ByteBuf made = slot.arguments();
         if (made != null) {
-            // Copied: the caller of a one-way call does not know how long the arguments have to stay unchanged.
+            // The encoded arguments are copied, since the caller of a one-way call does not know how long the arguments
+            // have to stay unchanged.
             try {
                 encoded = kept(made);
             } catch (RPCXException noRoom) {
@@ -275,10 +300,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Sends the call on a connection. If that throws, ends the call.
+     * Sends the call on a connection. If an exception occurs, this method ends the call and does not throw.
      *
-     * @return false if other calls have filled the connection, and the call has to wait; true if the call has been sent
-     *     or has ended
+     * @return true if the call has been sent or has ended; false if other calls have filled the connection, and the
+     *     call has to wait
      */
     private boolean trySendOn(ClientConnection ready, long now) {
         try {
@@ -291,7 +316,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     private boolean sendOn(ClientConnection on, long now) {
         if (future.isDone()) {
-            // the caller has ended the call
+            // The call has been given up. For example, its caller has cancelled it, or the other call of its hedge has
+            // decided the result.
             future.releaseReferences();
             return true;
         }
@@ -324,23 +350,26 @@ public final class FutureCall extends AsyncCall implements Runnable {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // There are only stores here: if the stack is exhausted, no method can be called.
+                // If the stack is exhausted, no method can be called here. So this thread only sets two fields, which
+                // make the event loop release the slot.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
         }
-        // The local variable and not the field: this attempt may have ended, and the next one may have set the field.
+        // The local variable is read and not the field, since this attempt can have ended, and the next one can have
+        // set the field.
         RequestWriter.subscribe(items, arguments);
         if (future.isCancelled()) {
-            // the future was cancelled before it had an action to run
+            // The future may have been cancelled before onCancel() gave it an action to run.
             call.cancel(serial);
         }
         return true;
     }
 
     /**
-     * Drops an attempt whose future ended while its arguments were read. The caller may change the arguments from then
-     * on, so they may not be those with which the call was made.
+     * Drops an attempt that has not been sent, since the caller's future ended while the arguments were being encoded.
+     * Once that future has ended, the caller is free to change the arguments, so the request could contain changed
+     * ones.
      */
     private void dropUnsent(ClientCall call) {
         call.connection.address().ended(Health.Outcome.UNKNOWN, deadlineNanos - call.givenNanos);
@@ -350,8 +379,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Cancels the latest attempt, because the caller gives the call up. An attempt that another thread is making is
-     * cancelled by that thread when it has been sent.
+     * Cancels the latest attempt, since the caller has given the call up. If another thread is still sending an
+     * attempt, that thread cancels the attempt afterwards.
      */
     @Override
     public void run() {
@@ -404,7 +433,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /** Whether another attempt may be made: the future has not ended, and the arguments of a one-way call were kept. */
+    /**
+     * Whether another attempt is possible. The caller's future must not have ended, and the arguments of a one-way call
+     * must have been kept.
+     */
     private boolean mayHaveAnother() {
         return !whole.isDone() && (steps.method.kind != ClientMethod.Kind.ONE_WAY || encoded != null);
     }

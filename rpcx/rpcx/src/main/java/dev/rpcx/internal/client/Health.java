@@ -9,15 +9,17 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides from the ends of its calls whether one instance of a service is healthy. An instance that fails five times in
- * a row, or that fails more than half of at least 20 calls within 10 s, is ejected by its {@link ClientCluster}: it
- * gets no calls for 2 s, and for longer each further time, up to 30 s. A call that had too little time for an answer
- * does not count as a failure: see {@link AnswerTimes}.
+ * Decides whether one instance of a service is healthy, from the ends of the calls to the instance. An instance has to
+ * be ejected if five calls in a row fail, or if more than half of at least 20 calls within 10 s fail. The
+ * {@link ClientCluster} then gives the instance no calls for 2 s, and for longer if the instance was ejected lately, up
+ * to 30 s. An instance is not ejected if more than half of all instances would then be ejected. An exceeded deadline
+ * does not count as a failure if the call had too little time for an answer: see {@link AnswerTimes}.
  *
- * <p>After its ejection an instance is on trial: it gets one call at a time. If it answers one, it is healthy again; if
- * a call fails, it is ejected again. If no other instance is available, calls use an ejected instance too.
+ * <p>After its ejection an instance is on trial, that is, it gets only one call at a time. If the instance then answers
+ * any call, the instance is healthy again; if a call fails that was sent during the trial, the instance is ejected
+ * again. If no other instance is available, calls use an ejected instance too.
  *
- * <p>Source: the outlier detection of Envoy and of gRPC (proposal A50). They eject for 30 s; 2 s are enough here, since
+ * <p>Source: the outlier detection of Envoy and of gRPC (proposal A50). They eject for 30 s; here 2 s are enough, since
  * a trial costs only one call. They eject at 85 % of failures; here it is half, since an instance that fails
  * immediately has the least load and so attracts calls.
  */
@@ -27,14 +29,14 @@ public final class Health {
     private static final int MAX_TIMES = 15;
 
     /**
-     * Minimum number of calls in a window of time. With fewer calls, an instance is not ejected for its share of
-     * failures.
+     * Minimum number of calls within 10 s for which the share of failed calls is judged. With fewer calls, an instance
+     * is not ejected for its share of failures.
      */
     private static final int MIN_CALLS = 20;
 
     /**
-     * Length of the window of time in which the share of failed calls is computed. A window begins with a failed call.
-     * So while no call fails, no calls are counted, which costs nothing.
+     * Length of the period in which failed calls and all calls are counted, to compute the share of failures. A period
+     * begins when a call fails outside of a period. So nothing is counted if no call has failed lately.
      */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -42,27 +44,29 @@ public final class Health {
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /**
-     * Time without ejection after which the next ejection is one step shorter. That is, each such period reduces
-     * {@link #times} by 1. Source: Envoy's interval of 10 s.
+     * For each such time without an ejection, the next ejection is shorter by one {@link #OUT_NANOS}, that is, by 2 s.
+     * For example, the next ejection after three in a row would last 8 s. After 20 s without one, it is shorter by two
+     * times 2 s and lasts 4 s. Source: Envoy's interval of 10 s.
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Time for which a call reserves the trial of an instance before it is sent. If the call has not been sent by then,
-     * another call may be the trial.
+     * Maximum time for which a call that has not been sent yet reserves an instance on trial. After an ejection, an
+     * instance is on trial: it gets only one call at a time. If the call has not been sent by the end of this time,
+     * another call can choose the instance.
      */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which a call that was sent as the trial of an instance is the only one. After that, a second
-     * trial may begin.
+     * Maximum time for which a call that has been sent reserves an instance on trial. After this time, the instance can
+     * get another call, even if the first has not ended.
      */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor that finds a DEADLINE_EXCEEDED error which the handler has only passed on. It is such an error if more
-     * than the call's whole time divided by this number remains when it comes. The deadline that was exceeded is then
-     * that of a call which the handler has made.
+     * A DEADLINE_EXCEEDED error from a handler is early if more than a tenth of the call's time remains when the error
+     * comes. For example, if a call has 1 s, an error is early while more than 100 ms remain. The handler has then made
+     * another call, whose deadline was exceeded, and has passed on the error of that call.
      */
     private static final int EARLY = 10;
 
@@ -70,24 +74,25 @@ public final class Health {
     public enum Outcome {
         ANSWERED,
         /**
-         * The handler has run, and has failed or passed on the failure of another service. The instance itself works.
-         * This does not count as a failure of the instance, since what the caller asks for may be the reason.
+         * The instance works, but the handler has failed, or has passed on the failure of another service. This does
+         * not count as a failure of the instance, since the reason may be what the caller asks for.
          */
         FAULT,
         /**
-         * The instance has failed. It could not be reached, refused the call before its handler began, or did not
-         * answer although there was enough time.
+         * The instance could not be reached, the connection was lost, or the instance broke the protocol. Or the
+         * instance refused the call as overloaded or unavailable before its handler began, or did not answer in a time
+         * that was long enough.
          */
         FAILED,
         /**
-         * The instance has refused the call because it does not have the method or cannot authenticate the caller. This
-         * may be the fault of the instance: it may have an older version, or belong to another service. It counts as a
-         * failure only if another instance then takes the call.
+         * The instance has refused the call because it does not have the method or cannot authenticate the caller. The
+         * reason may be the instance itself, for example its older version. This counts as a failure of the instance
+         * only if another instance then answers the call.
          */
         REFUSED,
         /**
-         * The end says nothing about the instance. For example, the caller gave up, this side did not send the request,
-         * or this side does not know how the call ended.
+         * The end says nothing about the instance. For example, the caller gave up, or this side did not send the
+         * request.
          */
         UNKNOWN;
 
@@ -116,15 +121,15 @@ public final class Health {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
-                // the handler passes on the exceeded deadline of a call that it has made itself
+                // The handler has made another call, and passes on the exceeded deadline of that call.
                 return FAULT;
             }
             return times.isEnough(givenNanos) ? FAILED : UNKNOWN;
         }
 
         /**
-         * Returns what the end of a call says about its instance, if the call had enough time for an answer. So an
-         * exceeded deadline counts as a failure.
+         * Returns what the end of a call says about its instance, for a call that had enough time for an answer. An
+         * exceeded deadline therefore counts as a failure of the instance.
          *
          * @param error error with which the call ended; null if it returned a result
          */
@@ -133,19 +138,21 @@ public final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // a LocalFailure here has the reason UNHEARD: the event loop of this side was held up
+                // A LocalFailure with this code has the reason UNHEARD: the event loop of this side was held up until
+                // the call's time was over, so nobody knows how the call has ended.
                 case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof LocalFailure) {
-                        // the instance closes or takes no more calls, or this side has no memory for what the instance
-                        // sends
+                        // The error comes from this client and not from the instance. For example, the connection took
+                        // no more calls, or this client had no memory for what the instance sent.
                         yield UNKNOWN;
                     }
-                    // after the handler has run, such an error comes from a service that the handler has called
+                    // An error that comes after the handler has run is usually the error of another service, which the
+                    // handler has called.
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
                 case CANCELLED -> UNKNOWN;
-                // MAYBE does not come from the server: this side could not send the call's stream
+                // An error with MAYBE usually comes from this side, which could not send the stream of the call.
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNKNOWN : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
@@ -154,8 +161,8 @@ public final class Health {
     }
 
     /**
-     * Adds the route and the method to the text of an error which says that the server does not have the method.
-     * Returns every other error as it is.
+     * Adds the route and the method to the text of an error which says that the server does not have the method. Any
+     * other error is returned unchanged.
      */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
@@ -164,7 +171,7 @@ public final class Health {
                 : error;
     }
 
-    /** A window of time in which calls and failed calls are counted, to compute the share of failures. */
+    /** Counts of calls and of failed calls in one period of 10 s, from which the share of failures is computed. */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -177,7 +184,8 @@ public final class Health {
         /**
          * Counts a failed call.
          *
-         * @return whether the share of failures is too large: more than half of at least {@code MIN_CALLS} calls
+         * @return whether the share of failures is too large, that is, whether at least {@code MIN_CALLS} calls have
+         *     been counted and more than half of them have failed
          */
         boolean failed() {
             return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
@@ -185,9 +193,9 @@ public final class Health {
     }
 
     /**
-     * State of an instance that was ejected and has not answered a call since. {@code untilNanos} is the time at which
-     * the ejection ends and trials begin. The value of this {@code AtomicLong} is the earliest time at which a call may
-     * be the next trial: the end of the ejection, or the time until which another call is the trial.
+     * State of an instance from its ejection until it answers a call while on trial. At {@code untilNanos} the ejection
+     * ends, and the instance is on trial: it gets one call at a time. The value of the {@code AtomicLong} is the
+     * earliest time at which the instance can get its next call.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;
@@ -206,9 +214,10 @@ public final class Health {
         }
 
         /**
-         * Makes the call that is about to be sent the trial of the instance.
+         * Reserves the instance for a call that is about to be sent, so that the instance gets no other call at the
+         * same time.
          *
-         * @return false if the ejection has not ended, or if another call is the trial
+         * @return false if the ejection has not ended, or if the instance is reserved for another call
          */
         boolean take(long now) {
             long last = get();
@@ -216,8 +225,9 @@ public final class Health {
         }
 
         /**
-         * Ends the trial of a call that was chosen as the trial but is not sent. Does nothing if more than
-         * {@code CHOSEN_NANOS} of the trial remain: then the trial belongs to another call, which has been sent.
+         * Ends the reservation that {@link #take} has made for a call which is not sent. Such a reservation lasts no
+         * longer than {@code CHOSEN_NANOS}. So if more time remains, the instance is reserved for another call, which
+         * has been sent, and this method does nothing.
          */
         void giveBack(long now) {
             long last = get();
@@ -230,21 +240,21 @@ public final class Health {
     private final Ticker ticker;
 
     /**
-     * Number of consecutive failures of the instance. A call that succeeds writes this only if it is not 0, so that
-     * healthy instances cost no writes.
+     * Number of consecutive failures of the instance. A call that is answered writes 0 only if the number is not 0
+     * already, since writes would make calls to a healthy instance slower.
      */
     private final AtomicInteger failures = new AtomicInteger();
 
     /**
-     * The current window of time for the share of failures; null if no call has failed lately. If two threads open a
-     * window at the same time, one of the failures is not counted.
+     * Counts of calls and failures in the latest period of 10 s; null if no call has failed lately, or after an
+     * ejection. If two threads begin a period at the same time, neither of their failures is counted.
      */
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
 
     /**
-     * State of the instance since its latest ejection; null while the instance is healthy. Each choice of an instance
+     * State of the instance since its latest ejection; null if the instance is healthy. Each choice of an instance
      * reads this field, and normally nothing else of this class.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
@@ -253,8 +263,8 @@ public final class Health {
     private long outUntilNanos;
 
     /**
-     * Length of the latest ejection, in units of {@link #OUT_NANOS}; 0 if there was none. Guarded by the lock of the
-     * {@link ClientCluster}.
+     * Length of the latest ejection as a multiple of {@link #OUT_NANOS}, from 1 to 15; 0 if there was no ejection.
+     * Guarded by the lock of the {@link ClientCluster}.
      */
     private int times;
 
@@ -263,7 +273,7 @@ public final class Health {
     }
 
     /**
-     * Records that a call has ended, as if it had been sent just now.
+     * Records that a call has ended, and assumes that the call was sent just now.
      *
      * @return whether the instance has failed so often that it has to be ejected
      */
@@ -274,8 +284,8 @@ public final class Health {
     /**
      * Records that a call to this instance has ended.
      *
-     * @param begunNanos time at which the call was sent. A call that was sent before the end of the ejection is not a
-     *     trial.
+     * @param begunNanos time at which the call was sent. A call that was sent before the end of an ejection is no
+     *     trial, that is, its failure alone does not cause the next ejection.
      * @return whether the instance has failed so often that it has to be ejected
      */
     public boolean ended(Outcome outcome, long begunNanos) {
@@ -324,7 +334,8 @@ public final class Health {
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
-            // not counted: every window begins with a failure, so the share of failures would be too large
+            // The failure that begins a period is not counted. Each period begins with a failure, so counting it would
+            // make the share of failures too large.
             window = new Window(now + WINDOW_NANOS);
             return false;
         }
@@ -332,8 +343,8 @@ public final class Health {
     }
 
     /**
-     * Ejects the instance for a while. An instance that was ejected lately is ejected for longer. The caller holds the
-     * lock of the {@link ClientCluster}.
+     * Ejects the instance, so that it gets no calls for a while. The time is longer if the instance was ejected lately.
+     * The caller holds the lock of the {@link ClientCluster}.
      */
     public void eject() {
         long now = ticker.nanoTime();
@@ -346,27 +357,34 @@ public final class Health {
     }
 
     /**
-     * Compares the ends of the latest ejections of two instances: negative if the ejection of this one ends first. The
-     * caller holds the lock of the {@link ClientCluster}.
+     * Compares the times at which the latest ejections of two instances end. Returns a negative number if this
+     * instance's ejection ends first. The caller holds the lock of the {@link ClientCluster}.
      */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);
     }
 
-    /** Whether the instance is ejected at present. False for an instance on trial. */
+    /**
+     * Whether the instance is ejected at present. Returns false after the end of the ejection, when the instance is on
+     * trial.
+     */
     public boolean isEjected() {
         Ejection current = ejection.get();
         return current != null && !current.isOnTrial(ticker.nanoTime());
     }
 
-    /** Whether the instance was ejected and has not answered a call since. It may be ejected still, or on trial. */
+    /**
+     * Whether the instance is ejected at present, or has been ejected and has not answered a call since the end of that
+     * ejection.
+     */
     boolean isUnproven() {
         return ejection.get() != null;
     }
 
     /**
-     * Whether a call may choose this instance. That is so if the instance is healthy, or if it is on trial and no other
-     * call is the trial at present. Runs for every call.
+     * Whether a call can choose this instance now. A healthy instance can always be chosen. An instance that was
+     * ejected can be chosen only after its ejection, and then for one call at a time. With {@code LEAST_LOADED}, this
+     * method runs for every call.
      */
     public boolean isFree() {
         Ejection current = ejection.get();
@@ -374,10 +392,11 @@ public final class Health {
     }
 
     /**
-     * Chooses the instance for a call that is about to be sent. If the instance is on trial, this call becomes the
-     * trial, and other calls cannot choose the instance meanwhile. Runs for every call.
+     * Chooses the instance for a call that is about to be sent. If the instance is on trial after an ejection, this
+     * reserves the instance: other calls cannot choose it at the same time. This method runs for every call of a
+     * {@link ClientCluster}.
      *
-     * @return false if the instance is ejected, or if another call is the trial
+     * @return false if the instance is ejected, or if it is on trial and has a call already
      */
     boolean choose() {
         Ejection current = ejection.get();
@@ -385,8 +404,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call has chosen this instance and then cannot be sent. If the call was the trial of the instance,
-     * another call may be the trial now.
+     * Called when a call has chosen this instance, but cannot be sent. If the instance is on trial, that is, gets one
+     * call at a time after an ejection, another call can choose it now.
      */
     void unsent() {
         Ejection current = ejection.get();
@@ -396,8 +415,9 @@ public final class Health {
     }
 
     /**
-     * Called when a call is about to be sent to this instance. If the instance is on trial, the call is the trial until
-     * it ends, or until its deadline, but for {@code MAX_TRIAL_NANOS} at most. Runs for every call.
+     * Called when a call is about to be sent to this instance. If the instance is on trial after an ejection, the
+     * instance gets no other call until this call ends or reaches its deadline, or until {@code MAX_TRIAL_NANOS} have
+     * passed. This method runs for every call.
      */
     public void begins(long deadlineNanos) {
         Ejection current = ejection.get();

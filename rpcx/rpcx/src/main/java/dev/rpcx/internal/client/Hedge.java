@@ -11,15 +11,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is made a second time, to another instance if there is one, if the first call has not been answered after
- * a while. The first answer counts, and the other call is cancelled. If the caller ends the result, both calls are
- * cancelled. Only for methods that may be executed twice. Second calls are paid from the retry budget. Source: Dean and
- * Barroso, "The Tail at Scale", 2013.
+ * A call that is made a second time if the first call has not ended after a while and the retry budget has a retry
+ * left. The second call goes to another instance if there is one, and costs the budget one retry. The first result
+ * counts, and the other call is cancelled; a failure counts only if the other call can no longer succeed. If the caller
+ * completes or cancels the future, both calls are cancelled. Only methods that are safe to execute twice are hedged.
+ *
+ * <p>Source: Dean and Barroso, "The Tail at Scale", 2013.
  */
 final class Hedge extends LoopThread.Untold {
     /**
-     * Interval of the checks whether a call of the hedge has ended without the hedge being notified. The first check
-     * comes this time after the deadline.
+     * The time in nanoseconds from the deadline to the first check of both calls, and from each check to the next. A
+     * check finds a call that has ended without this hedge being told.
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -29,33 +31,36 @@ final class Hedge extends LoopThread.Untold {
     private final long deadlineNanos;
     private final CallFuture<@Nullable Object> result = new CallFuture<>();
 
-    // the fields from here to isUntold are guarded by this
+    // This object's lock guards the fields from here to isUntold.
     private int inFlight;
 
     private @Nullable Leg first;
     private @Nullable Leg second;
 
-    /** The one of the two calls that decides how the result ends; null until then. */
+    /** The call whose value or failure the caller gets; null until one of the two calls has decided this. */
     private @Nullable Leg deciding;
 
-    /** Whether the other call of the hedge failed before {@link #deciding} ended, and may have been executed. */
+    /**
+     * Whether a server may have executed the call that did not decide the result. True only if that call failed before
+     * the result was decided.
+     */
     private boolean otherMayHaveRun;
 
     private @Nullable Future<?> timer;
 
-    /** Whether this hedge is, or was, in an event loop's list of calls whose callers could not be told. */
+    /** Whether this hedge has ever been in an event loop's list of calls whose callers could not be told of the end. */
     private boolean isUntold;
 
-    /** One of the two calls of a hedge. */
+    /** One of the two calls of a hedge, with the result or the failure of that call. */
     static final class Leg {
         final FutureCall call;
         final boolean isAgain;
 
-        /** Future that ends with the call; null until the call has begun. */
+        /** The future of the call; null until the call has begun. */
         @Nullable
         CallFuture<@Nullable Object> answered;
 
-        /** Whether the end of the call has been counted in {@code inFlight}. */
+        /** Whether this call has been subtracted from {@code inFlight}, because it has ended. */
         boolean isOver;
 
         @Nullable
@@ -78,10 +83,10 @@ final class Hedge extends LoopThread.Untold {
     }
 
     /**
-     * Starts the first call, and schedules the second one.
+     * Starts the first call, and sets a timer for the second call.
      *
-     * @param beganNanos time at which the caller made the call, on this thread
-     * @param afterNanos time from now to the second call
+     * @param beganNanos time in nanoseconds at which this thread began the caller's call
+     * @param afterNanos time in nanoseconds from now to the second call
      */
     CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
         Leg one = new Leg(new FutureCall(steps, arguments, metadata, deadlineNanos, null, result), false);
@@ -92,7 +97,8 @@ final class Hedge extends LoopThread.Untold {
         if (!result.isDone()) {
             look(this::again, afterNanos);
         }
-        // Runs when anyone has ended the result, for example the caller. A second call that begins later sees that end.
+        // This callback runs when the future "result" has completed, for example because the caller has cancelled it. A
+        // second call that begins later finds "result" completed.
         result.onEnd((value, failure) -> {
             stopLooking();
             giveUpAll();
@@ -102,7 +108,7 @@ final class Hedge extends LoopThread.Untold {
 
     private void look(Runnable task, long nanos) {
         synchronized (this) {
-            // Set under the lock: otherwise the task could run and set the next timer before this one is stored.
+            // The lock makes sure that this timer is stored before the task sets the next timer.
             timer = steps.route.timer(task, nanos);
         }
         if (result.isDone()) {
@@ -117,14 +123,14 @@ final class Hedge extends LoopThread.Untold {
             timer = null;
         }
         if (last != null) {
-            // otherwise the timer would keep the arguments and the result in memory until its time
+            // Without this, the timer would keep the arguments and the result in memory until it runs.
             last.cancel(false);
         }
     }
 
     /**
-     * Makes the second call, unless the first has ended. If the second call is sent, it takes a retry from the budget.
-     * Event loop only.
+     * Makes the second call, unless the first call has ended or the retry budget has no retry left. A second call that
+     * is sent costs the retry budget one retry. Called only on an event loop.
      */
     private void again() {
         Leg one;
@@ -160,7 +166,7 @@ final class Hedge extends LoopThread.Untold {
     private void begin(Leg leg, long now) {
         synchronized (this) {
             if (leg.isAgain && (inFlight == 0 || result.isDone())) {
-                // the result has ended, or the first call has ended and is about to end the result
+                // "result" has completed, or the first call has ended and is about to complete "result".
                 return;
             }
             if (leg.isAgain && !Attempts.mayHedge(steps)) {
@@ -177,8 +183,8 @@ final class Hedge extends LoopThread.Untold {
         } catch (Throwable e) {
             ended(leg, null, e);
         }
-        // If the action above has thrown, for example because a caller's stack is exhausted, nobody sees the exception.
-        // So if the call has ended, its end is handled here.
+        // An exception of the callback above goes unnoticed, for example if a caller's stack is exhausted. The end of
+        // the call is then not handled there. So if the call has ended, its end is handled here.
         tellWhatHasEnded(leg);
     }
 
@@ -194,8 +200,9 @@ final class Hedge extends LoopThread.Untold {
     }
 
     /**
-     * Whether this hedge may be put into an event loop's list of calls whose callers could not be told. It may be put
-     * into one list, once, since it has only one link to a next entry. Otherwise a timer finds it.
+     * Returns true when this method runs for the first time, and false afterwards. An event loop keeps a list of calls
+     * whose callers could not be told. A hedge can be in only one such list, since it has one field for the next entry
+     * of the list. If this method returns false, a timer tells the caller.
      */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;
@@ -243,10 +250,13 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
+    /**
+     * Records that one of the two calls has ended. A failure decides the result only if the other call can no longer
+     * succeed.
+     */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
-        // The value is computed here, so that nothing can fail between the stores below.
+        // This value is computed before the stores below, so that nothing can fail between them.
         boolean mayHaveRun = failure != null && Attempts.mayHaveRun(failure);
         synchronized (this) {
             if (!leg.isOver) {
@@ -262,7 +272,7 @@ final class Hedge extends LoopThread.Untold {
                     }
                 }
                 if (isUnsent) {
-                    // no server has received anything of the second call
+                    // No server has received anything of the second call, so the retry budget gets the cost back.
                     Attempts.giveBackHedge(steps);
                 }
             }
@@ -270,7 +280,7 @@ final class Hedge extends LoopThread.Untold {
         tell();
     }
 
-    /** Tells the caller how the call has ended, if that is decided. Called again if this method has failed. */
+    /** Completes the caller's future if the result is decided. If this method has failed, it is called again. */
     private void tell() {
         Leg decided;
         boolean other;
@@ -281,7 +291,8 @@ final class Hedge extends LoopThread.Untold {
         if (decided == null) {
             return;
         }
-        // Runs even if the caller has ended the result: succeed() and fail() release what the call held.
+        // The caller can have completed or cancelled "result" already. In that case, succeed() and fail() do not change
+        // the outcome, but still release the references of "result" to the call.
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {
@@ -289,7 +300,7 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** Gives up both calls. A call that has ended stays as it is. */
+    /** Cancels both calls. A call that has ended stays as it is. */
     private void giveUpAll() {
         Leg one;
         Leg other;

@@ -4,30 +4,36 @@ import dev.rpcx.RPCXException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Error of a call that this side has ended without an answer from the server. It says nothing about the server. The
- * reason decides whether another connection or another instance may get the call. Callers get a plain
- * {@link RPCXException} instead, from {@link #asPublicException}.
+ * The error of a call that this side has ended without an answer from the server. Such an error alone says nothing
+ * about the server's health; but {@link Why#UNFIT} counts as a failure of the instance if another instance takes the
+ * call. The reason, {@link Why}, decides whether another connection or another instance can get the call. Callers get a
+ * plain {@link RPCXException} instead, from {@link #asPublicException}.
  */
 final class LocalFailure extends RPCXException {
     private static final long serialVersionUID = 1L;
 
-    /** Reason for which this side has ended the call. */
+    /** The reason why this side has ended a call. */
     enum Why {
-        /** The connection takes no new calls, or has ended. No byte of the request has been sent. */
+        /**
+         * The connection has ended or takes no new calls. On the native wire, nothing of the request has been sent. On
+         * the classic wire, a part of the request may have been sent.
+         */
         NOT_SENT,
         /**
-         * The connection has as many calls in flight as its server takes or this side allows, or this side has no more
-         * room for waiting requests.
+         * There is no room for another call. Either the connection has its maximum number of calls in flight, or, on
+         * the classic wire, this side holds too many bytes of waiting requests.
          */
         FULL,
         /**
-         * The server does not take the call: the request is too large for it, or its method has another shape, for
-         * example another kind of result.
+         * The server does not take this call. Either the request is too large, or the server's method has other
+         * parameters or another result.
          */
         UNFIT,
-        /** This side has no memory for what the server sends on the call's connection. */
+        /** This side has no memory left for what the server sends on the call's connection. */
         NO_ROOM,
-        /** This side's event loop was held up while the call's time passed. Nobody knows how the call has ended. */
+        /**
+         * The event loop of this side was held up until the call's time was over. Nobody knows how the call has ended.
+         */
         UNHEARD
     }
 
@@ -38,42 +44,47 @@ final class LocalFailure extends RPCXException {
         this.why = why;
     }
 
-    /** Creates an error with the reason {@link Why#NOT_SENT}. Another connection may take the call. */
+    /**
+     * Creates the error of a call that a connection could not send: {@link Why#NOT_SENT}. Another connection can take
+     * the call.
+     */
     static LocalFailure notSent(Code code, String message) {
         return new LocalFailure(Why.NOT_SENT, code, message, Executed.NOT_EXECUTED);
     }
 
-    /** Creates an error with the reason {@link Why#FULL}. Another connection may take the call. */
+    /**
+     * Creates the error of a call for which there is no room: {@link Why#FULL}. Another connection can take the call.
+     */
     static LocalFailure full(String message) {
         return new LocalFailure(Why.FULL, Code.OVERLOADED, message, Executed.NOT_EXECUTED);
     }
 
-    /** Creates an error with the reason {@link Why#UNFIT}. Another instance may take the call. */
+    /**
+     * Creates the error of a call that the server does not take: {@link Why#UNFIT}. Another instance can take the call.
+     */
     static LocalFailure unfit(Code code, String message) {
         return new LocalFailure(Why.UNFIT, code, message, Executed.NOT_EXECUTED);
     }
 
     /**
-     * Creates an error with the reason {@code NO_ROOM}: this side has no memory for the server's answer. Another
-     * attempt would not help.
+     * Creates the error of a call for whose answer this side has no memory: {@link Why#NO_ROOM}. Another attempt would
+     * not help.
      */
     static LocalFailure noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);
     }
 
     /**
-     * Creates an error with the reason {@code NO_ROOM}: a connection ends or fails for lack of memory.
+     * Creates the error of a call that fails for lack of memory: {@link Why#NO_ROOM}. Usually the call's connection has
+     * ended, or could not be made, for the same reason.
      *
-     * @param executed what is known of the call's execution
+     * @param executed whether the server has executed the call, as far as this side knows
      */
     static LocalFailure noRoom(String message, Executed executed) {
         return new LocalFailure(Why.NO_ROOM, Code.OVERLOADED, message, executed);
     }
 
-    /**
-     * Creates an error with the reason {@code UNHEARD}: the event loop was held up while the call's time passed, or has
-     * not said how the call has ended.
-     */
+    /** Creates the error of a call that the event loop has not ended in time: {@link Why#UNHEARD}. */
     static LocalFailure unheard(String message, Executed executed) {
         return new LocalFailure(Why.UNHEARD, Code.DEADLINE_EXCEEDED, message, executed);
     }
@@ -87,8 +98,9 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since logs and metrics show
-     * the class, and this one is internal. Without memory for that, the error is returned unchanged.
+     * Converts an error of this internal class to a plain {@code RPCXException}, since logs and metrics show the name
+     * of the class. Any other error is returned unchanged. If there is no memory for a new exception, the given error
+     * is returned.
      */
     static RPCXException asPublicException(RPCXException end) {
         if (!(end instanceof LocalFailure)) {

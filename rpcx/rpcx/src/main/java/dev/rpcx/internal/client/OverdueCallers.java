@@ -8,11 +8,11 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Wakes the callers of one connection whose calls are long past their deadlines. Normally the event loop ends such
- * calls, but it may be held up, or may have failed before it told the caller.
+ * calls, but the event loop can be held up, or can fail before it tells the caller.
  *
- * <p>Callers park without a timeout, since a timer for each call took 6 % of the call's processor time. While any
- * caller waits, one daemon thread for all clients of the process checks all of them once a second. The thread ends when
- * nobody has waited for 10 s.
+ * <p>A timer for each call would take 6 % of the call's processor time, so callers park without a timeout. One daemon
+ * thread for all clients of the process checks the waiting callers once a second. The thread ends when it has had no
+ * check to make for 10 s.
  */
 final class OverdueCallers implements Runnable {
     private static final long LOOK_MILLIS = 1_000;
@@ -31,8 +31,9 @@ final class OverdueCallers implements Runnable {
     private final ClientConnection connection;
 
     /**
-     * Whether a check of the waiting callers is scheduled. Cleared before the last check, and read by callers after
-     * they have taken a slot. So either a caller sees that the field is cleared, or the last check sees the caller.
+     * Whether a check of the waiting callers is scheduled or running. A caller reads this field after it has taken a
+     * slot, and the last check clears this field before it looks at the slots once more. So either the caller sees that
+     * no check is scheduled, or the check sees the caller.
      */
     private volatile boolean looking;
 
@@ -49,10 +50,10 @@ final class OverdueCallers implements Runnable {
     }
 
     /**
-     * Makes sure that a check of the waiting callers is scheduled. Called by a caller that has a slot and is about to
-     * park.
+     * Makes sure that a check of the waiting callers is scheduled. A caller that has a slot calls this method before it
+     * parks.
      *
-     * @return false if no check is scheduled: the caller has to park with a timeout
+     * @return false if no check is scheduled, and the caller has to park with a timeout
      */
     boolean lookAfterCallers() {
         return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();
@@ -64,11 +65,14 @@ final class OverdueCallers implements Runnable {
             TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
             isDue = true;
         } catch (OutOfMemoryError none) {
-            // No memory or no thread is left. The caller parks with a timeout.
+            // No memory or no thread is left, so no check is scheduled, and this method returns false. Callers then
+            // park with a timeout.
         } finally {
             if (!isDue) {
                 looking = false;
-                // Other callers may have seen the field set, and may have parked without a timeout.
+                // Other callers can have parked without a timeout, because they saw that the field "looking" was true.
+                // They are woken, so that each of them tries to schedule a check. If a caller cannot schedule one, it
+                // parks with a timeout.
                 connection.slots.wakeCallers();
             }
         }
@@ -82,8 +86,8 @@ final class OverdueCallers implements Runnable {
             long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
             if (!connection.slots.wakeOverdue(latest)) {
                 looking = false;
-                // A caller that has taken a slot since the check above sees this store, or the check below sees that
-                // caller.
+                // A caller can have taken a slot since the check above. Either that caller sees that "looking" is now
+                // false, or the search in the next line finds the caller.
                 if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
                     isDue = true;
                     return;
@@ -92,7 +96,8 @@ final class OverdueCallers implements Runnable {
             isDue = lookLater();
         } finally {
             if (!isDue) {
-                // No check is scheduled. A woken caller schedules one before it parks again, or parks with a timeout.
+                // No check is scheduled any more, so the callers are woken. Before a woken caller parks again, it tries
+                // to schedule a check. If that fails, the caller parks with a timeout.
                 looking = false;
                 connection.slots.wakeCallers();
             }

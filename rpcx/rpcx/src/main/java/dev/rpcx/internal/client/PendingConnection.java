@@ -10,24 +10,28 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is established or being attempted, for all calls that wait for it. A call is removed when its time
- * is over, while a plain future would keep the call's callback. Thread-safe.
+ * A future of a connection for which calls wait. A call can be removed when its time is over, while a plain future
+ * would keep the callback of the call in memory. This class is thread-safe.
  *
- * @param <C> class of the connection, on one of the two wires
+ * @param <C> class of the connection, which depends on the wire
  */
 public class PendingConnection<C> extends CompletableFuture<C> {
     /** A call that waits for a connection. */
     public interface Waiter<C> {
         /**
-         * Called exactly once, when the wait has ended, unless {@code remove} has removed the waiter before.
+         * Called when the wait for a connection has ended, at most once for each {@code add}. If {@code remove} has
+         * removed this waiter before, this method is not called.
          *
-         * @param connected this connection or another one; null if the wait has failed
-         * @param failure reason for which the wait has failed; null if there is a connection
+         * @param connected connection for the call, which can be another one than the call has waited for; null if the
+         *     wait has failed
+         * @param failure reason why the wait has failed; null if there is a connection
          */
         void ended(@Nullable C connected, @Nullable Throwable failure);
     }
 
-    /** Waiting calls, in the order in which they came. Guarded by itself. */
+    /**
+     * The calls that wait for the connection, in the order in which they came. A thread must lock this set to use it.
+     */
     private final Set<Waiter<C>> waiters = new LinkedHashSet<>();
 
     @SuppressWarnings("this-escape") // nothing can complete this before it has been made
@@ -50,25 +54,26 @@ public class PendingConnection<C> extends CompletableFuture<C> {
         try {
             waiter.ended(connected, failure);
         } catch (Throwable e) {
-            // the other calls are notified in any case
+            // The other waiting calls are notified even if the callback of this call throws.
             CallbackFailures.log(e);
         }
     }
 
     /**
-     * Adds a call that waits.
+     * Adds a call that waits for this connection.
      *
-     * @return false if the wait has ended already: {@code waiter} is not called in this case
+     * @return false if the wait has already ended; in this case, {@code waiter} will not be called
      */
     public boolean add(Waiter<C> waiter) {
         synchronized (waiters) {
-            // a thread that ends the wait after this finds the waiter and calls it
+            // A thread that completes this future reads the set afterwards, under the same lock. So if the future
+            // completes after isDone() has returned false, that thread finds the waiter and calls it.
             return !isDone() && waiters.add(waiter);
         }
     }
 
     /**
-     * Gives another connection, which exists already, to the first waiting call.
+     * Gives {@code other}, a connection that already exists, to the call that has waited longest.
      *
      * @return false if no call waits
      */
@@ -93,9 +98,9 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Removes a call that no longer waits.
+     * Removes a call that no longer waits for this connection.
      *
-     * @return whether the waiter has not been called, and will not be
+     * @return true if {@code waiter} has not been called, and never will be
      */
     boolean remove(Waiter<C> waiter) {
         synchronized (waiters) {
@@ -104,13 +109,16 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Returns another connection for the calls that have waited for this one, after this one has failed; null for none.
+     * Returns another connection for the waiting calls after this one could not be established. The result is null if
+     * there is no other connection.
      */
     @Nullable
     C instead() {
         return null;
     }
 
-    /** Called when a call no longer waits for this connection. Other calls may still wait. */
+    /**
+     * Called when one of the calls no longer waits for this connection. Other calls can still wait for this connection.
+     */
     void abandon() {}
 }

@@ -4,18 +4,18 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Budget of one method for retries at another instance, after an instance of a service has refused a call. If the other
- * instance takes the call, the retry gives back what it has spent. If the other instance refuses the call too, the
- * retry gives nothing back. The budget refills by ten retries a second, up to {@link #MAX}.
+ * Limits how often the refused calls of one method are retried at another instance. If the other instance takes the
+ * call, the budget gets the retry back. The budget also gets ten new retries a second, up to {@link #MAX}.
  *
  * <p>Every instance refuses the calls of a caller without a valid token, and the calls of a method that no instance
- * has. These calls must not reduce the retries and hedges of other calls, so this budget is separate from the
- * {@link RetryBudget}, and each method has its own. The budget refills with time, since only refused calls use it.
+ * has. These calls must not use up the retries and hedges of other calls. So this budget is separate from the
+ * {@link RetryBudget}, and each method has a budget of its own.
  */
 public final class RefusalBudget {
     /**
-     * Largest budget, as a number of retries. It is as large as that of a {@link RetryBudget}: an instance may begin to
-     * refuse while this number of calls is in flight to it.
+     * Maximum number of retries that the budget holds. The number is the same as for a {@link RetryBudget}. For
+     * example, if an instance begins to refuse calls while 100 calls are in flight to it, a full budget can retry all
+     * of them.
      */
     public static final int MAX = 100;
 
@@ -33,9 +33,9 @@ public final class RefusalBudget {
     }
 
     /**
-     * Spends one retry.
+     * Takes one retry from the budget.
      *
-     * @return false if none remains
+     * @return false if no retry is left
      */
     synchronized boolean spend() {
         long earned = (ticker.nanoTime() - earnedNanos) / EARNED_NANOS;
@@ -48,7 +48,7 @@ public final class RefusalBudget {
         return true;
     }
 
-    /** Gives one retry back, since another instance has taken the call. */
+    /** Puts one retry back, because another instance has taken the refused call. */
     synchronized void giveBack() {
         remaining = Math.min(MAX, remaining + 1);
     }

@@ -7,11 +7,11 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the replies of one method, and decides how a call ends if its result cannot be read. The caller's thread reads
- * the reply to a blocking call, and the event loop reads any other, including both replies of a hedge.
+ * Decodes the replies to calls of one method, and creates the error if a reply cannot be decoded. The caller's thread
+ * decodes the reply to a blocking call. The event loop decodes any other reply, including both replies of a hedge.
  */
 final class ReplyReader {
-    /** Error of a call whose result cannot be read, if there is no memory to create a more precise error. */
+    /** The error of a call whose result cannot be decoded, if there is no memory to create a more precise error. */
     static final RPCXException UNREADABLE =
             LocalFailure.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
@@ -36,8 +36,8 @@ final class ReplyReader {
     }
 
     /**
-     * Returns the error of a call whose result could not be read. The codec or a constructor may even have thrown an
-     * {@code Error}: the failure concerns this call alone.
+     * Returns the error of a call whose result could not be decoded. The cause can be anything that a codec or a
+     * constructor throws, even an {@code Error}, since the failure concerns this call alone.
      */
     static RPCXException unreadable(Throwable e) {
         try {
@@ -47,7 +47,7 @@ final class ReplyReader {
                     RPCXException.Executed.EXECUTED,
                     e);
         } catch (Throwable noMemory) {
-            // the call has to end in any case
+            // The call has to end, even without a more precise error.
             return UNREADABLE;
         }
     }

@@ -3,8 +3,13 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Budget for retries and hedges. Each call adds a tenth of a retry, so in an outage the servers get at most 1.1 times
- * the calls. Unused retries are kept, up to {@link #MAX}. Source: Finagle's retry budget.
+ * Limits the retries of calls, and the second calls of hedges. Each new call adds a tenth of a retry to the budget, and
+ * each retry or second call takes one retry from the budget. So in an outage, this budget pays for at most one retry or
+ * second call for every ten new calls, plus the retries that the budget had kept before. The budget keeps up to 100
+ * unused retries. The idea comes from Finagle's retry budget.
+ *
+ * <p>Two kinds of retries take nothing from this budget. The retries of refused calls are paid for by the
+ * {@link RefusalBudget}. A retry costs nothing if no byte of the failed attempt was sent.
  */
 public final class RetryBudget {
     private static final int RETRY = 10;
@@ -13,14 +18,14 @@ public final class RetryBudget {
 
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
-    /** Adds a tenth of a retry, for a call that is made. */
+    /** Adds a tenth of a retry to the budget, for a new call. */
     void called() {
         if (tenths.get() < MAX) {
             tenths.incrementAndGet();
         }
     }
 
-    /** Gives back the cost of a further attempt that has not been sent. */
+    /** Puts back the retry that was taken for the second call of a hedge, because that call was never sent. */
     void giveBack() {
         tenths.getAndUpdate(left -> Math.min(MAX, left + RETRY));
     }

@@ -23,20 +23,29 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Where the calls of a proxy go: to one address, or to one of several instances, which is chosen for each call. */
+/**
+ * Gets a connection for each call of a proxy. The subclass {@link ClientAddress} connects to one address. The subclass
+ * {@link ClientCluster} connects to the instances of a service, and chooses one of them for each call.
+ */
 public abstract class Route {
     private final ClientCore client;
     private final RetryBudget budget = new RetryBudget();
 
-    /** Refusal budgets by {@link ClientMethod#index}, created when an instance first refuses a call of the method. */
+    /**
+     * Budgets for retries of refused calls, one for each method. The key is the method's {@link ClientMethod#index}. A
+     * budget is created when an instance first refuses a call of the method.
+     */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
 
-    /** Number of calls for which no thread blocks and which have no connection yet. */
+    /** Number of calls that wait for a connection without blocking a thread. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** Latest failure to connect, with its text, which goes into the errors of calls. */
+    /**
+     * Text of the latest failure to connect. The errors of calls contain this text. Null if no call has got an error
+     * with such a text so far.
+     */
     private volatile @Nullable FailureLine failureLine;
 
     public Route(ClientCore client) {
@@ -54,8 +63,8 @@ public abstract class Route {
     }
 
     /**
-     * Returns the budget for retries of calls that an instance has refused. Each method has a budget of its own, which
-     * is separate from {@code budget()}.
+     * Returns the budget for retries after an instance has refused a call of one method, see
+     * {@link Health.Outcome#REFUSED}. All other retries of calls that were sent use {@link #budget()}.
      *
      * @param method {@link ClientMethod#index} of the method
      */
@@ -64,33 +73,36 @@ public abstract class Route {
     }
 
     /**
-     * Logs that a one-way call has failed. The text of the failure is not logged, since a peer may have written it.
-     * Thread-safe.
+     * Logs that a one-way call has failed. The text of the failure is left out of the log, since a peer may have
+     * written the text. This method is thread-safe.
      */
     final void oneWayFailed(Object method, Throwable thrown) {
         client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
     }
 
     /**
-     * Schedules a task that can be cancelled.
+     * Runs a task on an event loop after {@code nanos} nanoseconds, unless the returned future is cancelled or the
+     * event loops end before.
      *
-     * @return null if the client is closed and the task will not run
+     * @return null if the client is closed; the task then never runs
      */
     final @Nullable Future<?> timer(Runnable task, long nanos) {
         return client.timer(task, nanos);
     }
 
     /**
-     * Creates the charge for the request of a call that waits for a connection. Nothing is charged yet: register the
-     * release first and charge the bytes afterwards, so that an error in between leaves nothing charged.
+     * Creates a charge for the request of a call that waits for a connection. Nothing is charged until
+     * {@link WaitingBytes#hold} is called. Register {@link WaitingBytes#giveBack} for the end of the call first, and
+     * call {@code hold} afterwards. In the other order, an error in between would leave the bytes charged.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
     }
 
     /**
-     * Charge for the bytes of a waiting call. The value is 0 at first, then the number of bytes, and {@link #ENDED}
-     * after the release.
+     * Charges the bytes of a request to the client's account while the request's call waits for a connection. The
+     * integer that this object holds is the number of bytes that are charged: 0 before {@link #hold}, and
+     * {@link #ENDED} after {@link #giveBack}.
      */
     static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
@@ -104,11 +116,11 @@ public abstract class Route {
         }
 
         /**
-         * Charges {@code bytes} until {@code giveBack} is called. If {@code giveBack} has been called already, nothing
-         * stays charged.
+         * Charges {@code bytes} to the client's account until {@link #giveBack} is called. If {@code giveBack} has been
+         * called before, nothing stays charged.
          *
-         * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if the waiting requests of this client hold too
-         *     many bytes
+         * @throws RPCXException with {@link RPCXException.Code#OVERLOADED} if this client's requests, waiting or on
+         *     connections, would hold too many bytes
          */
         void hold(int bytes) {
             if (!account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
@@ -127,7 +139,7 @@ public abstract class Route {
             giveBack();
         }
 
-        /** Releases the charge. A second call does nothing. */
+        /** Releases the bytes that are charged. A second call does nothing. */
         void giveBack() {
             int held = getAndSet(ENDED);
             if (held > 0) {
@@ -136,14 +148,16 @@ public abstract class Route {
         }
     }
 
-    /** Makes the end of the client wait for the end of this call, which has been accepted. */
+    /** Makes the client wait for the end of {@code call} when the client is closed. */
     final void awaitOnClose(CallFuture<?> call) {
         client.awaitOnClose(call);
     }
 
     /**
-     * Asks the circuit breaker for a permit, as {@link #calledAgain} does, and adds a tenth of a retry to the retry
-     * budget.
+     * Asks the circuit breaker for a permit for a new call, as {@link #calledAgain} does for a repeated call, and adds
+     * a tenth of a retry to the retry budget.
+     *
+     * @return permit, as described at {@link #calledAgain}
      */
     final long called() {
         long permit = calledAgain();
@@ -152,11 +166,12 @@ public abstract class Route {
     }
 
     /**
-     * Asks the circuit breaker for a permit. Called directly only for a repeated call, such as the second call of a
-     * hedge.
+     * Asks the circuit breaker for a permit for a call, and throws if the circuit breaker refuses the call. Called
+     * directly only for a repeated call, such as the second call of a {@link Hedge}; a new call uses {@link #called}.
      *
-     * @return the permit, or {@link CircuitBreaker#PERMITTED} if there is no circuit breaker; the caller has to pass
-     *     the permit to {@link #recordOutcome} with the outcome of the call, and to {@link #releasePermit} in any case
+     * @return the permit, which the caller passes to {@link #recordOutcome} with the call's outcome, and in any case to
+     *     {@link #releasePermit}; {@link CircuitBreaker#PERMITTED} if the circuit is closed or there is no circuit
+     *     breaker
      */
     public final long calledAgain() {
         if (breaker == null) {
@@ -172,8 +187,11 @@ public abstract class Route {
     }
 
     /**
-     * Records how a call has ended, or that the call could not be sent. Only the last attempt of a call is recorded. If
-     * the call is a trial and sends a stream, the trial is recorded as answered when the server first gives credit.
+     * Tells the circuit breaker how the last attempt of a call has ended, or that the call has got no connection.
+     * Earlier attempts are not recorded. A call whose result is a stream is recorded as answered when the service first
+     * answers, and usually once more if the call fails later. A trial is a call by which the circuit breaker tests the
+     * service. If a trial sends a stream, the trial is recorded as answered when the server first asks for items of the
+     * stream.
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -182,15 +200,16 @@ public abstract class Route {
     }
 
     /**
-     * Whether the service has an instance other than the one that has refused the call.
+     * Returns whether the service has an instance other than {@code used}.
      *
-     * @param used instance that has refused the call; null if that is not known
+     * @param used instance at which the call has failed; null if that instance is not known. The result is then whether
+     *     there are at least two instances.
      */
     public abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * Called when a call has ended, in whatever way. If the call was a trial of the circuit but was never sent, the
-     * next call becomes the trial. In any other case this method does nothing.
+     * Releases the permit of a call that has ended, in whatever way. The release matters only for a trial, by which the
+     * circuit breaker tests the service: if the trial has decided nothing, the next call becomes a trial.
      */
     final void releasePermit(long permit) {
         if (permit != CircuitBreaker.PERMITTED) {
@@ -199,44 +218,59 @@ public abstract class Route {
     }
 
     /**
-     * Whether an instance other than {@code asked} is connected now, and is healthy or free for a trial. May look at
-     * all instances.
+     * Returns whether an instance other than {@code asked} is connected, and is either healthy, or due for a trial call
+     * after failures. The connections of such an instance can be full. This method can be slow, since it looks at all
+     * instances if necessary.
      */
     boolean hasFreeBeside(ClientAddress asked) {
         return false;
     }
 
     /**
-     * Returns an open connection that is not full, to an instance that is not in {@code asked} and is healthy or free
-     * for a trial. If the instance is free for a trial, the caller's call becomes its trial.
+     * Returns an open connection with room for a call, to an instance that is not in {@code asked}. The instance is
+     * either healthy, or due for a trial call after failures. In the second case, the caller's call becomes the trial
+     * call.
      *
      * @return null if there is no such connection
      */
     public abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
-    /** Returns a connection as {@link #ready(int)} does, but of an instance other than {@code than} if there is one. */
+    /**
+     * Returns a connection for a call, to an instance other than {@code than} if possible.
+     *
+     * @param key as for {@link #ready(int)}
+     * @param than instance to avoid; null for none
+     * @return null if no instance has a connection for the call
+     */
     final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {
         ClientConnection other = than == null ? null : readyBeside(List.of(than));
         return other == null ? ready(key) : other;
     }
 
     /**
-     * Returns an existing connection for a call; null if there is none. Runs for every call, so it allocates nothing.
+     * Returns an existing connection for a call, possibly a full one; null if the call has to wait for one. This method
+     * runs for each call, so implementations must not allocate memory, unless they begin to connect.
      *
-     * @param key number that {@code RouteKey} computes from the argument that decides which instance is called; 0 if no
-     *     argument decides
+     * @param key number that {@link RouteKey} has computed from an argument of the call, and by which
+     *     {@code Choice.CONSISTENT_HASH} selects the instance; 0 if no argument selects the instance
      */
     public abstract @Nullable ClientConnection ready(int key);
 
     /**
-     * Returns a connection that is open or being opened. The result ends with an exception if the connection cannot be
-     * opened.
+     * Returns the future of a connection, for which calls can wait. The connection can be open already. If no
+     * connection can be opened, the returned future ends with an exception, or has failed already.
+     *
+     * @param key as for {@link #ready(int)}
      */
     public abstract PendingConnection<ClientConnection> connect(int key);
 
     public abstract PendingConnection<ClassicClientConnection> connectClassic();
 
-    /** Waits for a connection, at most until the deadline. Throws on an event loop, which must not block. */
+    /**
+     * Blocks the calling thread until the route has a connection for a call, at most until the deadline. This method
+     * throws if there is no connection by the deadline, or if the wait fails or is interrupted. On an event loop, which
+     * must not block, this method throws at once.
+     */
     public final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
@@ -248,10 +282,11 @@ public abstract class Route {
     }
 
     /**
-     * Returns the connection for a call that has waited for {@code connected}. If other calls have filled
-     * {@code connected}, returns another connection, or a full one, which refuses the call.
+     * Returns the connection for a call that has waited until {@code connected} was open. If other calls have already
+     * filled {@code connected}, returns another connection that is ready. That connection can be full too, and then
+     * refuses the call.
      *
-     * @return null if the call has to wait for one more connection
+     * @return null if the call has to wait for one more connection, for example because no other connection is ready
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -286,7 +321,7 @@ public abstract class Route {
         }
     }
 
-    /** A thread that waits for a connection. */
+    /** Future on which a thread blocks while the thread waits for a connection. */
     private static final class Blocked<C> extends CompletableFuture<C> implements PendingConnection.Waiter<C> {
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
@@ -298,7 +333,10 @@ public abstract class Route {
         }
     }
 
-    /** Removes a call that waits no longer. The call may have been notified in the meantime. */
+    /**
+     * Removes a call from those that wait for {@code pending}, and tells {@code pending} so. Does nothing if
+     * {@code pending} has notified the call already or is about to.
+     */
     private static <C> void leave(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
         if (pending.remove(call)) {
             pending.abandon();
@@ -306,11 +344,12 @@ public abstract class Route {
     }
 
     /**
-     * Waits for a connection without blocking. {@code then} is called with the connection, or with an error if there is
-     * none by the deadline or the wait fails. After {@link Wait#giveUp} has returned true, {@code then} is never
-     * called. If {@code Wire.MAX_SLOTS} calls wait already, the call is refused as {@code OVERLOADED}.
+     * Calls {@code then} with a connection as soon as the route has one, without blocking the thread. If there is no
+     * connection by the deadline, or the wait fails, {@code then} is called with an error. If {@code Wire.MAX_SLOTS}
+     * calls wait already, {@code then} is called at once, with the error {@code OVERLOADED}.
      *
-     * @return the wait; null if {@code then} has been called already
+     * @return object by which the caller can end the wait early; null if {@code then} has been called already or is
+     *     about to be called
      */
     public final @Nullable Wait await(
             int key, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClientConnection> then) {
@@ -329,24 +368,28 @@ public abstract class Route {
     }
 
     /**
-     * Waits for a connection on the classic wire without blocking.
+     * Calls {@code then} with a connection on the classic wire as soon as the route has one, without blocking the
+     * thread. If the wait fails, {@code then} is called with an error.
      *
-     * @return the wait; null if {@code then} has been called already
+     * @return object by which the caller can end the wait early; null if {@code then} has been called already or is
+     *     about to be called
      */
     final @Nullable Wait awaitClassic(
             long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClassicClientConnection> then) {
         return await(this::connectClassic, deadlineNanos, times, permit, then);
     }
 
-    /** Source of the connections that calls get. */
+    /** Provides connections, on the native or the classic wire, to calls that wait for a connection. */
     @FunctionalInterface
     private interface Source<C> {
-        /** Returns a connection that is established or being attempted. */
+        /** Returns the future of a connection, as {@link Route#connect} does. */
         PendingConnection<C> connect();
 
         /**
-         * Returns the connection for a call whose wait has ended with {@code connected}; null if the call has to wait
-         * for one more connection.
+         * Returns the connection for a call that has waited for {@code connected}. The result is a different connection
+         * if other calls have already taken all the room in {@code connected}.
+         *
+         * @return null if the call has to wait for one more connection
          */
         default @Nullable C taken(C connected) {
             return connected;
@@ -355,7 +398,7 @@ public abstract class Route {
 
     private <C> @Nullable Wait await(
             Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
-        // connect() may throw, so the call is counted as waiting only afterwards
+        // the call is counted as waiting only after connect(), since connect() can throw
         PendingConnection<C> pending = source.connect();
         Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
         call.waitFor(pending);
@@ -366,26 +409,30 @@ public abstract class Route {
             call.refuse();
             return null;
         }
-        // the timer also ends a call that could not be notified for lack of memory
+        // this timer ends the call even if there was no memory to notify the call of its connection
         call.startTimer();
         return call;
     }
 
-    /** Returns the number of calls that wait for a connection, and for which no thread blocks. For tests. */
+    /** Returns the number of calls that wait for a connection without blocking a thread. Only tests use this method. */
     public final int waitingCalls() {
         return waiting.get();
     }
 
-    /** The wait of a call for a connection. */
+    /** One call's wait for a connection. The caller can end the wait early by {@link #giveUp}. */
     public interface Wait {
         /**
-         * Ends the wait. Thread-safe.
+         * Ends the call's wait for a connection, unless that wait has ended already. This method is thread-safe.
          *
-         * @return true if the callback will never be called; false if it has been called or is about to be
+         * @return true if the {@link ConnectionCallback} of the wait will never be called; false if it has been called
+         *     or is about to be called, or if an earlier call of this method has returned true
          */
         boolean giveUp();
 
-        /** Whether the wait has ended: with a connection, with an error, or by {@code giveUp}. Thread-safe. */
+        /**
+         * Returns whether the call's wait for a connection has ended: with a connection, with an error, or by
+         * {@link #giveUp}. This method is thread-safe.
+         */
         boolean isOver();
     }
 
@@ -398,14 +445,14 @@ public abstract class Route {
         private final long permit;
         private volatile PendingConnection<C> pending;
 
-        // then, timer, isOver and isCounted are guarded by this
-        /** Callback of the call; null when the wait has ended. */
+        // the fields then, timer, isOver and isCounted are guarded by this
+        /** Callback that gets the connection or an error; null when the wait has ended. */
         private @Nullable ConnectionCallback<C> then;
 
         private @Nullable Future<?> timer;
         private boolean isOver;
 
-        /** Whether the call is counted in {@link #waiting}. */
+        /** Whether the number {@link Route#waiting} includes this waiting call. */
         private boolean isCounted;
 
         Waiting(
@@ -425,8 +472,10 @@ public abstract class Route {
         }
 
         /**
-         * Waits for {@code next}. If {@code next} has ended already, its result is handled immediately. A call whose
-         * wait has ended does not wait for {@code next}.
+         * Makes this call wait for {@code next}, a connection that is open or being opened. If {@code next} has
+         * completed already, this method handles the result of {@code next} immediately. The call may have stopped
+         * waiting in the meantime, for example because its deadline has passed. In that case, this method removes the
+         * call from {@code next} again.
          */
         void waitFor(PendingConnection<C> next) {
             pending = next;
@@ -438,9 +487,9 @@ public abstract class Route {
         }
 
         /**
-         * Counts the call as waiting, unless its wait has ended. Here and in {@link #stopCounting}, no method may be
-         * called between the change of the count and the store of {@code isCounted}: it could throw if the stack is
-         * exhausted.
+         * Adds one to {@link Route#waiting} for this waiting call, unless the call no longer waits. Between the change
+         * of that number and the store of {@code isCounted}, this method and {@link #stopCounting} must not invoke
+         * another method, since an invocation could throw if the stack is exhausted.
          *
          * @return false if too many calls wait
          */
@@ -453,13 +502,14 @@ public abstract class Route {
             return all <= Wire.MAX_SLOTS;
         }
 
-        /** Refuses the call, since too many calls wait. */
+        /** Ends the wait with an error, since too many calls wait for a connection. */
         void refuse() {
             RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             leave(pending, this);
-            // this also ends the wait if the call is about to wait for another connection
+            // This statement ends the wait even if another thread is about to make the call wait for another
+            // connection. That thread then removes the call from that connection again.
             end(null, refused);
         }
 
@@ -475,7 +525,10 @@ public abstract class Route {
             }
         }
 
-        /** Sets the timer that ends the wait at the deadline. The wait may have ended in the meantime. */
+        /**
+         * Starts the timer that ends the wait at the deadline. If the wait has ended already, the timer is cancelled.
+         * If the client is closed, the wait ends at once.
+         */
         void startTimer() {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
             if (started == null) {
@@ -497,8 +550,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the call's time is over. Also stops counting a call whose notification has failed
-         * halfway.
+         * Ends the wait because the deadline has passed. If an earlier attempt to end the wait has failed halfway, the
+         * call can still be counted as waiting; this method then also stops counting the call.
          */
         @Override
         public void run() {
@@ -509,8 +562,8 @@ public abstract class Route {
         }
 
         /**
-         * Sets {@code isOver} first, so that a thread that is about to wait for another connection sees that the wait
-         * has ended.
+         * Marks the wait as ended before the call is removed from the connection for which it waits. A thread that is
+         * about to make the call wait for another connection thus sees that the wait has ended.
          */
         @Override
         public boolean giveUp() {
@@ -520,8 +573,9 @@ public abstract class Route {
         }
 
         /**
-         * If the wait has failed, the error for the call is created before {@code isOver} is set. If there is no memory
-         * for the error, the timer ends the wait later.
+         * If the wait has failed, first creates the error for the call, and then marks the wait as ended. So if there
+         * is no memory for the error, the wait is not marked, and the timer for the call's deadline can still end the
+         * wait.
          */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
@@ -538,7 +592,10 @@ public abstract class Route {
             }
         }
 
-        /** Ends the wait with a failure, and records the failure. Does nothing if the wait has ended before. */
+        /**
+         * Ends the wait with an error, and tells the circuit breaker of the error. Does nothing if the wait has ended
+         * before.
+         */
         private void endFailed(RPCXException failure) {
             ConnectionCallback<C> callback = over();
             if (callback == null) {
@@ -559,7 +616,7 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait.
+         * Marks the wait as ended, stops counting the call as waiting, and cancels the timer of the wait.
          *
          * @return the callback, for the first caller of this method; null for later callers
          */
@@ -580,12 +637,15 @@ public abstract class Route {
         }
     }
 
-    /** Callback of a call that waits for a connection. Called at most once. Exactly one argument is null. */
+    /**
+     * Gets the result of a call's wait for a connection. The callback is called at most once, and exactly one of its
+     * arguments is null.
+     */
     public interface ConnectionCallback<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
-    /** Throws if the calling thread has been interrupted: it could not wait for the reply. */
+    /** Throws if the calling thread has been interrupted, since such a thread cannot wait for a reply. */
     static void refuseInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
             throw interrupted();
@@ -593,8 +653,9 @@ public abstract class Route {
     }
 
     /**
-     * Blocks until the call has ended. Usually the event loop ends the call at its deadline. If the loop is held up,
-     * the calling thread cancels the call {@code ClientCall.MARGIN_NANOS} after the deadline.
+     * Blocks the calling thread until the call has ended, and returns the result of the call. If there is no reply by
+     * the deadline, the event loop usually ends the call. If the event loop is held up, the calling thread cancels the
+     * call {@code ClientCall.MARGIN_NANOS} after the deadline.
      */
     public final <T> T await(CallFuture<T> call, long deadlineNanos) {
         try {
@@ -629,11 +690,11 @@ public abstract class Route {
         FailureLine said = cause == null ? null : line(cause);
         String why = said == null ? "no connection" : said.line;
         if (client.isClosed()) {
-            // when the client is closed, the failure of a connection does not matter to the caller
+            // the message says that the client is closed, and not why a connection has failed
             why = "the client is closed";
         }
         if (LocalFailure.isNoRoom(cause)) {
-            // this side has run out of memory, which says nothing about the service
+            // the client has run out of memory, which says nothing about the service
             return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
@@ -645,7 +706,7 @@ public abstract class Route {
 
     /**
      * Returns the text of a failure as one line of visible characters, since a peer may have written the text. The line
-     * is cached: all calls that wait for the same connection get the same failure.
+     * is cached, because all calls that wait for the same connection get the same failure.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;
@@ -657,13 +718,13 @@ public abstract class Route {
         return made;
     }
 
-    /** A failure, to which this object has a weak reference, and the failure's text as one line. */
+    /** Text of a failure as one line, with a weak reference to the failure. */
     private static final class FailureLine extends WeakReference<Throwable> {
         private final String line;
 
         /**
-         * Whether the complete text of the failure is visible. Only then do the errors of calls have the failure as
-         * their cause.
+         * Whether the complete text of the failure, and of its causes, consists of visible characters. Only such a
+         * failure becomes the cause of the errors that calls get.
          */
         private final boolean isVisible;
 
@@ -675,8 +736,8 @@ public abstract class Route {
     }
 
     /**
-     * Returns the name of the route for the errors of calls. Each error copies the name, so it is short, however many
-     * instances there are.
+     * Returns the name of the route, which the errors of calls contain. Each error has a copy of the name, so the name
+     * has to be short even if the service has many instances.
      */
     @Override
     public abstract String toString();

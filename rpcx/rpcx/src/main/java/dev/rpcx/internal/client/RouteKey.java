@@ -12,17 +12,20 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameter that selects the instance for a call. This class computes a number from its argument. Every process
- * computes the same number, unlike {@code hashCode()}, which for an enum or an array differs between processes.
+ * Computes a number from the argument that is annotated with {@link RouteBy}. With {@code Choice.CONSISTENT_HASH}, the
+ * number selects the instance for the call; otherwise the number has no effect. Every process computes the same number,
+ * unlike {@code hashCode()}, which can differ between processes for an enum or an array.
  */
 final class RouteKey {
-    /** Types whose documentation specifies {@code hashCode()}. Their values need no encoding. */
+    /**
+     * Types whose documentation specifies the value of {@code hashCode()}, so that every process gets the same value.
+     */
     private static final Set<Class<?>> STABLE =
             Set.of(String.class, int.class, long.class, short.class, Integer.class, Long.class, Short.class);
 
     private final int parameter;
 
-    /** Codec whose bytes are hashed; null for a type whose own hash code is the same in every process. */
+    /** Codec that encodes the argument, so that the bytes can be hashed; null if {@code hashCode()} is used instead. */
     private final @Nullable Codec<Object> codec;
 
     private RouteKey(int parameter, @Nullable Codec<Object> codec) {
@@ -31,7 +34,7 @@ final class RouteKey {
     }
 
     /**
-     * Returns the key of the method's calls.
+     * Creates the object that computes the numbers for the calls of a method.
      *
      * @return null if no parameter of the method is annotated with {@link RouteBy}
      */
@@ -61,8 +64,8 @@ final class RouteKey {
     }
 
     /**
-     * Returns the number for a call with these arguments. The result is never 0, which stands for a method without
-     * {@code RouteBy}.
+     * Returns the number that selects the instance for a call with these arguments. The number is never 0, since 0
+     * stands for a method without {@link RouteBy}.
      */
     int of(Object[] arguments) {
         Object argument = arguments[parameter];
@@ -70,7 +73,7 @@ final class RouteKey {
         return hash == 0 ? 1 : hash;
     }
 
-    /** Returns the FNV-1a hash of the bytes that would be sent for the argument. */
+    /** Returns the FNV-1a hash of the bytes into which the codec encodes the argument. */
     private static int hash(Codec<Object> codec, Object argument) {
         ByteBuf bytes = Unpooled.buffer();
         codec.write(argument, bytes);

@@ -75,10 +75,11 @@
  *       this decides what the end of the attempt says of the instance. It passes the outcome to {@code Health}, by
  *       {@code ClientAddress.ended}, which may have the instance ejected.
  *   <li>After an error, {@code Attempts.next} decides whether another attempt follows. This depends on the error, on
- *       whether the call may have been executed, and on the budgets. If another attempt follows, it begins without a
- *       pause: this call goes on at {@code Route.await}, a call with a future by {@code FutureCall.attemptAgain}, a
- *       stream by {@code ClientStream.Call.sendAgain}; the last two may run on an event loop. If a byte of the failed
- *       attempt has been sent, the next one goes to another instance if there is one.
+ *       whether the call may have been executed ({@code RPCXException.executed} of the error), and on the budgets. If
+ *       another attempt follows, it begins without a pause: this call goes on at {@code Route.await}, a call with a
+ *       future by {@code FutureCall.attemptAgain}, a stream by {@code ClientStream.Call.sendAgain}; the last two may
+ *       run on an event loop. If a byte of the failed attempt has been sent, the next one goes to another instance if
+ *       there is one.
  *   <li>{@code BlockingCall} tells {@code CircuitBreaker} how the last attempt has ended, by
  *       {@code Route.recordOutcome}.
  *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back by {@code ClientCall.callerDone}. A

@@ -25,29 +25,32 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A question to DNS. Clients that ask equal questions share one watch. */
+/**
+ * Question to DNS for the instances of a service. Clients with equal questions, refresh times and name servers share
+ * one watch.
+ */
 public sealed interface DnsQuestion {
     /**
-     * Asks the question without blocking, and passes instances or a failure to {@code callback}, on the event loop of
-     * the resolver.
+     * Asks this question without blocking. The instances or a failure are passed to {@code callback}, on the event loop
+     * of {@code names}.
      */
     void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback);
 
     /**
-     * Creates the resolver that answers this question.
+     * Creates a resolver that can answer this question.
      *
-     * @param nameServers name servers to ask; if empty, the system's name servers are asked
+     * @param nameServers name servers to ask; empty for the name servers of the system
      */
     DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers);
 
-    /** Reads the instances from an answer. */
+    /** Reads the instances of a service from an answer of DNS. */
     interface Reading<T> {
         List<Endpoint> of(T answer) throws UnknownHostException;
     }
 
     /**
-     * Passes the instances in an answer, or a failure, to {@code callback}. If {@code reading} throws, for example
-     * because the answer is malformed, the exception is passed as the failure.
+     * Reads the instances from an answer of DNS, and passes the instances or a failure to {@code callback}. If
+     * {@code reading} throws, for example because the answer is malformed, the exception is passed as the failure.
      */
     private static <T> void passOn(
             @Nullable T answer,
@@ -67,8 +70,8 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the addresses of a host, either all IPv4 or all IPv6. All get the same port. The hosts file and the
-     * search list are used.
+     * Question for the IP addresses of a host. Each address is an instance, with the same port. The addresses are
+     * either all IPv4 or all IPv6. The hosts file and the search list are used.
      */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
@@ -94,15 +97,18 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the SRV records of a name. Of the targets that can be called, only those with the lowest priority
-     * number are used. Their weights are scaled if one is above {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another
-     * is not. A weight of 0 becomes 1. Source: RFC 2782.
+     * Question for the SRV records of a name, as RFC 2782 defines them. The instances are the hosts and ports of the
+     * records with the lowest priority number. A record with an empty host or with port 0 is ignored.
+     *
+     * <p>If a weight is above {@link Endpoint#MAX_WEIGHT}, or if some weights are 0 and others are not, all weights are
+     * scaled so that the largest becomes {@code MAX_WEIGHT}. Afterwards a weight of 0 becomes 1. For example, the
+     * weights 0 and 2 become 1 and 1000.
      */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
 
-        /** Length in bytes of priority, weight and port together. */
+        /** Total length in bytes of the priority, the weight and the port in an SRV record. */
         private static final int FIXED_BYTES = 6;
 
         public Services {
@@ -120,7 +126,7 @@ public sealed interface DnsQuestion {
 
         @Override
         public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback) {
-            // the dot at the end makes the name absolute, so no search list is tried
+            // the dot at the end makes the name absolute, so that the search list is not used
             names.any()
                     .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
                     .addListener((Future<List<DnsRecord>> answer) ->
@@ -141,7 +147,7 @@ public sealed interface DnsQuestion {
         }
 
         /**
-         * Returns the targets with the lowest priority number, as instances.
+         * Returns the targets of the SRV records with the lowest priority number, as instances.
          *
          * @throws UnknownHostException if the target of a record cannot be read
          */
@@ -183,8 +189,8 @@ public sealed interface DnsQuestion {
         }
 
         /**
-         * Creates the failure for a malformed record. Its text may contain bytes of the record, so invisible characters
-         * are escaped.
+         * Creates the exception for a malformed SRV record. The text of the exception can contain bytes of the record,
+         * so invisible characters are escaped.
          */
         private static UnknownHostException unreadable(RuntimeException why) {
             return new UnknownHostException("an SRV record that cannot be read: "

@@ -12,21 +12,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks DNS one question at regular intervals, on a shared event loop, and calls its listener on that loop.
- *
- * <p>A repeated task asks the questions. A failure of one question, for example for lack of memory, does not stop the
- * next one.
+ * Asks DNS the same question at regular intervals, and passes the instances or a failure to a listener. The listener is
+ * called on an event loop that clients share. If a question fails, for example for lack of memory, the next one is
+ * asked all the same.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
     /**
-     * Time after which a question without an answer counts as lost: by then its resolver has given up long ago, or has
-     * failed.
+     * Time after which a question without an answer counts as lost, so that the question is asked again: 1 minute. A
+     * resolver that works gives up much earlier.
      */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** Longest wait until the next question if the last question has failed, or if nothing has been found yet. */
+    /**
+     * Longest pause between two questions while no instance has been found yet, or after the last question has failed:
+     * 2 s. The pause begins when the last question has been answered or has failed.
+     */
     private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final EndpointsDns asked;
@@ -36,20 +38,26 @@ final class DnsWatch implements Endpoints.Watch {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable Future<?> looks;
 
-    // the fields below are used on the event loop only
-    /** Number of the latest question. Answers to earlier questions are ignored. */
+    // the fields below are used on the event loop only, except looksApart, which never changes
+    /** Number of the latest question, counted from 1. Answers to earlier questions are ignored. */
     private long number;
 
     private boolean isAsking;
     private long askedNanos;
 
-    /** Number of runs of {@code look} from a question that has been answered to the next question. */
+    /**
+     * Number of times that the repeated task {@code look} runs in one refresh time, which is the time between regular
+     * questions.
+     */
     private final long looksApart;
 
-    /** Number of runs of {@code look} since the last question. */
+    /** Number of times that the repeated task {@code look} has run since the last question. */
     private long looksSince;
 
-    /** True if nothing has been found yet, or if the last question has failed. */
+    /**
+     * True if no instance has been found yet, or if the last question has failed. In this state, the next question
+     * comes at most {@link #SOON_NANOS} after the last question has been answered or has failed.
+     */
     private boolean isSearching = true;
 
     private boolean hasFound;
@@ -59,10 +67,11 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Creates a watch. It asks nothing before {@code start}.
+     * Creates a watch. The watch begins to ask DNS when {@link #start} is called.
      *
-     * @param loop one of the loops of {@link SharedLoops#SOCKETS}, borrowed for this watch. This constructor gives the
-     *     loops back if it throws
+     * @param loop one of the event loops of {@link SharedLoops#SOCKETS}. The caller has borrowed these event loops for
+     *     this watch. If this constructor throws, it gives the event loops back. Otherwise {@link #close} gives them
+     *     back.
      */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
@@ -89,8 +98,8 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Asks the question if it is due. Cancels the repeated task if the watch is closed. Must not throw, since a task
-     * that throws is not repeated.
+     * Asks DNS again if the time for the next question has come. If the watch is closed, cancels the repeated task.
+     * Must not throw, since a task that throws is not repeated.
      */
     private void look() {
         try {
@@ -141,7 +150,7 @@ final class DnsWatch implements Endpoints.Watch {
         try {
             LOGGER.log(System.Logger.Level.WARNING, "asking DNS for a name has failed, and is tried again", thrown);
         } catch (Throwable unspeakable) {
-            // logging fails too, and the task has to go on all the same
+            // the failure could not be logged, but the repeated task has to go on
         }
     }
 

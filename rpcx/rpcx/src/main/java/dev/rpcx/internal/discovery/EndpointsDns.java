@@ -7,16 +7,16 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Endpoints from DNS, which is asked at regular intervals, on a shared event loop.
+ * Instances of a service that are found in DNS. DNS is asked at regular intervals, on an event loop that clients share.
  *
  * @param refresh time from a question that has been answered to the next question: 100 ms to 1 h
- * @param nameServers name servers to ask; if empty, the system's name servers are asked
+ * @param nameServers name servers to ask; empty for the name servers of the system
  */
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)
         implements Endpoints {
     /**
-     * Default time from one question to the next: 2 s. A new instance should get calls within 5 s, half of which is
-     * allowed for its record to arrive in DNS.
+     * Default time from one question to the next: 2 s. A new instance should get calls within 5 s, and the record of
+     * the instance can take half of these 5 s to arrive in DNS.
      */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 
@@ -28,7 +28,7 @@ public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSock
         nameServers = List.copyOf(nameServers);
     }
 
-    /** Creates endpoints that ask the name servers of the system. */
+    /** Creates endpoints for which the name servers of the system are asked. */
     public EndpointsDns(DnsQuestion question, Duration refresh) {
         this(question, refresh, List.of());
     }

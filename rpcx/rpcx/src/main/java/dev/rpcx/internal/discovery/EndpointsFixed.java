@@ -4,7 +4,7 @@ import dev.rpcx.Endpoint;
 import dev.rpcx.Endpoints;
 import java.util.List;
 
-/** Endpoints whose list never changes. */
+/** Instances of a service that are given as a list and never change. */
 public record EndpointsFixed(List<Endpoint> all) implements Endpoints {
     public EndpointsFixed {
         all = List.copyOf(all);

@@ -10,45 +10,52 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A watch that is shared by all clients of the process with equal endpoints, so that they use one thread or connection
- * to the registry. The watch begins when the first listener joins, and ends when the last one leaves. Thread-safe.
+ * Watch of a registry that all clients of the process with equal endpoints share. So these clients need only one thread
+ * or connection to the registry. The watch begins when the first client joins, and ends when the last client leaves.
+ * Thread-safe.
  *
- * <p>User code runs only under the locks of one watch or one listener. Endpoints that block in {@code watch},
- * {@code hashCode} or {@code equals} hold up only the clients that use the same endpoints.
+ * <p>The user's {@code Endpoints} are never called under the lock of the whole process. So if {@code watch},
+ * {@code hashCode} or {@code equals} blocks, only clients that use the same endpoints wait.
  */
 public final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
-    /** Lock for {@code inUse} and {@code users}. A thread that holds it takes no other lock. */
+    /**
+     * Lock of the whole process for {@code inUse} and {@code users}. A thread that holds this lock must take no other
+     * lock.
+     */
     private static final Object LOCK = new Object();
 
-    /** Watches that have users. The list is never modified but replaced, so it can be searched without the lock. */
+    /**
+     * All watches that clients of this process use. Changes replace the list instead of modifying it, so that a thread
+     * can search a list without the lock.
+     */
     private static List<SharedWatch> inUse = List.of();
 
     private final Endpoints endpoints;
     private final int hash;
 
-    /** Number of listeners that have joined and have not ended. Guarded by {@link #LOCK}. */
+    /** Number of clients that use this watch. Guarded by {@link #LOCK}. */
     private int users = 1;
 
-    /** Lock that is held while the watch begins. Beginning the watch runs the user's code. */
+    /** Lock that is held while {@code Endpoints.watch}, which can be user code, begins this watch. */
     private final Object beginning = new Object();
 
     private volatile Endpoints.@Nullable Watch watch;
 
-    /** Listeners that have joined and have not ended. Guarded by {@code this}. */
+    /** Listeners of the clients that use this watch. Guarded by {@code this}. */
     private final List<ListenerEntry> listeners = new ArrayList<>();
 
-    /** The latest news. Guarded by {@code this}. */
+    /** Latest news from the registry. Guarded by {@code this}. */
     private News news = new News(0, 0, null, null);
 
     /**
-     * The latest news from the registry.
+     * News from the registry, which reports a list of instances or a failure.
      *
-     * @param number number of this news, counted from 1; 0 if there is none yet
-     * @param foundAs number of the news that brought the list {@code found}; 0 if there is no list yet
-     * @param found latest list; null if there is none yet
-     * @param failure failure that this news reports; null if the registry has answered since the last failure
+     * @param number number of this news, counted from 1; 0 if the registry has reported nothing yet
+     * @param foundAs number of the news that has brought the list {@code found}; 0 if there is no list yet
+     * @param found latest list of instances that is not empty; null if there is none yet
+     * @param failure failure that this news reports; null if this news reports no failure
      */
     private record News(
             long number,
@@ -56,11 +63,16 @@ public final class SharedWatch implements Endpoints.Listener {
             @Nullable List<Endpoint> found,
             @Nullable Throwable failure) {}
 
-    /** One listener. It gets one piece of news at a time, in order. Outdated news is skipped. */
+    /**
+     * Listener of one client. The listener gets one piece of news at a time, in order, and outdated news is skipped.
+     */
     private static final class ListenerEntry {
         private final Endpoints.Listener listener;
 
-        /** Number of the latest news that the listener has got. Guarded by {@code this}. */
+        /**
+         * The {@code number} of the latest news that the listener has got; 0 before the first news. Guarded by
+         * {@code this}.
+         */
         private long heard;
 
         private volatile boolean isOver;
@@ -70,8 +82,8 @@ public final class SharedWatch implements Endpoints.Listener {
         }
 
         /**
-         * Passes news to the listener, unless the listener has got it already. Catches what the listener throws, so
-         * that the other listeners still get the news.
+         * Passes news to the listener, unless the listener's client has left, or the listener has got the same or later
+         * news already. Catches what the listener throws, so that the other listeners still get the news.
          */
         synchronized void deliver(News news) {
             long before = heard;
@@ -106,8 +118,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Watches endpoints as {@link Endpoints#watch} does, but shares one watch among all clients with equal endpoints. A
-     * listener that joins later immediately gets the latest news.
+     * Watches endpoints for one client, as {@link Endpoints#watch} does. All clients with equal endpoints share one
+     * watch, unless the endpoints are a fixed list. A listener that joins later immediately gets the latest news.
      */
     public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
@@ -133,8 +145,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Returns the watch of equal endpoints, or a new one if there is none, and counts the caller as a user of the
-     * watch.
+     * Returns the watch that clients with equal endpoints share, or a new watch if there is none. Counts the caller as
+     * a user of the watch.
      */
     private static SharedWatch join(Endpoints endpoints) {
         int hash = endpoints.hashCode();
@@ -173,7 +185,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** Returns the number of watches with users in this process. */
+    /** Returns the number of shared watches that clients of this process use. */
     public static int count() {
         return inUse().size();
     }
@@ -188,8 +200,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Begins the watch if it has not begun. Each user calls this: if the watch failed to begin for one user, it may
-     * begin for the next.
+     * Begins to watch the endpoints, unless an earlier call has succeeded. Each client calls this method, since the
+     * earlier calls can have failed.
      */
     private void begin() {
         synchronized (beginning) {
@@ -207,8 +219,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (LOCK) {
             isLast = users == 1;
             if (isLast) {
-                // The list is changed before the count, since copying the list may fail. A watch in the list must have
-                // users.
+                // Copying the list can fail for lack of memory. Therefore users is reduced only after the list has been
+                // changed: a watch in the list must have users, even if the copy fails.
                 List<SharedWatch> fewer = new ArrayList<>(inUse);
                 fewer.remove(this);
                 inUse = fewer;
@@ -219,7 +231,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(entry);
         }
-        // if this was the last user, no thread is about to begin the watch, since only users begin it
+        // Only users of this watch set the field watch. So if the last user has left, the field does not change any
+        // more.
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();

@@ -3,7 +3,7 @@
  *
  * <p>This package uses {@code io} for event loops and name servers, and {@code Endpoint} and {@code Endpoints} of
  * {@code dev.rpcx}. This package must not know who listens. The listener is {@code ClientCluster} of {@code client},
- * which connects and chooses. {@code server} does not know this room. Other registries implement {@code Endpoints} in
+ * which connects and chooses. {@code server} does not use this package. Other registries implement {@code Endpoints} in
  * modules of their own, such as {@code rpcx-zookeeper}.
  *
  * <ul>

@@ -21,26 +21,26 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Epoll handler of one event loop that tells the {@link WriteTurn} and the {@link ReadTurn} of a socket before the
- * socket is closed. The close waits for a thread that is using the socket, since the system may reuse the descriptor
- * for another connection.
+ * Delays the close of a socket until no thread other than the event loop uses the socket. Otherwise such a thread could
+ * read or write another connection to which the system has given the same file descriptor. The socket's
+ * {@link WriteTurn} and {@link ReadTurn} wait for such threads.
  *
- * <p>This class and the turns rely on internals of Netty. {@code NettyVersionsTest} lists the versions that have been
- * checked.
+ * <p>This class wraps the epoll handler of one event loop, and relies on internals of Netty. {@code NettyVersionsTest}
+ * lists the versions of Netty that have been checked.
  */
 final class CloseWatch implements IoHandler {
-    /** Lets threads other than the event loop use a socket. */
+    /** Object with which threads other than the event loop use a socket: a {@link WriteTurn} or a {@link ReadTurn}. */
     interface SocketUser {
         /**
-         * Called on the event loop before the socket is closed. After this method has returned, no other thread may use
-         * the socket.
+         * Waits until no other thread uses the socket, and prevents any further use by other threads. Called on the
+         * event loop, before the socket is closed.
          */
         void socketCloses();
     }
 
     private final IoHandler epoll;
 
-    /** Registered sockets of the event loop, by descriptor. Event loop only. */
+    /** Registrations of this event loop's sockets, by file descriptor. Used on the event loop only. */
     private final Map<FileDescriptor, Registration> registrations = new HashMap<>();
 
     private CloseWatch(IoHandler epoll) {
@@ -58,11 +58,12 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Returns the registration of a socket that threads other than the event loop may use. Event loop only.
+     * Returns the registration of a socket, if not only the event loop but also other threads can read and write the
+     * socket. Other threads can do so only with epoll, and only if no other handler, such as TLS, comes before the
+     * handler {@code connection} in the channel's pipeline. Called on the event loop only.
      *
      * @param connection the channel's handler that reads and writes the bytes of the socket
-     * @return null if other threads may not use the socket: because another handler, such as TLS, comes before
-     *     {@code connection}, because the event loop does not use epoll, or because the socket is not registered
+     * @return null if only the event loop can use the socket, or if the socket is not registered
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
@@ -117,8 +118,8 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Registration of a socket. Passes calls between epoll and the socket's channel. Only epoll closes it. Event loop
-     * only.
+     * Registration of one socket at epoll. Stands between epoll and the socket's channel, and passes the method calls
+     * of each to the other. Only Netty's epoll handler calls {@code close}. Used on the event loop only.
      */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle {
@@ -127,20 +128,20 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** The {@link WriteTurn} of the socket; null if only the event loop writes. */
+        /** The {@link WriteTurn} with which other threads write to this socket; null if only the event loop writes. */
         @Nullable
         SocketUser writing;
 
-        /** The {@link ReadTurn} of the socket; null if only the event loop reads. */
+        /** The {@link ReadTurn} with which another thread can read this socket; null if only the event loop reads. */
         @Nullable
         SocketUser reading;
 
-        /** Events that the channel has asked for. */
+        /** Events that the channel wants to get from epoll. */
         private EpollIoOps ops = EpollIoOps.NONE;
 
         /**
-         * Turn to which the socket is lent; null if it is not lent. While it is lent, the channel gets no events for
-         * bytes that arrive.
+         * The {@link ReadTurn} to which the socket is lent, so that other threads can read the socket; null while the
+         * event loop reads. While the socket is lent, the channel gets no events for bytes that arrive.
          */
         private @Nullable ReadTurn lentTo;
 
@@ -152,7 +153,10 @@ final class CloseWatch implements IoHandler {
             return Objects.requireNonNull(inEpoll);
         }
 
-        /** Lends the socket to a turn until {@code resume} is called. */
+        /**
+         * Lends the socket to {@code turn}. Until {@code resume} is called, the channel gets no events for bytes that
+         * arrive.
+         */
         void pause(ReadTurn turn) {
             lentTo = turn;
             inEpoll().submit(heard());
@@ -164,8 +168,9 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Returns the events to ask epoll for. There is always at least one, since Netty removes a socket without
-         * events from epoll for good. EPOLLERR serves for this: epoll always reports errors.
+         * Returns the events that epoll should report. While the socket is lent to callers, EPOLLERR is always one of
+         * them, because Netty removes a socket without events from epoll for good. EPOLLERR changes nothing else, since
+         * epoll reports errors even if they are not asked for.
          */
         private EpollIoOps heard() {
             return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
@@ -174,8 +179,8 @@ final class CloseWatch implements IoHandler {
         @Override
         public void handle(IoRegistration registration, IoEvent event) {
             ReadTurn turn = lentTo;
-            // epoll reports errors even while the socket is lent; if the turn cannot give the socket back yet, the
-            // channel gets the error later
+            // Epoll reports errors even while the socket is lent to callers. The channel gets the error at once if the
+            // event loop can take the socket back from the callers, and otherwise later.
             if (turn == null || turn.takeForLoop()) {
                 channel.handle(this, event);
             }

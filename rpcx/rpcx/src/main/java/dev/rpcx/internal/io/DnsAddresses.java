@@ -16,17 +16,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves the host of a new connection to one of its addresses, without blocking, on the event loop that connects. The
- * hosts file is used first, then the name servers of {@code /etc/resolv.conf} with its search list. Answers are cached
- * for their time to live, at most {@value #MAX_TTL_SECONDS} s.
+ * Resolves a host name to one IP address for a client that opens a connection. The hosts file is used first, and the
+ * name servers and the search list of {@code /etc/resolv.conf} second. Lookups run on the connection's event loop,
+ * without blocking. Answers are cached for their time to live, at most {@value #MAX_TTL_SECONDS} s.
  */
 public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;
 
-    /** Longest time to resolve one host: 3 s, which is also the client's default time to connect. */
+    /** Longest time to resolve one host name: 3 s, like the client's default time to connect. */
     private static final long MAX_MILLIS = 3_000;
 
-    /** Name servers to ask; if empty, the system's name servers are asked. */
+    /** Name servers that are asked; empty for the name servers of the system. */
     private final List<InetSocketAddress> nameServers;
 
     public DnsAddresses(List<InetSocketAddress> nameServers) {
@@ -39,8 +39,8 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
     }
 
     /**
-     * Resolver of one event loop. Creates its {@code DnsNames} when it resolves the first host name.
-     * {@code resolveHere} and {@code names} run on the event loop only.
+     * Resolves host names for the connections of one event loop. The field {@code names} is null until the first host
+     * name is resolved. The methods {@code resolveHere} and {@code names} are called on the event loop only.
      */
     private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
         private final EventLoop loop;
@@ -56,7 +56,10 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
             return !address.isUnresolved();
         }
 
-        /** Called by Netty on the thread that connects. The questions are asked on the event loop. */
+        /**
+         * Resolves the host name in {@code address}, and completes {@code promise}. Netty calls this method on the
+         * thread that connects, which need not be the event loop.
+         */
         @Override
         protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> promise) {
             if (loop.inEventLoop()) {

@@ -45,35 +45,42 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. All addresses of a host come from one family, IPv4 or IPv6. With both families,
- * a machine that has addresses of both would count as two instances, and the list would be incomplete if only one of
- * the two questions were answered.
+ * Asks name servers for the addresses of a host or for other DNS records, on one event loop. All addresses that are
+ * returned for a host belong to one family, either IPv4 or IPv6. If both families were returned, a machine with
+ * addresses of both would count as two instances.
  */
 public final class DnsNames {
-    /** Longest wait for the answer to one datagram. After this time the next name server is asked. */
+    /**
+     * Longest time to wait for the answer to one query, by UDP or by TCP: 1 s. If no answer comes by UDP in this time,
+     * the next name server is asked.
+     */
     private static final long QUERY_MILLIS = 1_000;
 
-    /** Largest answer by TCP, in bytes, if one address is wanted: about a thousand IPv4 addresses. */
+    /**
+     * Size in bytes of the largest TCP answer that is accepted if the caller needs only one address of a host. An
+     * answer of this size contains about 1,000 IPv4 addresses.
+     */
     private static final int MAX_ANSWER_BYTES = 16 * 1024;
 
     /**
-     * Largest answer by TCP, in bytes, if all addresses are wanted: 1,500 IPv4 or 870 IPv6 addresses. Netty compares
-     * each address with all before it. That takes an event loop some 4 ms for an answer of this size, and 25 ms for
-     * 4,090 addresses (JDK 25.0.3, AMD EPYC, 2 cores, 2026-11-28).
+     * Size in bytes of the largest TCP answer that is accepted if the caller wants all addresses of a host: 1,500 IPv4
+     * or 870 IPv6 addresses. Netty compares each address with all before it, on the event loop, which takes about 4 ms
+     * for 1,500 addresses, and 25 ms for 4,090 addresses (JDK 25.0.3, AMD EPYC, 2 cores, 2026-11-28).
      */
     private static final int MAX_LONG_ANSWER_BYTES = 24 * 1024;
 
-    /** Largest number of addresses of a host that are cached for callers that want any one of them. */
+    /** Largest number of addresses of one host that are cached for callers that need only one address of the host. */
     private static final int MAX_KEPT = 16;
 
-    /** Address families in the order in which they are asked for. */
+    /** Address families (IPv4, IPv6) in the order in which name servers are asked for them. */
     private static final List<ResolvedAddressTypes> FAMILIES = families();
 
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
     /**
-     * Number of answers by TCP that were refused as too long. A question during which this number grows has failed for
-     * that reason, but that is certain only if no other question is asked at the same time.
+     * Number of TCP answers that were refused as too long. If this number grows during a question that fails, the
+     * question has failed for this reason. This conclusion is certain only if no other question is asked at the same
+     * time.
      */
     private final AtomicInteger refused;
 
@@ -87,10 +94,11 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that want all addresses of a host. Nothing is cached. An answer by TCP of more than
-     * {@code MAX_LONG_ANSWER_BYTES} is refused.
+     * Creates resolvers that find all addresses of a host and cache nothing. TCP answers of more than
+     * {@code MAX_LONG_ANSWER_BYTES} are refused. After a refusal, only the addresses in the truncated UDP answer are
+     * found.
      *
-     * @param nameServers name servers to ask; if empty, the system's name servers are asked
+     * @param nameServers name servers to ask; empty for the name servers of the system
      */
     public static DnsNames ofAll(EventLoop loop, List<InetSocketAddress> nameServers) {
         AtomicInteger refused = new AtomicInteger();
@@ -101,10 +109,10 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that ask {@link #any} for records other than addresses. The size of answers by TCP
-     * is not limited.
+     * Creates resolvers for DNS records other than addresses. Callers look up such records with {@link #any}. The size
+     * of TCP answers is not limited.
      *
-     * @param nameServers name servers to ask; if empty, the system's name servers are asked
+     * @param nameServers name servers to ask; empty for the name servers of the system
      */
     public static DnsNames ofRecords(EventLoop loop, List<InetSocketAddress> nameServers) {
         return new DnsNames(
@@ -112,11 +120,12 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that want any one address of a host. At most {@code MAX_KEPT} addresses of a host
-     * are cached, and answers by TCP are limited to {@code MAX_ANSWER_BYTES}.
+     * Creates resolvers for callers that want any one address of a host. At most {@code MAX_KEPT} addresses of each
+     * host are cached, and TCP answers of more than {@code MAX_ANSWER_BYTES} are refused.
      *
-     * @param nameServers name servers to ask; if empty, the system's name servers are asked
-     * @param maxTtlSeconds longest time for which an answer is cached, even if its own time to live is longer
+     * @param nameServers name servers to ask; empty for the name servers of the system
+     * @param maxTtlSeconds longest time in seconds for which an answer is cached, even if the answer's time to live is
+     *     longer
      */
     static DnsNames ofAny(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
         return new DnsNames(
@@ -125,14 +134,15 @@ public final class DnsNames {
                 new AtomicInteger());
     }
 
-    /** Returns a resolver for records other than addresses. */
+    /** Returns a resolver of Netty for DNS records other than addresses. */
     public DnsNameResolver any() {
         return resolvers.get(0);
     }
 
     /**
-     * Passes all addresses of a host, or a failure, to {@code consumer}, on the event loop. The second family is asked
-     * for only if a name server has answered that there are no addresses of the first one.
+     * Finds all addresses of a host, and passes the addresses or a failure to {@code consumer}, on the event loop. The
+     * second address family (IPv4 or IPv6) is asked for only if a name server has answered that the host has no address
+     * of the first family.
      */
     public void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> consumer) {
         ask(host, 0, consumer);
@@ -154,7 +164,10 @@ public final class DnsNames {
         });
     }
 
-    /** Says whether a name server has answered that the name does not exist, or that it has no record of the family. */
+    /**
+     * Returns true if a name server has answered that the host does not exist or has no address of the requested
+     * family. Returns false if the failure has another cause, such as a missing answer.
+     */
     private static boolean saysThatThereAreNone(Throwable failure) {
         if (!(failure instanceof UnknownHostException)) {
             return false;
@@ -164,7 +177,7 @@ public final class DnsNames {
                 return DnsResponseCode.NXDOMAIN.equals(error.getCode());
             }
             if (cause instanceof DnsNameResolverException) {
-                // no answer has come in time, or the answer could not be read
+                // the query could not be sent, no answer has come in time, or the answer could not be read
                 return false;
             }
         }
@@ -176,8 +189,9 @@ public final class DnsNames {
     }
 
     /**
-     * Returns the families in the order in which they are asked for. IPv4 is first, unless the JDK prefers IPv6 or this
-     * host has addresses of IPv6 only. If the JDK is set to use IPv4 alone, IPv4 is the only family.
+     * Returns the address families in the order in which name servers are asked for them: by default, first IPv4 and
+     * then IPv6. IPv6 comes first if the JDK prefers IPv6, or if this machine has addresses of IPv6 only. If the JDK is
+     * set to use IPv4 alone, IPv6 is left out.
      */
     private static List<ResolvedAddressTypes> families() {
         if (NetUtil.isIpV4StackPreferred()) {
@@ -190,7 +204,10 @@ public final class DnsNames {
                 : List.of(ResolvedAddressTypes.IPV4_ONLY, ResolvedAddressTypes.IPV6_ONLY);
     }
 
-    /** Whether this host has an address of this family from which it can reach other hosts. */
+    /**
+     * Returns whether this machine has an address of the given family, IPv4 or IPv6. Loopback and link-local addresses
+     * do not count.
+     */
     private static boolean hasAddress(Predicate<InetAddress> family) {
         return NetUtil.NETWORK_INTERFACES.stream()
                 .flatMap(NetworkInterface::inetAddresses)
@@ -208,7 +225,7 @@ public final class DnsNames {
     }
 
     /**
-     * Creates a builder of resolvers.
+     * Creates a builder with the common settings of all DNS resolvers.
      *
      * @param streams creates the TCP channel for a question whose answer does not fit into a datagram
      */
@@ -217,8 +234,8 @@ public final class DnsNames {
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
                 .datagramChannelType(Epoll.isAvailable() ? EpollDatagramChannel.class : NioDatagramChannel.class)
                 .socketChannelFactory(streams)
-                // a random port for each resolution, so that a forged answer has to guess the port as well as the
-                // question's number
+                // each lookup uses a random port, so that a forger has to guess the port as well as the number of the
+                // query
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
@@ -229,9 +246,9 @@ public final class DnsNames {
     }
 
     /**
-     * Closes the TCP connection of a question if the answer is longer than {@code maxBytes}: the event loop would need
-     * long for it, since Netty compares each address with all before it. Netty then uses the truncated answer that has
-     * come in a datagram.
+     * Refuses a TCP answer that is longer than {@code maxBytes}, and closes the TCP connection to the name server. A
+     * long answer would hold up the event loop, since Netty compares each address with all before it. After a refusal,
+     * Netty uses the truncated answer that has come by UDP.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;
@@ -259,8 +276,8 @@ public final class DnsNames {
     }
 
     /**
-     * Cache that keeps only the first addresses of a host, since Netty copies all cached addresses of the host each
-     * time it adds another one.
+     * Cache that keeps at most {@code MAX_KEPT} addresses of each host, since Netty copies all cached addresses of the
+     * host for each address that is added.
      */
     private static final class FewAddresses extends DefaultDnsCache {
         FewAddresses(int maxTtlSeconds) {

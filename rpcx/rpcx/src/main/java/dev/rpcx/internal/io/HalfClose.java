@@ -22,14 +22,12 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Closes a connection by half-close, so that the peer gets the bytes written last. If a socket is closed with bytes
- * unread, or if bytes arrive after the close, the connection is reset and the peer loses what it has not read yet. So
- * this side first sends the end of its stream (with TLS, close_notify before that). Then it reads and discards what
- * arrives, until the peer closes too or its time is over.
+ * Closes a connection so that the peer receives the last bytes that were written. If a socket is closed while bytes
+ * from the peer are unread or still arrive, TCP resets the connection, and the peer can lose the last bytes. So this
+ * class sends the end of the stream (with TLS, a close_notify before that), and the channel's handler discards what
+ * arrives until the peer closes or a time limit is reached.
  *
- * <p>The bytes written last may be a large reply that the peer reads slowly. Sending goes on as long as the peer takes
- * some bytes now and then, for at most the time that {@link #allow} sets. Bytes count as sent once the peer's kernel
- * has acknowledged them.
+ * <p>A peer that reads slowly gets more time as long as bytes are moving, up to the limit that {@link #allow} sets.
  */
 public final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -37,30 +35,36 @@ public final class HalfClose {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /**
-     * Number of checks, one every 500 ms, within which a peer has to take some of the bytes written last: 2 s. Checks
-     * are counted, not time, since an event loop that is held up cannot serve its sockets either. Source: nginx,
-     * lingering_time, shortened.
+     * Number of checks, one every 500 ms, after which the connection is closed if the peer has taken no bytes so far:
+     * 2 s. The count begins anew when the local kernel has taken all bytes and the end of the stream. The checks are
+     * counted instead of the time, because an event loop that is held up can neither check nor send bytes. Source:
+     * nginx, lingering_time, shortened.
      */
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * Number of checks, 10 s in all, within which a peer that has taken some bytes has to take more. A kernel takes up
-     * to 64 KiB of these bytes in one step, and a peer that reads 16 KiB a second needs 4 s for them. Source: the
-     * longest silence that the classic wire allows within a frame.
+     * Number of checks, one every 500 ms, after which the connection is closed if a peer that has taken some bytes
+     * takes no more: 10 s in all. A slow peer can seem to take nothing for some seconds: bytes move in steps of up to
+     * 64 KiB, and a peer that reads 16 KiB a second needs 4 s for each such step. The 10 s are the longest silence that
+     * the classic wire allows within a frame.
      */
     private static final int MORE_LOOKS = 20;
 
-    /** Time that the peer always has to take the bytes written last, whatever {@link #allow} says: 2 s. */
+    /**
+     * Time that is always allowed for sending the last bytes, in nanoseconds: 2 s. If {@link #allow} sets a longer
+     * time, that time is allowed instead.
+     */
     private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /**
-     * Longest time for which this side reads and discards, after the peer's kernel has got the end of the stream: 1 s.
-     * Source: nginx, lingering_timeout, shortened.
+     * Longest time for which bytes are read and discarded after the peer's kernel has acknowledged the end of the
+     * stream: 1 s. Source: nginx, lingering_timeout, shortened.
      */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * TCP state of a socket whose end of stream the peer's kernel has not acknowledged. Source: Linux, tcp_states.h.
+     * Linux's number of the TCP state in which the peer's kernel has not acknowledged the end of the stream. Source:
+     * Linux, tcp_states.h.
      */
     private static final int FIN_WAIT_1 = 4;
 
@@ -69,19 +73,19 @@ public final class HalfClose {
     private final long beganNanos;
     private @Nullable Future<?> timer;
 
-    /** Number of bytes in the queue at the last check. */
+    /** Number of bytes that waited in the channel's queue to be sent, at the last check. */
     private long queued;
 
-    /** Number of unsent bytes of the first message in the queue at the last check. */
+    /** Number of unsent bytes of the first message in the channel's queue, at the last check. */
     private long restOfFirst;
 
-    /** Number of further checks in a row that may find no progress. */
+    /** Number of further consecutive checks without progress after which the connection is closed. */
     private int looksLeft = FIRST_LOOKS;
 
-    /** True once the local kernel has the end of the stream, and the queue is empty. */
+    /** True if the local kernel has taken the end of the stream, after all bytes from the channel's queue. */
     private boolean isWritten;
 
-    /** Number of TCP segments that the peer's kernel had not acknowledged at the last check. */
+    /** Number of TCP segments that had been sent but not acknowledged by the peer's kernel, at the last check. */
     private long onTheWay;
 
     private HalfClose(Channel channel, Account account) {
@@ -91,18 +95,18 @@ public final class HalfClose {
     }
 
     /**
-     * Sets the longest time to send the bytes written last. Default and minimum: 2 s. Thread-safe.
+     * Sets the longest time for sending the last bytes of a channel. The default and the minimum are 2 s. Thread-safe.
      *
-     * @param nanos supplies this time in nanoseconds, counted from the beginning of the half-close. Called twice a
-     *     second, on the event loop
+     * @param nanos supplies the longest time in nanoseconds, counted from the beginning of the half-close; called every
+     *     500 ms on the event loop
      */
     public static void allow(Channel channel, LongSupplier nanos) {
         channel.attr(ALLOWED).set(nanos);
     }
 
     /**
-     * Begins the half-close of a channel. From now on, the channel's handler has to discard what it reads. Event loop
-     * only, once for each channel. If this method throws, it has closed the channel.
+     * Begins the half-close of a channel. From this call on, the channel's handler has to discard what is read. Called
+     * on the event loop, once for each channel. If this method throws, the channel has been closed.
      */
     public static void of(Channel channel, Account account) {
         boolean isBegun = false;
@@ -121,8 +125,8 @@ public final class HalfClose {
     }
 
     private void begin() {
-        // added first: if a later line fails, the channel is closed, and the listener cancels the timer and releases
-        // its charge
+        // this listener is added first: if a later line fails, the channel is closed, and the listener releases the
+        // charge for the timer
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -164,7 +168,10 @@ public final class HalfClose {
         });
     }
 
-    /** Runs a step, and closes the channel if the step fails, since nothing would run the step again. */
+    /**
+     * Runs one step of the half-close. If the step throws, the channel is closed, since nothing would run the step
+     * again.
+     */
     private void orClose(Runnable step) {
         try {
             step.run();
@@ -212,8 +219,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether the peer has taken something since the last check. Nothing is written any more, so any change of the
-     * queue means that bytes have been sent.
+     * Returns whether bytes have left the channel's queue since the last check. Nothing is written any more except the
+     * close_notify of TLS, so any other change of the queue means that bytes have been sent.
      */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
@@ -226,7 +233,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether the peer's kernel has got all bytes and the end of the stream. True if the local kernel cannot be asked.
+     * Returns whether the peer's kernel has acknowledged all bytes and the end of the stream. Also returns true if the
+     * TCP state is unknown, for example without epoll.
      */
     private boolean hasArrived() {
         EpollTcpInfo way = way();
@@ -234,8 +242,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether bytes are moving: since the last check, the local kernel has sent some, or the peer's kernel has
-     * acknowledged some. The window probes to a peer that does not read do not count.
+     * Returns whether the local kernel has sent bytes, or the peer's kernel has acknowledged bytes, since the last
+     * check. Window probes, which TCP sends to a peer that does not read, do not count.
      */
     private boolean isOnItsWay() {
         EpollTcpInfo way = way();

@@ -24,12 +24,12 @@ public final class KeyPairs {
     private KeyPairs() {}
 
     /**
-     * Whether a private key belongs to a certificate. Signs with the key, and verifies the signature with the first
-     * certificate.
+     * Returns whether a private key belongs to a certificate. The key signs a text, and the certificate's public key
+     * verifies the signature.
      *
-     * @param chain certificates in PEM; the first one is that of the server or client itself
-     * @param key private key in PEM, unencrypted PKCS#8
-     * @return true also if this kind of key cannot be checked
+     * @param chain certificates in PEM; the first one, that of the server or client itself, is checked
+     * @param key private key in PEM, as unencrypted PKCS#8
+     * @return true also if keys of this algorithm cannot be checked
      */
     public static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
         PublicKey known = Pem.certificate(chain).getPublicKey();
@@ -64,7 +64,7 @@ public final class KeyPairs {
         };
     }
 
-    /** Reads PEM with Netty's own methods, as the TLS context does. */
+    /** Reads PEM with the protected methods of Netty's {@link SslContext}, as Netty's TLS contexts do. */
     private abstract static class Pem extends SslContext {
         static X509Certificate certificate(byte[] chain) throws CertificateException {
             return toX509Certificates(new ByteArrayInputStream(chain))[0];

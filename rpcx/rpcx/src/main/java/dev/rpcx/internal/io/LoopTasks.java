@@ -13,49 +13,53 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task queue of one event loop. Unlike Netty's own queue, it loses no task when the loop ends: a task is either run, or
- * refused with an exception to the caller. Otherwise a handler that ends while its server stops could count as running
- * forever.
+ * Queue of the tasks of one event loop. When the loop ends, each task has either run or been refused with an exception
+ * to the caller, unless the end takes longer than {@code MAX_END_NANOS}. Netty's own queue can lose tasks, and a
+ * handler whose task is lost could count as running forever.
  *
- * <p>Netty calls {@link #remove} after it has added a task to the queue of a loop that takes no more tasks.
- * Thread-safe, but only one thread polls.
+ * <p>Netty calls {@link #remove} after adding a task to a loop that takes no more tasks. Thread-safe, but only one
+ * thread polls.
  */
 final class LoopTasks extends AbstractQueue<Runnable> {
-    /** Longest wait of {@code remove} for the end of the loop: 1 s. */
+    /** Longest time that {@link #remove} waits for the end of the event loop: 1 s. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Number of stack frames that a thread must have free to add a task before the loop's thread has started, since the
-     * first task starts that thread. The start takes fewer but larger frames than {@code reserveStack}.
+     * Number of stack frames that a thread must have free when it adds a task while {@link #isPolled} is false, since
+     * this task may start the loop's thread. The number counts the frames of {@link ThreadTools#reserveStack}. The
+     * start itself takes fewer but larger frames.
      */
     private static final int START_FRAMES = 500;
 
     /**
-     * Stays consistent if the stack of a thread overflows within {@code offer}. Netty's usual queue could then have a
-     * reserved cell without a task, and the loop would wait for that task forever.
+     * Tasks that have not run yet. This queue stays consistent if the stack of a thread overflows within {@code offer}.
+     * Netty's usual queue could get a cell without a task, and the event loop would wait for that task forever.
      */
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    /** Tasks that the loop has not run before its end. Guarded by {@code this}. */
+    /** Tasks that had not run when the event loop ended. Guarded by {@code this}. */
     private final List<Runnable> unrunTasks = new ArrayList<>();
 
     private @Nullable EventExecutor loop;
 
     /**
-     * True once the loop's thread has started. A thread that does not see the new value reserves stack without need.
+     * True if the event loop's thread has started, and has polled this queue. {@link #offer} reserves stack while the
+     * field is false. The field is not volatile, since a thread that reads an old value only reserves stack without
+     * need.
      */
     private boolean isPolled;
 
-    /** Sets the loop to which these tasks belong. Called before the first task comes. */
+    /** Sets the event loop that runs the tasks of this queue. Called before the first task is added. */
     void of(EventExecutor of) {
         loop = of;
     }
 
     /**
-     * Adds a task. The first task starts the loop's thread. If the stack overflows during the start, Netty believes
-     * that the loop runs. So a thread with too little stack fails here, before it adds the task.
+     * Adds a task to this queue. The first task starts the event loop's thread. If the stack overflowed during the
+     * start, Netty would believe that the loop is running. So a thread with too little stack gets an error here, before
+     * the task is added.
      */
     @Override
     public boolean offer(Runnable task) {
@@ -75,7 +79,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         if (of == null || !of.isTerminated()) {
             return task;
         }
-        // the loop has ended: from here on, Netty throws away what it polls
+        // the loop has ended: from here on, Netty throws away the tasks that this method returns
         synchronized (this) {
             if (task != null) {
                 unrunTasks.add(task);
@@ -87,8 +91,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Keeps the remaining tasks of a loop that does not poll any more in {@code unrunTasks}. The caller holds the lock
-     * {@code this}.
+     * Moves all tasks that the event loop will not run to {@code unrunTasks}. Called with the lock on {@code this},
+     * after the loop has ended.
      */
     private void keepUnrun() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
@@ -97,9 +101,10 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Removes a task that came too late to be run. Waits for the end of the loop, at most {@code MAX_END_NANOS}.
+     * Removes a task that was added too late for the event loop to run it. Waits for the end of the loop, at most
+     * {@code MAX_END_NANOS}.
      *
-     * @return true if the task will not be run; false if it has been run, or if the loop has not ended in time
+     * @return true if the task will not run; false if the task has run, or if the loop has not ended in time
      */
     @Override
     public boolean remove(Object task) {
@@ -113,9 +118,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Waits until the loop has run its last task.
+     * Waits until the event loop has run its last task, at most {@code MAX_END_NANOS}.
      *
-     * @return false if the loop has not ended within {@code MAX_END_NANOS}
+     * @return false if the loop has not ended within this time
      */
     private boolean hasEnded() {
         boolean isInterrupted = false;

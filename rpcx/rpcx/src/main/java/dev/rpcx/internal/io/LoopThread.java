@@ -6,41 +6,53 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Daemon thread of an event loop, so that a client that nobody has closed does not keep the process alive. Code on this
- * thread must not block.
+ * Thread of one event loop. Code on this thread must not block. The thread is a daemon, so that a client that nobody
+ * has closed does not keep the process alive.
  */
 public final class LoopThread extends FastThreadLocalThread {
-    /** Epoll handler that watches the sockets of this loop; null if the loop does not use epoll. */
+    /** The {@link CloseWatch} for the sockets of this event loop; null if the loop does not use epoll. */
     public @Nullable CloseWatch watch;
 
-    /** Buffer for the bytes that {@link WriteTurn} writes; null until it has written from this loop. */
+    /** Buffer for the bytes that {@link WriteTurn} writes on this thread; null before the first write. */
     @Nullable
     ByteBuffer outgoing;
 
-    /** {@link CallContext} of the call whose handler runs on this thread. Used only by {@code CurrentCall}. */
+    /**
+     * Context of the code that is running on this thread, for example of a handler or of a dependent of a call's
+     * future; null for none. Only {@code CurrentCall} uses this field.
+     */
     public @Nullable CallContext context;
 
     /**
-     * The {@code VirtualWorkers} that run the handlers of this loop at one server. Only {@code Threads} reads and
-     * writes this field and {@code workersOf}, on this loop.
+     * The {@code VirtualWorkers}, which run one server's handlers for this event loop on virtual threads. Only the
+     * class {@code Threads} uses this field, on this thread.
      */
     public @Nullable Object workers;
 
-    /** The {@code Threads} of the server to which {@link #workers} belong. */
+    /**
+     * The {@code Threads} of the server to which {@link #workers} belongs. Only the class {@code Threads} uses this
+     * field, on this thread.
+     */
     public @Nullable Object workersOf;
 
-    /** First call in the list of calls that have ended but whose callers could not be notified for lack of memory. */
+    /**
+     * First call in the list of ended calls whose callers could not be notified for lack of memory; null if the list is
+     * empty.
+     */
     private @Nullable Untold untold;
 
-    /** Call whose caller may have to be told of its end later, when there is memory again. */
+    /**
+     * Call that can end while there is too little memory to notify the caller. The caller is then notified when there
+     * is enough memory again.
+     */
     public abstract static class Untold {
-        /** Next call in the list that begins with {@code untold}. Used only by {@link LoopThread}. */
+        /** Next call in the list of calls whose callers have to be notified later; null for the last call. */
         private @Nullable Untold nextUntold;
 
         /**
-         * Notifies the caller that its call has ended.
+         * Notifies the caller that this call has ended, after an earlier attempt has failed for lack of memory.
          *
-         * @return false if there is still too little memory
+         * @return false if this attempt has failed for lack of memory too
          */
         public abstract boolean endUntold();
     }
@@ -51,8 +63,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Clears the interrupt flag of the calling thread if it is an event loop: user code may have set the flag, and the
-     * next task belongs to another call. Does nothing on any other thread.
+     * Clears the interrupt flag of the calling thread if that thread is an event loop. User code can set the flag, and
+     * the thread's next task belongs to another call. Does nothing on any other thread.
      */
     public static void forgetInterrupt() {
         if (Thread.currentThread() instanceof LoopThread) {
@@ -61,8 +73,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Keeps a call until there is memory to notify its caller. Only this thread may call this method, {@code hasUntold}
-     * and {@code tellUntold}.
+     * Keeps an ended call until there is enough memory to notify the call's caller. Must be called on this thread, like
+     * {@code hasUntold} and {@code tellUntold}.
      */
     public void tellLater(Untold call) {
         call.nextUntold = untold;
@@ -73,10 +85,13 @@ public final class LoopThread extends FastThreadLocalThread {
         return untold != null;
     }
 
-    /** Tells the callers that could not be told before, until memory runs out again. */
+    /**
+     * Notifies the callers of the ended calls that {@link #tellLater} has kept. Stops when there is too little memory
+     * again.
+     */
     void tellUntold() {
         for (Untold call = untold; call != null; call = untold) {
-            // removed from the list first, since endUntold may end other calls and add them to the list
+            // the call is removed from the list first, since endUntold can end other calls and add them to the list
             untold = call.nextUntold;
             call.nextUntold = null;
             if (!call.endUntold()) {
@@ -87,8 +102,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Throws if the calling thread is an event loop. Called by methods that block, which would hold up all calls of the
-     * loop.
+     * Throws an exception if the calling thread is an event loop. Called by methods that block, since blocking would
+     * hold up all calls of the loop.
      *
      * @throws IllegalStateException if the calling thread is an event loop
      */

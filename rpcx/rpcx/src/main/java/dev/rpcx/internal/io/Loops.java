@@ -36,19 +36,20 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Event loops of a server, of one client, or of several clients, and the kind of channels that they use: sockets,
- * through epoll on Linux and Java NIO elsewhere, or in-process channels, whose ports are known only within this
- * process. A thread starts when it is first needed.
+ * Event loops of a server or of clients, and the channels that listen and connect on these loops. The channels are
+ * sockets or in-process channels, whose ports exist only within this process. Sockets use epoll on a Linux for which
+ * Netty's native library can be loaded, and Java NIO elsewhere. The thread of a loop starts with the first task of the
+ * loop.
  */
 public class Loops {
-    /** Beginning of the names of the threads of clients. A number follows. */
+    /** Prefix of the thread names of the clients' event loops, such as {@code rpcx-client-1}. */
     public static final String CLIENT = "rpcx-client";
 
     /**
-     * Allocator of the buffers for sockets. It is not Netty's default, the adaptive allocator, which frees direct
-     * memory on event loops. On newer JVMs this stops the loop until all threads have answered. With ten connections
-     * that got results of 200 kB, PINGs of other connections then took 0.9 to 7.3 s, and the heap ran out. With the
-     * pooled allocator they took 13 to 466 ms.
+     * Allocator of the buffers for sockets. Netty's default, the adaptive allocator, frees direct memory on event
+     * loops. On newer JVMs, this stops a loop until all threads of the JVM have confirmed that they do not use the
+     * memory. In a test with ten connections and results of 200 kB, PINGs of other connections took 0.9 to 7.3 s with
+     * the adaptive allocator, and 13 to 466 ms with the pooled one.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -61,8 +62,9 @@ public class Loops {
     }
 
     /**
-     * Allocates a first chunk of memory on the thread that builds a client or a server. Netty reports each chunk to the
-     * JDK's Flight Recorder, and the first report takes 300 ms to 1 s. It would hold up an event loop.
+     * Allocates Netty's first chunk of memory on the thread that builds the first client or starts the first server of
+     * the process. Netty reports each chunk to the JDK's Flight Recorder, and the first report takes 300 ms to 1 s. On
+     * an event loop, this delay would hold up all connections.
      */
     private static void allocateFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
@@ -70,7 +72,7 @@ public class Loops {
                 .release();
     }
 
-    /** First port that is tried for an in-process server that asks for no particular port. */
+    /** First port that is tried if an in-process server asks for any free port. */
     private static final int FIRST_FREE_PORT = 49_152;
 
     private static final int MAX_PORT = 65_535;
@@ -93,7 +95,7 @@ public class Loops {
         names = new DnsAddresses(nameServers);
     }
 
-    /** Makes event loops for sockets. To resolve host names, they ask these name servers instead of the system's. */
+    /** Creates event loops for sockets. Host names are resolved by the given name servers instead of the system's. */
     public static Loops withNameServers(List<InetSocketAddress> nameServers, int count, String name) {
         return new Loops(group(count, name, false), false, nameServers);
     }
@@ -112,9 +114,10 @@ public class Loops {
     }
 
     /**
-     * Event loop that loses no task at its end, and that runs tasks for at most 1 ms before it polls its sockets again.
-     * Netty's default is 1 s. Tasks may follow one another without end: each task of a stream's publisher adds the next
-     * one.
+     * Event loop that runs tasks for about 1 ms before the loop polls its sockets again. Netty checks this limit only
+     * after every 64 tasks, so slow tasks can exceed the limit. Netty's default of 1 s would be too long, because tasks
+     * can follow one another without end: each task of a stream's publisher adds the next one. No task is lost when the
+     * loop ends, see {@link LoopTasks}.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -125,25 +128,26 @@ public class Loops {
         }
 
         /**
-         * Keeps the loop running until it is shut down. If memory has run out, Netty may throw while it logs an
-         * exception, and the loop would end without serving its connections any more.
+         * Runs this event loop until the loop is shut down, even if Netty's {@code run} throws. If memory has run out,
+         * Netty can throw while it logs an exception. Without this method, the loop would end, and its connections
+         * would no longer be served.
          */
         @Override
         protected void run() {
             while (!runToEnd()) {
                 try {
-                    // the loop runs again after a pause, and then finds the remaining sockets and tasks
+                    // the loop runs again after this pause, and finds the remaining sockets and tasks
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
-                    // even the pause may fail, for example if there is no memory to load a class
+                    // even parkNanos can fail, for example if there is no memory to load a class
                 }
             }
         }
 
         /**
-         * Runs the loop.
+         * Runs Netty's event loop until the loop ends.
          *
-         * @return true if the loop has been shut down; false if it has ended with an exception
+         * @return true if the loop has been shut down; false if the loop has ended with an exception
          */
         private boolean runToEnd() {
             try {
@@ -155,8 +159,8 @@ public class Loops {
         }
 
         /**
-         * Notifies, after a pause, the callers that could not be notified for lack of memory. Netty calls this method
-         * after each round of the loop, even if there are no tasks.
+         * Notifies, after a pause of 1 ms, the callers that could not be told of the end of their calls for lack of
+         * memory. Netty calls this method after each round of the loop, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {
@@ -166,7 +170,10 @@ public class Loops {
             }
         }
 
-        /** Returns true also while there are callers to be told: then the loop does not wait for sockets. */
+        /**
+         * Returns whether there are tasks, or callers that could not be notified for lack of memory. If so, Netty polls
+         * the sockets without waiting.
+         */
         @Override
         protected boolean hasTasks() {
             return super.hasTasks() || Thread.currentThread() instanceof LoopThread loop && loop.hasUntold();
@@ -181,9 +188,10 @@ public class Loops {
     }
 
     /**
-     * Limit for the unsent bytes that Linux accepts for a socket. Without it, Linux accepts some megabytes, and then no
-     * more until a third of them has been sent. With it, this side notices that a slow peer reads, and a PING or PONG
-     * waits behind few bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * Limit for the unsent bytes that Linux holds for a socket: 128 KiB. Linux accepts more bytes only while fewer
+     * bytes than that are unsent. Without this limit, Linux accepts some megabytes, and a PING waits behind all of
+     * them. With this limit, Linux also accepts more bytes sooner when a slow peer reads, so this side notices sooner
+     * that the peer reads. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 
@@ -202,7 +210,10 @@ public class Loops {
                 .option(ChannelOption.TCP_NODELAY, true);
     }
 
-    /** Returns the address to connect to. Does not resolve the host name. In-process channels use only the port. */
+    /**
+     * Returns the address to which a client connects. Host names are not resolved here. In-process channels use only
+     * the port.
+     */
     public SocketAddress remote(String host, int port) {
         if (inProcess) {
             return new LocalAddress("rpcx-" + port);
@@ -211,7 +222,7 @@ public class Loops {
         return literal ? new InetSocketAddress(host, port) : InetSocketAddress.createUnresolved(host, port);
     }
 
-    /** Returns the address to listen on. Blocks while a host name is looked up. */
+    /** Returns the address on which a server listens. Blocks while a host name is resolved. */
     private SocketAddress local(String host, int port) {
         return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
     }
@@ -232,7 +243,10 @@ public class Loops {
                 .childOption(ChannelOption.TCP_NODELAY, true);
     }
 
-    /** Listens at an address. Blocks until the bind has succeeded or failed. Port 0 stands for any free port. */
+    /**
+     * Opens a channel that listens on an address, and blocks until the bind has succeeded or failed. Port 0 stands for
+     * any free port.
+     */
     public ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
         if (!inProcess || port != 0) {
             return bootstrap.bind(local(host, port)).awaitUninterruptibly();
@@ -247,7 +261,7 @@ public class Loops {
     }
 
     /**
-     * Returns the port at which a channel listens.
+     * Returns the port on which a channel listens.
      *
      * @param bound local address of the channel that {@link #bind} has opened
      */
@@ -257,14 +271,14 @@ public class Loops {
                 : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
     }
 
-    /** Begins the shutdown and returns immediately. The threads end soon afterwards. */
+    /** Begins to shut the event loops down, and returns immediately. Their threads end soon after this call. */
     public void end() {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
     /**
-     * Ends the threads. Returns when they have ended, or after {@code maxNanos}: a thread that runs user code ends only
-     * after that code has returned. Must not be called on one of these threads.
+     * Shuts the event loops down, and waits for the end of their threads, at most {@code maxNanos}. A thread that runs
+     * user code ends only after the user code has returned. Must not be called on one of these threads.
      */
     public void close(long maxNanos) {
         end();

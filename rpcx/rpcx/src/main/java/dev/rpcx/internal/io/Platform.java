@@ -5,12 +5,13 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * The sources of nondeterminism of a client or a server: event loops, time and random numbers, and for a server also
- * threads, through {@code ServerPlatform}. Connections and calls use no others, so that a simulation can decide every
- * interleaving.
+ * Provides the event loops, the time and the random numbers for a client or a server. In-process connections and their
+ * calls use no other sources, so that a simulation can decide the order of all events. A client that shares its event
+ * loops with other clients gets the loops from {@link SharedLoops} instead. For a server, {@code ServerPlatform} also
+ * provides threads.
  */
 public interface Platform {
-    /** Platform of the real machine. */
+    /** Platform with real event loops, time and random numbers. */
     Platform MACHINE = new Platform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
@@ -31,11 +32,14 @@ public interface Platform {
     Loops loops(int count, String name, boolean inProcess);
 
     /**
-     * Returns the ticker of the loops. Its origin is arbitrary: its times cannot be compared with
-     * {@code System.nanoTime()}.
+     * Returns the ticker of the event loops. The ticker counts from an arbitrary origin, so its times cannot be
+     * compared with {@code System.nanoTime()}.
      */
     Ticker ticker();
 
-    /** Returns a generator for immediate use by the calling thread, which must not keep it. */
+    /**
+     * Returns a generator of random numbers for immediate use. The generator belongs to the calling thread, and must
+     * not be kept.
+     */
     RandomGenerator random();
 }

@@ -25,69 +25,76 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which thread reads from a connection's socket: the event loop, or a lone caller. A caller is lone if its call
- * is the only one on the connection. If it reads its reply itself, nobody has to wake it, which saves time. Whoever may
- * read has the turn.
+ * is the only one on the connection. The right to read is called the turn. A caller that reads its reply itself saves
+ * time, because no other thread has to wake the caller.
  *
- * <p>The event loop lends the socket to callers after {@link #LONE_REPLIES} consecutive replies to lone callers. It
- * takes the socket back for everything else: a second call, a deadline, the end of the connection. A caller handles
- * only its own reply, and only if the reply is complete. All other bytes go to the event loop, together with the turn.
- * So only the thread that has the turn decides how calls end.
+ * <p>The event loop lends the socket to callers after {@link #LONE_REPLIES} consecutive replies to lone callers. The
+ * event loop takes the socket back for all other work, such as a second call, a deadline, or the end of the connection.
+ * A caller handles only its own reply, and only if the reply is complete. All other bytes go to the event loop, which
+ * gets the turn too. Thus only the thread that has the turn decides how calls end.
  *
- * <p>While the socket is lent and no call is in flight, nobody reads. So the event loop checks every
- * {@link #TICK_MILLIS} (5 ms) whether a caller has had the turn, and takes the socket back if none has.
+ * <p>While the socket is lent and no call is in flight, no thread reads. Therefore the event loop checks every
+ * {@link #TICK_MILLIS} (5 ms) whether a caller has the turn, or has had the turn since the last check. If not, the
+ * event loop takes the socket back.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
-    /** The connection whose socket is lent to callers. It is the first handler of its channel. */
+    /**
+     * The connection whose socket can be lent to callers. The socket is never lent if another handler, such as TLS,
+     * comes before this connection in its channel.
+     */
     public interface Connection extends ChannelHandler {
-        /** Returns the number of calls in flight. The number may be slightly out of date. Thread-safe. */
+        /** Returns the number of calls in flight. The number can be slightly out of date. Thread-safe. */
         int load();
 
         /** Runs a task on the event loop, or on the calling thread if the event loop has ended. Thread-safe. */
         void inLoopOrHere(Runnable task);
 
         /**
-         * Called on the event loop when it has taken the socket back from callers. The connection then counts
-         * consecutive replies to lone callers from 0 again.
+         * Resets to 0 the count of consecutive replies to callers that were alone on the connection. Called on the
+         * event loop, after the event loop has taken the socket back from callers.
          */
         void isNotAlone();
 
-        /** Records that the peer is alive, since a caller has read something from it. Event loop only. */
+        /** Records that the peer is alive, because a caller has read from the socket. Called only on the event loop. */
         void recordActivity();
 
-        /** Ends the connection immediately. Event loop only. */
+        /** Ends the connection immediately. Called only on the event loop. */
         void abort(String why);
     }
 
-    /** A call whose caller may read the reply itself. */
+    /** A call whose caller can read the reply from the socket itself. */
     public interface Reader {
-        /** Whether the call has ended, so that its outcome can be read. Thread-safe. */
+        /** Returns whether the call has ended, so that the outcome of the call can be read. Thread-safe. */
         boolean isCompleted();
 
         /**
-         * Completes the call if {@code arrived} begins with its complete reply. Reads the reply and nothing behind it.
-         * Called by the caller's thread, which has the turn.
+         * Completes the call if {@code arrived} begins with the complete reply to the call. Reads only the reply, and
+         * no bytes behind the reply. Called on the caller's thread, while this thread has the right to read.
          *
-         * @param arrived bytes from the socket, which begin with the beginning of a message
-         * @return false if the event loop has to handle all the bytes; then the indices of {@code arrived} are
-         *     undefined
+         * @param arrived bytes from the socket; a message begins at the first byte
+         * @return false if the event loop has to handle all the bytes; the indices of {@code arrived} are undefined in
+         *     this case
          */
         boolean tryComplete(ByteBuf arrived);
     }
 
     /**
-     * The socket is lent to callers after this many consecutive replies to callers that were alone on their connection.
+     * Number of consecutive replies to lone callers after which the socket is lent to callers. A caller is lone if its
+     * call is the only one on the connection. A reply starts the count anew if the reply is larger than half of
+     * {@link #MAX_BYTES}, or if the caller runs on a virtual thread.
      */
     public static final int LONE_REPLIES = 32;
 
     /**
-     * Largest number of bytes that a caller reads from the socket at a time. A larger reply is read by the event loop.
+     * Largest number of bytes that a caller's own thread reads from the socket at a time. If the reply is larger, the
+     * event loop handles it.
      */
     public static final int MAX_BYTES = 4 * 1024;
 
     /**
-     * Longest time that a caller waits at the socket for its reply: 16 ms. It does not notice an interrupt meanwhile.
-     * Afterwards it leaves the socket to the event loop. The value is above Netty's {@code epollWaitThreshold} of 10
-     * ms: for a shorter wait, Netty would set a timer for each call.
+     * Longest time, in nanoseconds, that a caller's own thread waits at the socket for the reply. Afterwards the event
+     * loop reads the reply. During the wait, the caller does not notice an interrupt. The value is above Netty's
+     * {@code epollWaitThreshold} of 10 ms, because Netty would set a timer for each shorter wait.
      */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
@@ -96,23 +103,23 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private static final int LOOP = 0;
 
     /**
-     * State while the socket is lent and no caller uses it. The event loop does not read, and a caller may take the
-     * turn.
+     * State while the socket is lent to callers and no caller reads. The event loop does not read in this state, and a
+     * caller can take the right to read.
      */
     private static final int FREE = 1;
 
     private static final int CALLER = 2;
 
     /**
-     * State after a caller has read bytes that are not for it. The event loop has to handle them, and reads from then
-     * on.
+     * State after a caller has read bytes that it cannot handle. The event loop has to handle these bytes, and reads
+     * from then on.
      */
     private static final int LEFT_TO_LOOP = 3;
 
     private static final int ENDED = 4;
 
     /**
-     * State after a caller has failed and the bytes that it had read are lost. The event loop has to end the
+     * State after a caller has failed and may have lost bytes that it had read. The event loop has to end the
      * connection.
      */
     private static final int BROKEN = 5;
@@ -131,34 +138,41 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private final Connection connection;
     private volatile int owner = LOOP;
 
-    /** True if the event loop wants the socket back from a caller. Cleared when the loop has the socket. */
+    /**
+     * Whether the event loop has asked a caller to give the socket back. Cleared when the event loop has the socket.
+     */
     private volatile boolean wanted;
 
     /**
-     * What a caller needs to read from the socket. Null until the socket is lent for the first time, and once it has
-     * closed.
+     * Epoll instance and buffers with which callers read from the socket. This field is null before the socket is first
+     * lent, and after the socket has closed.
      */
     private @Nullable Loan loan;
 
     /**
-     * True if the socket is never lent again, so that only the event loop reads. The reason is that {@code loan} could
-     * not be created, or that the socket closes.
+     * True if the event loop must not lend the socket to callers any more, so that only the event loop reads. The field
+     * becomes true if {@code loan} cannot be created, and when the socket closes.
      */
     private boolean lendingDisabled;
 
-    /** Number of times that a caller has had the turn. Written only by the thread that has the turn. */
+    /**
+     * Number of times that a caller has had the right to read. Only the thread that has this right changes the number.
+     */
     private int callerTurns;
 
     /**
-     * Bytes that a caller has read and the event loop has to handle; null if there are none. Written only by the thread
-     * that has the turn.
+     * Bytes that a caller has read and the event loop has to handle; null if there are none. Only the thread that has
+     * the right to read changes this field.
      */
     private @Nullable ByteBuf rest;
 
-    /** Value of {@code callerTurns} when {@code tick} last found that it had changed. Event loop only. */
+    /**
+     * Value of {@code callerTurns}, the number of times that callers had the right to read, when {@link #tick} last
+     * found that the number had changed. Used only on the event loop.
+     */
     private int seen;
 
-    /** True while the next check by {@code tick} is scheduled. Event loop only. */
+    /** Whether the next check by {@link #tick} is scheduled. Used only on the event loop. */
     private boolean ticking;
 
     public ReadTurn(Channel channel, Connection connection) {
@@ -166,7 +180,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** What a caller needs to read from the socket: an epoll instance for the socket, and buffers. */
+    /** The epoll instance and the buffers with which callers read from one socket. */
     private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
         final CloseWatch.Registration loop;
         final Socket socket;
@@ -176,17 +190,20 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         private final IoHandler epoll;
 
         /**
-         * Time at which the caller's present wait ends, by {@code System.nanoTime()}. Used only by the thread that has
-         * the turn.
+         * Time at which the caller stops waiting for its reply, by {@code System.nanoTime()}. Only the thread that has
+         * the right to read uses this field.
          */
         private long untilNanos;
 
-        /** True if the caller's present wait has found something to read. Used only by the thread that has the turn. */
+        /**
+         * Whether the caller that waits has found something to read. Only the thread that has the right to read uses
+         * this field.
+         */
         private boolean readable;
 
         /**
-         * Thread of the caller that waits at the socket; null if none waits. Written only by the thread that has the
-         * turn.
+         * Thread of the caller that waits at the socket; null if no caller waits. Only the thread that has the right to
+         * read changes this field.
          */
         private volatile @Nullable Thread reader;
 
@@ -206,9 +223,10 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
 
         /**
-         * Waits until the socket has something to read, on the thread of a caller.
+         * Waits on the caller's thread until the socket has something to read.
          *
-         * @return false if the event loop wants the socket back, or if the wait took too long
+         * @return false if the socket had nothing to read before the event loop wanted the socket back, or before the
+         *     caller had waited {@code PATIENCE_NANOS}
          */
         boolean await() {
             readable = false;
@@ -240,7 +258,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
         @Override
         public void close() {
-            // the socket belongs to the channel, which closes it
+            // nothing is closed here, because the channel closes the socket
         }
 
         @Override
@@ -277,8 +295,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     // ---- methods that callers use
 
     /**
-     * Waits for the reply to a call of this thread, and reads it, if the turn is free. When this method returns, either
-     * the call has ended, or the event loop has to end it.
+     * If the right to read is free, waits for the reply to a call of this thread, and reads the reply. Otherwise
+     * returns at once. When this method returns, the call has ended, or the event loop has to end the call.
      */
     public void read(Reader call) {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
@@ -289,20 +307,24 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                // checked only after the turn has been taken: before that, the event loop may have read the reply and
-                // lent the socket again
+                // The call is checked after the right to read has been taken. Before this thread took the right, the
+                // event loop can have read the reply to this call and lent the socket again. If the call were not
+                // checked here, await() would wait for a second reply.
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
-                // the event loop gets the same error when it reads, and ends the connection
+                // The socket has failed. Below, this thread makes the event loop take the socket back. When the event
+                // loop reads, it gets an error or the end of the stream, and ends the connection.
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
-            // these are only stores, since no method can be called if the stack is exhausted
+            // this block only assigns fields, because a method call would fail if the stack is exhausted
             callerTurns++;
             owner = after;
         }
-        // the load is checked only after the turn has been given up: so either this thread sees another call, or the
-        // sender of that call finds the turn free
+        // The number of calls in flight, load(), is checked only after the right to read has been given up. If another
+        // thread has sent a call before this check, load() counts that call, and this thread makes the event loop read.
+        // If another thread sends a call after this check, that thread finds the right to read free, and reads or makes
+        // the event loop read.
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -327,8 +349,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Makes the event loop read if the socket is lent to callers and none reads. Called by a thread that has sent a
-     * call and does not read the reply itself. Thread-safe.
+     * Makes the event loop read, if the socket is lent to callers and no caller reads. Called by a thread that has sent
+     * a call and does not read the reply. Thread-safe.
      */
     public void leaveToLoop() {
         if (owner == FREE) {
@@ -339,8 +361,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     // ---- methods that the event loop uses
 
     /**
-     * Lends the socket to callers, so that the next lone caller reads its reply itself. Called after a lone caller has
-     * been answered.
+     * Lends the socket to callers, so that the next lone caller reads its reply itself. A caller is lone if its call is
+     * the only one on the connection. Called after a lone caller has been answered.
      */
     public void lend() {
         if (owner != LOOP || !isSetUp()) {
@@ -349,7 +371,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.pause(this);
         wanted = false;
         owner = FREE;
-        // a call that was sent before the socket was lent waits for the event loop to read
+        // The caller of a call that was sent before the socket was lent may wait for the event loop to read. Therefore
+        // the event loop takes the socket back if there is such a call.
         if (connection.load() > 0 && owner == FREE) {
             takeForLoop();
         } else if (!ticking) {
@@ -370,7 +393,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             loan = new Loan(this, registration, socket);
             registration.reading = this;
         } catch (Exception | OutOfMemoryError none) {
-            // there is no free descriptor or no memory: the event loop reads as before
+            // the socket cannot be lent without a free file descriptor and memory, so the event loop reads as before
             lendingDisabled = true;
         }
         return loan != null;
@@ -379,8 +402,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /**
      * Takes the socket back from callers, so that the event loop reads.
      *
-     * @return true if the event loop reads now. If false, a caller has been asked to leave the socket, or a task of the
-     *     loop will take over from a caller or end the connection
+     * @return true if the event loop reads now, or if {@link #end} has ended reading by callers. False if the event
+     *     loop will read later, because a caller still uses the socket or has left bytes to the event loop. Also false
+     *     if a caller has failed; the connection will then be ended
      */
     public boolean takeForLoop() {
         int now = owner;
@@ -388,14 +412,15 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // the caller of this method is using the connection, so a separate task ends the connection
+            // the connection is ended by a separate task, because the code that called this method uses the connection
             connection.inLoopOrHere(this::breakOff);
             return false;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
             Objects.requireNonNull(loan).wake();
-            // tried again: the caller may have given the socket back before it could see that it is wanted
+            // The event loop tries once more to take the socket. The caller can have given the socket back just before
+            // wanted was set. Such a caller does not tell the event loop.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -410,14 +435,17 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.resume();
     }
 
-    /** Ends the connection because bytes that a caller had read are lost, for example for lack of memory. */
+    /**
+     * Ends the connection because a caller has failed and may have lost bytes that it had read. A caller can fail for
+     * lack of memory.
+     */
     private void breakOff() {
         connection.abort("a caller failed while it read its reply");
     }
 
     /**
-     * Takes the socket back from callers. If a caller has failed, ends the connection instead. Bytes that a caller has
-     * read and that are not for it go to the handlers of the channel.
+     * Takes the socket back from callers, or ends the connection if a caller has failed. Bytes that a caller has read
+     * but not handled are passed to the channel's handlers.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
@@ -451,14 +479,16 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         } else if (now == CALLER) {
             tickLater();
         } else {
-            // no caller has read since the last tick: the event loop has to read what the server sends unasked
+            // No caller has read since the last check. The event loop has to read, because the server can send messages
+            // that are not replies.
             takeForLoop();
         }
     }
 
     /**
-     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until it has left; a caller that has
-     * been woken never blocks. After this method has returned, no caller uses the socket.
+     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller has left the socket.
+     * The wait is short, because a woken caller never blocks. After this method has returned, no caller uses the
+     * socket.
      */
     public void end() {
         while (owner != ENDED) {
@@ -478,7 +508,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers as {@link #end} does, and makes the event loop read what still arrives. Event loop only.
+     * Ends reading by callers as {@link #end} does, and makes the event loop read the bytes that still arrive. Called
+     * only on the event loop.
      */
     public void endToLoop() {
         end();

@@ -7,16 +7,22 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Clock for the deadlines of a peer: for the end of a message in parts, of a frame and of a TLS record. It stands still
- * while this side does not read, since the missing bytes may have arrived already. Only this class may start and stop
- * reading from the channel.
+ * Clock that measures how long a peer takes to complete a message, a frame or a TLS record. The clock stands still
+ * while this side does not read from the channel. The peer may send the missing bytes during this time, but this side
+ * does not see them. Only this class may switch the channel's auto-read on and off.
  *
- * <p>All handlers of a channel share one clock. Event loop only.
+ * <p>The clock goes on while the socket is lent to callers. {@link ReadTurn} then stops the event loop's reading
+ * without switching auto-read.
+ *
+ * <p>All handlers of a channel share one clock. Used on the event loop only.
  */
 public final class ReadingClock {
     private static final AttributeKey<ReadingClock> KEY = AttributeKey.valueOf(ReadingClock.class, "of");
 
-    /** Shortest time until a deadline is checked again during a pause: 1 s. Nobody is notified when the pause ends. */
+    /**
+     * Shortest time between two checks of a deadline while this side does not read: 1 s. The checks are repeated, since
+     * nobody is notified when reading starts again.
+     */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Channel channel;
@@ -24,7 +30,7 @@ public final class ReadingClock {
     private boolean isPaused;
     private long pausedSinceNanos;
 
-    /** Total length of all pauses that are over. */
+    /** Total time, in nanoseconds, of the past pauses, in which this side did not read. */
     private long pausesNanos;
 
     private ReadingClock(Channel channel) {
@@ -43,9 +49,9 @@ public final class ReadingClock {
     }
 
     /**
-     * Begins or ends a pause.
+     * Starts or stops reading from the channel. The clock stands still while reading is stopped.
      *
-     * @param reads true if the channel is read from now on; false if a pause begins
+     * @param reads true to start reading; false to stop
      */
     public void setReading(boolean reads) {
         if (reads == isPaused) {
@@ -61,20 +67,21 @@ public final class ReadingClock {
     }
 
     /**
-     * Converts the present time to this clock.
+     * Returns the time on this clock.
      *
-     * @param nowNanos the present time, by the event loop's ticker
+     * @param nowNanos the present time of the event loop's ticker
      */
     public long at(long nowNanos) {
         return (isPaused ? pausedSinceNanos : nowNanos) - pausesNanos;
     }
 
     /**
-     * Computes the shortest time until a deadline can be reached.
+     * Returns the time after which a deadline has to be checked.
      *
-     * @param dueNanos the deadline, by this clock
-     * @param nowNanos the present time, by the event loop's ticker
-     * @return nanoseconds of the event loop's ticker; 0 or less if the deadline has passed; during a pause at least 1 s
+     * @param dueNanos the deadline, as a time on this clock
+     * @param nowNanos the present time of the event loop's ticker
+     * @return time in nanoseconds. While this side reads, the time is 0 or less if the deadline has passed. While this
+     *     side does not read, the time is always at least 1 s
      */
     public long remaining(long dueNanos, long nowNanos) {
         long left = dueNanos - at(nowNanos);

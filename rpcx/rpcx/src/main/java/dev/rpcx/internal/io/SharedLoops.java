@@ -4,19 +4,20 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Event loops that clients share. The loops are created for the first client, and kept for 1 s after the last client
- * has given them back, since another client may come soon. Thread-safe.
+ * Event loops that the clients of a process share, except clients with event loops of their own. The loops are created
+ * for the first borrower, which is a client or a {@code DnsWatch}. The loops are kept for 1 s after the last borrower
+ * has given them back, for a client that comes soon. Thread-safe.
  */
 public final class SharedLoops {
-    /** Loops of clients that use sockets, and of {@code DnsWatch}. */
+    /** Event loops for clients that use sockets, and for {@code DnsWatch}, which asks name servers. */
     public static final SharedLoops SOCKETS = new SharedLoops(false);
 
-    /** Loops of in-process clients. */
+    /** Event loops for clients that call servers within the same process. */
     public static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
     private static final int MAX = 4;
 
-    /** Time for which unused loops are kept: 1 s. Source: grpc-java's shared event loops. */
+    /** Time for which unused event loops are kept: 1 s. Source: grpc-java's shared event loops. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final boolean inProcess;
@@ -26,7 +27,11 @@ public final class SharedLoops {
     private int users;
     private long unusedSinceNanos;
 
-    /** True while a task is scheduled that ends {@link #held} if nobody uses the loops then. */
+    /**
+     * True while a task is scheduled that will end the event loops in {@link #held}. The task ends the loops only if
+     * they have been unused for at least 1 s when the task runs. If the loops have been unused for less time, the task
+     * is scheduled again.
+     */
     private boolean watched;
 
     public SharedLoops(boolean inProcess) {
@@ -43,7 +48,10 @@ public final class SharedLoops {
         return loops;
     }
 
-    /** Gives the loops back. Each borrower calls this once, after its connections on the loops have ended. */
+    /**
+     * Gives the borrowed event loops back. Each borrower calls this method once, after the borrower's connections on
+     * these loops have ended or have been told to end.
+     */
     public synchronized void giveBack() {
         users--;
         unusedSinceNanos = System.nanoTime();
@@ -53,7 +61,7 @@ public final class SharedLoops {
         }
     }
 
-    /** Returns the number of borrowers that have not given the loops back. */
+    /** Returns the number of borrowers that have not given the event loops back. */
     public synchronized int users() {
         return users;
     }

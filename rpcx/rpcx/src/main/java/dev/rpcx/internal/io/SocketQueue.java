@@ -14,21 +14,25 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the queue of bytes that a channel has not yet been able to write to its socket. The peer has not read these
- * bytes. One claim charges the connection for them, and another for the replies that wait behind them. If the ledger
- * has no room, a connection ends, see {@link Claim}. The claim for the queue ends with the channel. That may be seconds
- * after the end of the connection, since the last messages may still have to be sent. Used on both wires. Event loop
- * only.
+ * Watches the bytes that wait in a channel's queue because the peer does not read. One {@link Claim} charges the
+ * connection for these bytes, and another {@code Claim} charges the connection for the replies that wait behind these
+ * bytes. If the ledger has no room, {@link Claim} ends other connections. If the room is still too small, this
+ * connection is ended. Used by both sides of the native wire and by servers of the classic wire, and only on the event
+ * loop.
+ *
+ * <p>After the end of the connection, the bytes that remain in the queue stay charged until the channel is closed. The
+ * close can come seconds later, because the last messages may still have to be sent.
  */
 public final class SocketQueue {
     /**
-     * Event that {@link TlsRecords} fires before it ends the connection because the ledger has no room for what has
-     * arrived of the peer's records. Defined here so that connections without TLS do not load that class.
+     * Event that {@link TlsRecords} fires before it closes a connection for whose TLS records the ledger has no room.
+     * This constant stands here so that connections without TLS do not load {@code TlsRecords}.
      */
     public static final Object NO_ROOM = new Object();
 
     /**
-     * Event that {@link TlsRecords} fires when a part of a TLS record has arrived. The rest may still arrive in time.
+     * Event that {@link TlsRecords} fires when a part of a TLS record has arrived, and the rest can still arrive in
+     * time. The event tells the connection that the peer is alive.
      */
     public static final Object PART = new Object();
 
@@ -36,7 +40,7 @@ public final class SocketQueue {
     private final EventLoop loop;
     private final Claim claim;
 
-    /** Claim for the replies that wait behind the bytes in the queue. */
+    /** Charges the connection for its unsent replies while the channel is not writable. */
     private final Claim replies;
 
     private final LongSupplier replyBytes;
@@ -44,42 +48,51 @@ public final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** True once the connection has been ended because a pool of the ledger was full. Its queue then grows no more. */
+    /**
+     * Whether the connection has been ended because the ledger had no room. From then on, the queue no longer grows,
+     * and this class charges nothing more.
+     */
     private boolean isEvicted;
 
     /**
-     * True once a task is scheduled that ends the connection because the ledger had no room for the bytes in its queue,
-     * or for its replies. Nothing more is charged then.
+     * Whether a task has been scheduled that ends the connection, because the ledger has no room for the bytes in the
+     * queue, or for replies. From then on, this class charges nothing more.
      */
     private boolean isEvictionDue;
 
-    /** True once the connection is over; then its replies are no longer charged here. */
+    /** Whether the connection is over. From then on, this class does not charge for replies. */
     private boolean isDropped;
 
     /**
-     * True while a mark is in the queue. A mark is an empty write: when it has been sent, everything before it has been
-     * sent.
+     * Whether a mark is in the queue, or has been sent and the update that {@link #markSent} schedules has not run yet.
+     * Stays true if a mark could not be sent. A mark is an empty message: when the mark has been sent, all messages
+     * before the mark have been sent too.
      */
     private boolean isMarked;
 
     private long marksSent;
 
-    /** Number of marks that had been sent at the last call of {@code isStalled}; -1 if the queue was empty then. */
+    /**
+     * Number of marks, that is, empty messages, that had been sent when {@link #isStalled} was last called; -1 if the
+     * queue was empty at that call.
+     */
     private long marksSeen;
 
-    /** First message in the queue at the last call of {@code isStalled}; null if the queue was empty then. */
+    /** First message in the queue when {@link #isStalled} was last called; null if the queue was empty at that call. */
     private @Nullable Object firstSeen;
 
-    /** Number of bytes of {@code firstSeen} that had not been sent at the last call of {@code isStalled}. */
+    /** Number of unsent bytes of the message {@code firstSeen} when {@link #isStalled} was last called. */
     private long restSeen;
 
     /**
-     * Begins to watch the queue of a channel.
+     * Starts to watch the queue of a channel.
      *
-     * @param replyBytes supplies the number of bytes charged for replies that have not been sent
-     * @param gatheredBytes supplies the number of bytes that will be added to the queue next
-     * @param changed runs when everything has been sent that was in the queue when this class last put a mark into it
-     * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
+     * @param replyBytes supplies the number of bytes that the account has been charged for unsent replies
+     * @param gatheredBytes supplies the size, in bytes, of the buffer with the output that the connection has gathered
+     *     and will write to the channel next; 0 if there is no such buffer
+     * @param changed runs when all messages that were in the queue at an earlier call of {@link #updateClaims} have
+     *     been sent. Before {@code changed} runs, this class updates the charges
+     * @param unread ends the connection because the peer does not read; unsent output can be lost
      */
     public SocketQueue(
             Channel channel,
@@ -102,16 +115,20 @@ public final class SocketQueue {
         });
     }
 
-    /** Called when the connection is over. Ends the claim for replies, but not the one for the bytes in the queue. */
+    /**
+     * Stops charging for replies, because the connection is over. The bytes that remain in the queue stay charged until
+     * the channel is closed.
+     */
     public void dropReplies() {
         isDropped = true;
         replies.close();
     }
 
     /**
-     * Called when the queue may have become longer or shorter. Charges the bytes in the queue if they are more than
-     * {@code UnchargedAllowance.SMALL_BYTES}, and the replies that wait behind them. If the ledger has no room for
-     * these bytes, connections that hold more of them end, or else this one.
+     * Updates the charges for the bytes in the queue and for the waiting replies. Called when the queue may have become
+     * longer or shorter. The bytes in the queue are charged only if they are more than
+     * {@code UnchargedAllowance.SMALL_BYTES}. If the ledger has no room, {@link Claim} ends other connections. If the
+     * room is still too small, this method schedules a task that ends this connection.
      */
     public void updateClaims() {
         chargeReplies();
@@ -133,7 +150,7 @@ public final class SocketQueue {
         if (!isMarked) {
             isMarked = true;
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                // the write of a mark fails if this side has already ended its output
+                // writing this empty message fails if this side has already shut down the output of the channel
                 if (taken.isSuccess()) {
                     markSent();
                 }
@@ -142,8 +159,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Charges the replies that wait behind the queue: none while the channel is writable, otherwise all replies that
-     * have not been sent.
+     * Charges the connection for all its unsent replies while the channel is not writable. While the channel is
+     * writable, nothing is charged, because the replies do not wait for the peer.
      */
     private void chargeReplies() {
         if (isEvictionDue) {
@@ -155,7 +172,11 @@ public final class SocketQueue {
         }
     }
 
-    /** Called when the queue has become shorter. Reduces both claims to the bytes that still wait. */
+    /**
+     * Reduces the charges for the queue and for replies to the bytes that still wait. If at most
+     * {@code UnchargedAllowance.SMALL_BYTES} wait in the queue, the charge for the queue is released altogether. Called
+     * when the queue has become shorter.
+     */
     public void shortened() {
         long bytes = bytes();
         if (bytes <= UnchargedAllowance.SMALL_BYTES) {
@@ -163,7 +184,7 @@ public final class SocketQueue {
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
         }
-        // a reply is released piece by piece while it is sent
+        // a reply is sent piece by piece, and a piece that has been sent is no longer charged
         long waiting = replyBytes.getAsLong();
         if (waiting < replies.bytes()) {
             replies.set(waiting, loop.ticker().nanoTime());
@@ -176,9 +197,9 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when the mark in the queue has been sent. A mark is an empty write: everything before it has then been
-     * sent too. A separate task updates the claims, since the queue counts a message until the listeners of that
-     * message have been called.
+     * Schedules an update of the charges after a mark, that is, an empty message, has been sent. All messages before
+     * the mark have been sent too. This method is called by a listener of the mark. The update is a task of its own,
+     * because the queue still counts a message while the message's listeners run.
      */
     private void markSent() {
         try {
@@ -191,13 +212,13 @@ public final class SocketQueue {
                 changed.run();
             });
         } catch (RejectedExecutionException ended) {
-            // the event loop has ended, and with it the channel and the claims
+            // the event loop has ended, so the channel is closed and nothing is charged any more
         }
     }
 
     /**
-     * Ends the connection because the ledger has no room for the bytes in its queue, or for its replies. A separate
-     * task does so, since the caller of {@code updateClaims} is just writing.
+     * Schedules the end of the connection, because the ledger has no room for the bytes in the queue, or for replies.
+     * The end is a task of its own, because the caller of {@link #updateClaims} can be writing to the channel.
      */
     private void evictSoon() {
         isEvictionDue = true;
@@ -207,7 +228,8 @@ public final class SocketQueue {
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // isEvictionDue stays true, so nothing else would close the channel
+                // The task could not be scheduled, and isEvictionDue prevents any later attempt. Therefore the channel
+                // is closed here.
                 closeNow(channel);
             }
         }
@@ -223,22 +245,24 @@ public final class SocketQueue {
     }
 
     /**
-     * Closes the channel immediately. Bypasses the pipeline, in which TLS would first wait some seconds to send
-     * close_notify.
+     * Closes the channel immediately, without passing through its pipeline. The TLS handler in the pipeline would delay
+     * the close until close_notify has been sent, for some seconds if the peer does not read.
      */
     public static void closeNow(Channel channel) {
         channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
     /**
-     * Whether the queue has bytes, and none has been sent since the last call of this method. Bytes that were added
-     * meanwhile do not matter. Must have only one user, since each call is compared with the one before.
+     * Returns whether the queue has bytes and had bytes at the last call of this method, and no bytes have been sent
+     * since that call. Bytes that were added to the queue make no difference. Only one user may call this method,
+     * because each call is compared with the call before.
      */
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // An object may have been sent and written again since the last call. It then comes behind a mark that has been
-        // sent. So if no mark has been sent, the same object is still the same message.
+        // If the first message is the same object as at the last call, the message can still have been sent: the object
+        // can be in the queue again, for a later message. In that case, a mark (an empty message) was sent in between,
+        // so marksSent has changed. Therefore marksSent is compared too.
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksSent;

@@ -11,12 +11,11 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Lets the kernel detect a peer whose host is gone, for the classic wire, which has no ping. A silent connection is
- * probed twice within the keepalive time. The connection also ends if bytes stay unacknowledged or unsent for
- * {@code unreadNanos}. A process that hangs on a working host is not detected by the probes.
+ * Lets the kernel detect a peer whose machine is gone, on the classic wire, a protocol without pings. The kernel probes
+ * a silent connection twice within the keepalive time. A process that hangs on a working machine is not detected.
  *
- * <p>The probes are timed in whole seconds, and every time is at least one second. Without epoll, {@code unreadNanos}
- * is not used, and the probes are set up only as far as the system allows.
+ * <p>The probes are timed in whole seconds, at least 1 s apart, and {@code unreadNanos} counts as at least 1 s. Without
+ * epoll, the times of the probes are set only as far as the system allows, and {@code unreadNanos} is not used.
  */
 public final class TcpKeepAlive {
     private static final int PROBES = 2;
@@ -24,9 +23,14 @@ public final class TcpKeepAlive {
     private TcpKeepAlive() {}
 
     /**
-     * Switches probing on for a connection.
+     * Makes the kernel probe a connection when the connection is silent. With epoll, the connection ends after
+     * {@code unreadNanos} if the peer is silent and answers no probe (tcp(7), TCP_USER_TIMEOUT). Without epoll, it ends
+     * after {@code keepAliveNanos} in this case.
      *
-     * @param unreadNanos longest time for which bytes may stay unacknowledged, or unsent because the peer does not read
+     * @param keepAliveNanos time in nanoseconds, from the beginning of the silence, within which the kernel probes the
+     *     peer twice
+     * @param unreadNanos time in nanoseconds until the connection ends if bytes stay unacknowledged, or unsent because
+     *     the peer does not read. Used only with epoll
      */
     public static void on(Channel channel, long keepAliveNanos, long unreadNanos) {
         int seconds = (int) Math.max(1, TimeUnit.NANOSECONDS.toSeconds(keepAliveNanos / (PROBES + 1)));

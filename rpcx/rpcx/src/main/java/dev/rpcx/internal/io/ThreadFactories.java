@@ -9,24 +9,23 @@ import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates threads that inherit nothing from the thread that creates them: no {@link InheritableThreadLocal}, no context
- * class loader and no priority. The creating thread usually serves a request, whose values must not reach later
- * requests.
+ * Creates threads that inherit no {@link InheritableThreadLocal}, context class loader or priority from the creating
+ * thread. The creating thread usually serves a request, whose values must not reach later requests.
  */
 public final class ThreadFactories {
     /**
-     * Holds the factory of virtual threads. It is a separate class, so that platform threads can be made even if its
-     * initialization fails.
+     * Holds the factory of virtual threads in a separate class. If the initialization of this class fails, platform
+     * threads can still be created.
      */
     private static final class Virtual {
-        /** Factory of virtual threads; null before JDK 21. */
+        /** Factory of virtual threads; null if the JDK is older than JDK 21. */
         private static final @Nullable ThreadFactory FACTORY = virtual();
     }
 
     private ThreadFactories() {}
 
     /**
-     * Makes a daemon platform thread.
+     * Creates a platform thread that is a daemon and has not been started.
      *
      * @param loader context class loader of the thread
      */
@@ -43,7 +42,7 @@ public final class ThreadFactories {
     }
 
     /**
-     * Makes a virtual thread.
+     * Creates a virtual thread that has not been started.
      *
      * @param loader context class loader of the thread
      * @throws UnsupportedOperationException if this JDK has no virtual threads, see {@link #hasVirtual}
@@ -59,8 +58,8 @@ public final class ThreadFactories {
     }
 
     /**
-     * Creates a thread of an event loop. The constructor of Netty's thread class inherits values from the calling
-     * thread, so it is called on a new platform thread, which has none.
+     * Creates a thread for an event loop. Netty's thread class inherits values from the thread that calls its
+     * constructor. So the constructor is called on a new platform thread, which has no such values.
      */
     static LoopThread loop(Runnable task, String name) {
         FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));

@@ -11,11 +11,10 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sets up TLS on each new connection of a server or a client, and finds the name of the peer in its certificate.
- * Thread-safe.
+ * Adds TLS to each new connection of a server or a client, and returns the name in the peer's certificate. Thread-safe.
  */
 public final class TlsEngine {
-    /** Longest time for the handshake: 10 s. Source: Netty's default. */
+    /** Longest time for a TLS handshake: 10 s. Source: Netty's default. */
     private static final long HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
@@ -24,7 +23,7 @@ public final class TlsEngine {
     /**
      * Creates an engine for a server or a client.
      *
-     * @param name name that a client expects in its server's certificate; null if it is the host to which the client
+     * @param name name that a client expects in the certificate of the server; null for the host to which the client
      *     connects
      */
     public TlsEngine(SslContext context, @Nullable String name) {
@@ -32,16 +31,17 @@ public final class TlsEngine {
         this.context = context;
     }
 
-    /** Replaces the context for new connections. Open connections keep theirs. */
+    /** Replaces the TLS context for new connections. Connections that are already open keep the old context. */
     public void use(SslContext read) {
         context = read;
     }
 
     /**
-     * Adds TLS to the pipeline of a client's new connection, before the handlers of the connection are added.
+     * Adds TLS to the pipeline of a client's new connection. Called before the connection's other handlers are added.
      *
-     * @param account account that is charged for records and handshakes that have come in part
-     * @param recordNanos longest time until a record is complete, as in {@code TlsRecords}
+     * @param account account that is charged for records and handshakes that have arrived only in part
+     * @param recordNanos longest time in nanoseconds that the peer can take to complete a large TLS record, see
+     *     {@link TlsRecords}
      */
     public void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
         String host = name == null ? remote.host() : name;
@@ -52,8 +52,11 @@ public final class TlsEngine {
     }
 
     /**
-     * Adds TLS to the pipeline of a server's new connection, before the handlers of the connection are added. The
-     * parameters have the same meaning as at a client.
+     * Adds TLS to the pipeline of a server's new connection. Called before the connection's other handlers are added.
+     *
+     * @param account account that is charged for records and handshakes that have arrived only in part
+     * @param recordNanos longest time in nanoseconds that the peer can take to complete a large TLS record, see
+     *     {@link TlsRecords}
      */
     public void addTo(Channel channel, Account account, long recordNanos) {
         add(
@@ -69,8 +72,8 @@ public final class TlsEngine {
     }
 
     /**
-     * Returns the subject of the client's certificate; null if the client has sent none, or if the connection has no
-     * TLS.
+     * Returns the subject of the client's certificate. Returns null if the client has sent no certificate, or if the
+     * connection does not use TLS.
      */
     public static @Nullable Principal peer(Channel channel) {
         SslHandler handler = channel.pipeline().get(SslHandler.class);

@@ -18,86 +18,96 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits what the TLS records of a peer cost this side, a client or a server. This handler comes before the TLS engine
- * and passes only complete records to it. A second handler, {@link #opened}, comes behind the engine. It sees which
- * records contain data, and ends the connection when the peer ends its TLS stream. Event loop only.
+ * Limits what the TLS records of a peer cost this side, which is a client or a server. This handler comes before the
+ * TLS engine in the pipeline, and passes only complete records to the engine. A second handler, {@link #opened}, comes
+ * behind the engine. The second handler sees which records contain data, and closes the connection when the peer ends
+ * its TLS stream. Both handlers are used only on the event loop.
  *
- * <p>The beginning of a record is kept until the rest arrives. If it has more than
- * {@code UnchargedAllowance.SMALL_BYTES}, it is charged, and the record has to be complete in time, as a frame has to
- * be.
+ * <p>The beginning of a record is kept until the rest arrives. If more than {@code UnchargedAllowance.SMALL_BYTES} of a
+ * record have arrived, the record is charged, and the connection is closed if the rest does not arrive in time.
  *
- * <p>Records without data are charged too, until a record with data arrives, since the engine may keep their content:
- * the beginning of a message in several records, or anything behind a close_notify. All records of a handshake count as
- * records without data.
+ * <p>Records without data that together have more than {@code UnchargedAllowance.SMALL_BYTES} are charged too, until a
+ * record with data arrives, because the engine can keep their content. Such content is the beginning of a message that
+ * is split into several records, or anything behind a close_notify. All records of a handshake are charged like records
+ * without data.
  *
- * <p>Too many records without data end the connection. They cost the sender little, but the receiver much: the engine
- * copies an incomplete message with each further record, and creates new keys for a KeyUpdate of 27 bytes.
+ * <p>Too many records without data end the connection, because they cost the receiver much more than the sender. The
+ * engine copies an incomplete message with each further record, and creates new keys for each KeyUpdate, whose record
+ * needs only 27 bytes.
  *
  * <p>A header with an impossible type, version or length ends the connection immediately.
  */
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Largest total weight of the records without data that a client may send within an hour. The weight of a record is
-     * the largest number of KeyUpdates that can begin in it; for a record of {@link #JDK_KEY_UPDATE_BYTES} bytes it is
-     * 1. Records of the handshake are not included.
+     * Largest total weight of the records without data that a client may send within an hour. Records of the handshake
+     * are not included. The weight of a record is the largest number of KeyUpdates that can begin in the record. A
+     * record of {@link #JDK_KEY_UPDATE_BYTES} bytes has the weight 1.
      *
-     * <p>An honest client needs one KeyUpdate for each 2^24 records. But after 2^37 received bytes, the JDK's engine
-     * sends a KeyUpdate for each record that it receives, until the peer has answered the first one (JDK-8329548). So
-     * the limit allows one KeyUpdate for each record that the buffers of a socket can hold.
+     * <p>An honest client needs one KeyUpdate for each 2^24 records. However, after 2^37 received bytes, the JDK's
+     * engine sends a KeyUpdate for each record that it receives, until the peer has answered the first KeyUpdate
+     * (JDK-8329548). Before this answer, the engine receives all the records that are already in the buffers of the
+     * socket. Therefore the limit allows one KeyUpdate for each record that these buffers can hold.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /**
-     * Largest total weight of the records without data that a server may send within an hour. Weights are explained at
-     * {@link #MAX_SILENT_OF_CLIENT}. This limit is larger, since a server may send session tickets that contain
-     * certificates.
+     * Largest total weight of the records without data that a server may send within an hour. The weights are explained
+     * at {@link #MAX_SILENT_OF_CLIENT}. The limit for a server is larger, because a server can send session tickets
+     * that contain certificates.
      */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * Number of TLS records that every handshake may have. For each {@link #HANDSHAKE_RECORD_BYTES} bytes it may have
-     * one more. Clients with six certificates of RSA 4096 send 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23
-     * records of the smallest size.
+     * Number of TLS records that every handshake may have. A handshake may have one more record for each
+     * {@link #HANDSHAKE_RECORD_BYTES} bytes. A client with six RSA 4096 certificates sends 9 KiB, in 5 records with
+     * OpenSSL 3.0 or Go 1.26, and in 23 records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
     /**
-     * Smallest limit, in bytes, that a side may set for the size of its peer's records. Source: RFC 6066, section 4.
+     * Smallest limit, in bytes, that one side may set for the size of the other side's records. Source: RFC 6066,
+     * section 4.
      */
     public static final int HANDSHAKE_RECORD_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
 
     /**
-     * Size in bytes of a record in which the JDK's engine sends one KeyUpdate, with 16 bytes of padding. A record of
-     * this size counts as one KeyUpdate, though a peer may put four into it instead of the padding.
+     * Size, in bytes, of the record in which the JDK's engine sends one KeyUpdate, with 16 bytes of padding. A record
+     * of this size counts as one KeyUpdate, although a peer that sends no padding can put four KeyUpdates into the
+     * record.
      */
     public static final int JDK_KEY_UPDATE_BYTES = 43;
 
     private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
 
-    /** Number of bytes that a record has in addition to its content: header, type and tag. */
+    /**
+     * Number of bytes of a record in addition to its content: the header, the content type and the authentication tag.
+     */
     private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
 
-    /** Largest length in bytes that the header of a record may give. Source: RFC 8446, section 5.2. */
+    /**
+     * Largest number of bytes that the header of a record may announce for the rest of the record. Source: RFC 8446,
+     * section 5.2.
+     */
     private static final int MAX_LENGTH = (1 << 14) + 256;
 
-    /** Smallest content type of a record, change_cipher_spec. Source: RFC 8446, section 5.1. */
+    /** Smallest valid content type of a record: change_cipher_spec. Source: RFC 8446, section 5.1. */
     private static final int MIN_TYPE = 20;
 
-    /** Largest content type of a record, application_data. Source: RFC 8446, section 5.1. */
+    /** Largest valid content type of a record: application_data. Source: RFC 8446, section 5.1. */
     private static final int MAX_TYPE = 23;
 
-    /** Major version in the records of SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
+    /** Major version in the headers of all records from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
     private static final int MAJOR_VERSION = 3;
 
     private final Channel channel;
     private final ReadingClock readingClock;
 
     /**
-     * Claim for the full size of {@link #partialRecord}, and for the records without data, which the engine may have
-     * kept.
+     * Charges the connection for the full size of the incomplete record, and for records without application data. The
+     * TLS engine can keep the content of such records, for example the beginning of a split message.
      */
     private final Claim claim;
 
@@ -107,25 +117,29 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
-    /** Number of bytes of all records that have arrived since the last record with data. */
+    /** Number of bytes of all records that have arrived since the last record with data or the end of the handshake. */
     private long silentBytes;
 
     /**
-     * During the handshake, number of its records. After the handshake, total weight of the records without data that
-     * have arrived since {@link #silentSinceNanos}, as explained at {@link #MAX_SILENT_OF_CLIENT}.
+     * Total weight of the records without data that have arrived since {@link #silentSinceNanos}. The weights are
+     * explained at {@link #MAX_SILENT_OF_CLIENT}. During the handshake, this field is the number of the handshake's
+     * records instead.
      */
     private int silentRecords;
 
     private long silentSinceNanos;
     private boolean isHandshaken;
 
-    /** True if the record that was last passed to the engine contained data. */
+    /** Whether the record that was last passed to the TLS engine contained data. */
     private boolean hasOpened;
 
-    /** Time at which the first bytes of {@link #partialRecord} arrived, by {@link #readingClock}. */
+    /**
+     * Time at which the first bytes of {@link #partialRecord} arrived. The time is given by {@link #readingClock},
+     * which stands still while this side does not read.
+     */
     private long sinceNanos;
 
-    /** True if a part of a record has arrived since {@code reportPart} was last called. */
+    /** Whether a part of a record has arrived since the last call of {@link #reportPart}. */
     private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
@@ -134,10 +148,11 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Creates the handler that comes before the TLS engine in the pipeline.
      *
-     * @param recordNanos longest time from the first byte of a record until it is complete, if more than
-     *     {@code UnchargedAllowance.SMALL_BYTES} of it have arrived; time in which this side does not read is not
-     *     counted
-     * @param maxSilent the limit for records without data: {@link #MAX_SILENT_OF_CLIENT} or
+     * @param recordNanos longest time, in nanoseconds, from the first byte of a record to the last byte. The limit
+     *     applies to records of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. The limit is
+     *     checked at the latest {@code recordNanos} after more than {@code SMALL_BYTES} have arrived, so the record can
+     *     take longer. Time in which this side does not read is not counted
+     * @param maxSilent limit for the records without data: {@link #MAX_SILENT_OF_CLIENT} or
      *     {@link #MAX_SILENT_OF_SERVER}
      */
     public TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
@@ -149,7 +164,11 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         this.timers = account.charge(Resource.TIMERS);
     }
 
-    /** Called when the TLS handshake is done. From then on, records are expected to contain data. */
+    /**
+     * Called when the TLS handshake is done or has failed. From then on, the limit for records without data applies
+     * instead of the limit for the records of a handshake. The records of the handshake do not count towards the new
+     * limit.
+     */
     void handshaken() {
         isHandshaken = true;
         silentBytes = 0;
@@ -178,9 +197,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection after the peer has sent close_notify, which ends its stream (RFC 8446, section 6.1). The
-     * next handlers are notified as if the TCP stream had ended, since the peer need not end it. They are notified
-     * before the close, since a peer that does not read can delay the close.
+     * Closes the connection after the peer has ended its TLS stream with close_notify (RFC 8446, section 6.1). The next
+     * handlers are first notified as if the TCP stream had ended, because the peer need not end the TCP stream. The
+     * handlers are notified before the close, because a peer that does not read can delay the close.
      */
     private static void endOfStream(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
@@ -209,8 +228,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Passes the record at the beginning of {@code in} to the engine. If the record is not complete, keeps all of
-     * {@code in}.
+     * Passes the record at the beginning of {@code in} to the TLS engine. If this record is incomplete, keeps all bytes
+     * of {@code in} until the rest of the record arrives.
      */
     private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
         int bytes = in.readableBytes();
@@ -225,8 +244,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Adds bytes from {@code in} to the incomplete record that is kept. If the record is complete now, passes it to the
-     * engine.
+     * Adds bytes from {@code in} to the incomplete record. If the record is complete afterwards, passes the record to
+     * the TLS engine.
      */
     private void complete(ChannelHandlerContext ctx, ByteBuf in) {
         if (partialRecord.readableBytes() < HEADER_BYTES) {
@@ -246,8 +265,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection because the peer's bytes are not a TLS record. The next handlers get the reason first, so
-     * that the user sees the usual cause: the peer does not speak TLS.
+     * Closes the connection because the peer has sent bytes that are not a TLS record. The next handlers first get an
+     * exception that tells the user the usual cause: the peer does not use TLS.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
@@ -292,15 +311,16 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the largest number of KeyUpdates that can begin in a record with this many bytes of content; at least 1.
+     * Returns the largest number of KeyUpdates that can begin in a record with this many bytes of content. The result
+     * is at least 1. For example, five KeyUpdates can begin in 21 bytes.
      */
     private static int weight(int content) {
         return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
     }
 
     /**
-     * Returns the length in bytes of the record that begins at the index {@code at}, including its header. Returns -1
-     * if no record can begin with these bytes. The version is checked here, since the engine would put all received
+     * Returns the length in bytes, including the header, of the record that begins at index {@code at}. Returns -1 if
+     * no record can begin with these bytes. The version is checked here, because the TLS engine would put all received
      * bytes into the text of its exception.
      */
     private static int length(ByteBuf in, int at) {
@@ -342,10 +362,12 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Charges the incomplete record, and the content of records without data, which the engine may have kept.
+     * Charges the connection for the incomplete record, and for records without application data. The TLS engine can
+     * keep the content of such records, for example the beginning of a split message.
      *
-     * @param recordBytes full size in bytes of the incomplete record; 0 if there is none to charge
-     * @return false if the ledger has no room; then the connection has been closed
+     * @param recordBytes size, in bytes, that the incomplete record will have; 0 if there is no incomplete record to
+     *     charge
+     * @return false if the ledger has no room; this method has closed the connection in this case
      */
     private boolean charge(int recordBytes) {
         long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
@@ -357,8 +379,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection because the ledger has no room for its records. The next handlers are notified first, so
-     * that they do not blame the peer.
+     * Closes the connection because the ledger has no room for the peer's records. The next handlers in the pipeline
+     * are notified first, so that they do not report the close as the peer's fault.
      */
     private void closeForRoom() {
         if (context != null) {
@@ -382,8 +404,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * If a part of a record has arrived, notifies the next handlers that the peer is alive. They get only complete
-     * records, and so would not know. Once the time for the record is over, they are not notified any more.
+     * Notifies the next handlers that the peer is alive, if a part of an incomplete record has arrived and the time for
+     * this record is not over. The next handlers themselves get only complete records, and would not notice the part.
      */
     private void reportPart(ChannelHandlerContext ctx) {
         boolean isReported = hasPart
@@ -400,8 +422,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Starts the timer that closes the connection if a record is not complete in time, unless the timer runs already.
-     * One timer serves all records: when it has run, it is started again if the current record has time left.
+     * Starts the timer that closes the connection if the incomplete record is not completed in time. Does nothing if
+     * the timer is running. One timer serves all records: when the timer expires, {@link #look} starts it again if the
+     * current record has time left.
      */
     private void watch(long nanos) {
         if (timer == null) {
@@ -425,8 +448,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection without an ERROR frame, since none can be sent within a record. Bypasses the engine, which
-     * would wait until its own close_notify has been sent.
+     * Closes the connection without sending an ERROR frame. Bypasses the TLS engine, which would delay the close until
+     * its close_notify has been sent.
      */
     private void close() {
         over();

@@ -15,47 +15,47 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which thread writes to a connection's socket: the event loop, or another thread that has a small message.
- * Whoever may write has the turn. Another thread takes the turn only if nobody has it and nothing else is to be sent
- * together with the message. By writing the message itself, it saves a wake-up of the event loop, some 10 µs.
+ * Decides which thread writes to a connection's socket: the event loop, or another thread that has a small message. The
+ * right to write is called the turn. Another thread takes the turn only if no thread has it, and no other message has
+ * to be sent together with the small message. Such a thread saves a wake-up of the event loop, which takes some 10 µs.
  *
- * <p>The event loop does not wait for the turn, except at the end. If another thread has the turn, the loop sets
- * {@code wanted}, and that thread wakes the loop afterwards. If the thread cannot write all of its message, the turn
- * and the remaining bytes go to the event loop. Only the event loop closes the socket, and only once it has the turn
- * for good.
+ * <p>The event loop does not wait for the turn, except in {@link #end}. If another thread has the turn, the event loop
+ * sets {@code wanted}, and the other thread wakes the event loop after it has given the turn back. If the other thread
+ * cannot write its whole message, the event loop gets the turn and writes the rest. Only the event loop closes the
+ * socket. Before that, the event loop takes the turn, which it never gives back.
  *
- * <p>A thread that runs out of stack or memory gives the turn up by a single store, since it may not be able to call a
- * method. The turn is then either free, as if the thread had never taken it, or {@link #BROKEN}. If it is broken, the
- * event loop closes the socket when it next takes the turn.
+ * <p>A thread that runs out of stack or memory gives up the turn by a single assignment to {@code owner}, because a
+ * method call could fail. If the thread has changed neither its message nor the socket, the turn becomes free.
+ * Otherwise the turn becomes {@link #BROKEN}, and the event loop closes the socket when it next takes the turn.
  */
 public final class WriteTurn implements CloseWatch.SocketUser {
-    /** A message that a thread other than the event loop may write itself. */
+    /** A message that a thread other than the event loop can write to the socket. */
     public interface Message {
         /**
-         * Copies the message, as it is sent, to the buffer {@code frame}. The buffer is empty and has
-         * {@link #MAX_BYTES} bytes, into which the message must fit. If this method throws, the message is unchanged.
+         * Copies the message, in the form in which it is sent, to an empty buffer of {@link #MAX_BYTES} bytes. The
+         * message must fit into the buffer. If this method throws, the message is unchanged.
          */
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called after {@code copyTo}, on the thread that is about to write the message. Has to prepare everything for
-         * the peer's answer, which may arrive while the message is being written. Once this method has returned true,
-         * the object may be used for something else.
+         * Prepares for the peer's answer, which can arrive while the message is being written. Called after
+         * {@code copyTo}, by the thread that is about to write the message. After this method has returned true, this
+         * object can be used for another message.
          *
-         * @return false if the event loop has to send the message instead; the message is unchanged then
+         * @return false if the event loop has to send the message; the message is unchanged in this case
          */
         boolean beforeDirectWrite();
     }
 
     /**
-     * Largest size in bytes of a frame that a thread other than the event loop writes. The event loop writes larger
-     * frames.
+     * Largest size, in bytes, of a message that a thread other than the event loop writes. The message's header counts
+     * too. The event loop writes larger messages.
      */
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Largest number of bytes of a heap array that the event loop writes directly to the socket. They are copied to a
-     * direct buffer of this size first, of which each event loop has one. More bytes are left to the channel.
+     * Largest number of bytes of an array that the event loop writes directly to the socket. The event loop first
+     * copies the bytes to its direct buffer, which has this size. The channel writes longer arrays.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -63,18 +63,29 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int LOOP = 1;
     private static final int CALLER = 2;
 
-    /** State after another thread could not write all of its message. The event loop has to write the rest. */
+    /**
+     * State after a thread other than the event loop could not write its whole message. The event loop has to write the
+     * rest.
+     */
     private static final int LEFT_TO_LOOP = 3;
 
-    /** State after the event loop has taken the turn for good. */
+    /**
+     * State after the event loop has taken the right to write, which it never gives back because the connection is
+     * ending.
+     */
     private static final int ENDED = 4;
 
-    /** State after another thread has failed in the midst of a frame. Nobody may write any more. */
+    /**
+     * State after {@code beforeDirectWrite} or {@link #write} has thrown an exception on a thread other than the event
+     * loop. An error of the socket does not lead to this state. No thread writes any more, and the event loop closes
+     * the socket.
+     */
     private static final int BROKEN = 5;
 
     /**
-     * Number of times that the event loop yields while it waits for another thread's write. If the write then still
-     * goes on, the thread has probably lost its processor, so the loop parks between two checks.
+     * Number of times that the event loop calls {@code Thread.yield} while it waits for another thread to finish
+     * writing. If the other thread is still writing afterwards, it has probably lost its processor, and the event loop
+     * sleeps between two checks.
      */
     private static final int YIELDS = 1_000;
 
@@ -94,40 +105,51 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private final ChannelHandler connection;
 
     /**
-     * State of the turn: one of the constants above. It says who has the turn, if anybody has it. The event loop has the
-     * turn until its first flush.
+     * State of the right to write: one of the constants from {@code FREE} to {@code BROKEN}, which say who has this
+     * right. The event loop has the right until it has flushed the channel for the first time, or always if other
+     * threads cannot write to the socket.
      */
     private volatile int owner = LOOP;
 
     /**
-     * True if the event loop wants the turn; then no other thread takes the turn. Cleared when the loop has the turn.
+     * Whether the event loop has asked another thread for the right to write. While this is true, no thread other than
+     * the event loop begins to take this right, but a thread that has already begun can still get it. Cleared when the
+     * event loop has this right.
      */
     private volatile boolean wanted;
 
-    /** Socket to which threads write; null if only the event loop may write. */
+    /**
+     * Socket for direct writes, by the event loop and by other threads. Null until the event loop has flushed the
+     * channel for the first time, and always null if only the channel can write, for example with TLS. The socket stays
+     * set after {@link #end}.
+     */
     private @Nullable Socket socket;
 
-    /** Direct buffer for the frame that another thread writes. Only whoever has the turn may use it. */
+    /**
+     * Direct buffer for the message of a thread other than the event loop; null if there is none. Only the thread that
+     * has the right to write uses the buffer.
+     */
     private @Nullable ByteBuffer buffer;
 
     /**
-     * True while the event loop waits until the socket has taken everything in the channel's queue. Event loop only.
+     * Whether the event loop waits until the socket has taken all bytes in the channel's queue. Used only on the event
+     * loop.
      */
     private boolean waitingForSocket;
 
-    /** True once the event loop has failed to write directly to the socket. Event loop only. */
+    /** Whether a direct write of the event loop to the socket has failed. Used only on the event loop. */
     private boolean isBroken;
 
     /**
-     * True once {@link #end} has been called. When the event loop next gets the turn, it keeps it for good. Event loop
-     * only.
+     * Whether {@link #end} has been called. If it has, the event loop keeps the right to write when it next gets this
+     * right, and never gives it back. Used only on the event loop.
      */
     private boolean ended;
 
     /**
-     * Creates the turn of a connection. At first the event loop has it.
+     * Creates the turn, that is, the right to write, of a connection. The event loop has the turn at first.
      *
-     * @param connection the channel's handler that writes the bytes of the socket
+     * @param connection the connection's handler in the channel's pipeline, which writes the bytes of the socket
      */
     public WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
@@ -137,8 +159,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     // ---- methods that any thread may use
 
     /**
-     * Takes the turn for the calling thread if it is free. If this method throws, the turn has not been taken. So the
-     * code must call no method after the exchange that takes the turn.
+     * Takes the turn, that is, the right to write, for the calling thread. Takes the turn only if the turn is free, the
+     * event loop has not asked for it, and there is memory for the buffer. This method must not call another method
+     * after {@code compareAndSet} has taken the turn, because a call could throw. So if this method throws, the turn
+     * has not been taken.
      *
      * @return whether the calling thread has the turn now
      */
@@ -149,8 +173,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         ByteBuffer own = buffer;
         if (own == null) {
             try {
-                // allocated before the turn is taken: the allocation may take long if direct memory is short, and the
-                // event loop might have to wait for the turn
+                // The buffer is allocated before the right to write is taken. If direct memory is short, the allocation
+                // takes long, and the event loop could need this right during this time.
                 own = ByteBuffer.allocateDirect(MAX_BYTES);
             } catch (OutOfMemoryError none) {
                 return false;
@@ -164,11 +188,11 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code beforeDirectWrite}. The calling thread
-     * must have the turn. If this method throws, the thread has lost the turn: if copying failed, the turn is free and
-     * the message unchanged; if {@code beforeDirectWrite} failed, the turn is {@link #BROKEN}.
+     * Copies a message of at most {@link #MAX_BYTES} to the buffer, and calls {@code beforeDirectWrite} of the message.
+     * The calling thread must have the turn, that is, the right to write. If copying throws, the turn is free and the
+     * message is unchanged. If {@code beforeDirectWrite} throws, the turn is {@link #BROKEN}.
      *
-     * @return what {@code beforeDirectWrite} has returned; in either case the calling thread still has the turn
+     * @return the result of {@code beforeDirectWrite}. The calling thread keeps the turn even if the result is false
      */
     public boolean fill(Message message) {
         int after = FREE;
@@ -178,7 +202,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // beforeDirectWrite may fail halfway, and then the turn must not become free
+            // if beforeDirectWrite fails, it can have done half of its work, so the right to write must not become free
             after = BROKEN;
             boolean leaves = message.beforeDirectWrite();
             isDone = true;
@@ -191,10 +215,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes to the socket the message that {@code fill} has copied. If this method throws, the turn is
-     * {@link #BROKEN}.
+     * Writes to the socket the message that {@link #fill} has copied. If this method throws, the state becomes
+     * {@link #BROKEN}, and no thread writes any more.
      *
-     * @return false if not all of the message has been written; then the event loop has to write the rest
+     * @return whether the whole message has been written; if not, the event loop has to write the rest
      */
     public boolean write() {
         int after = BROKEN;
@@ -216,9 +240,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the turn back, so that anyone may take it.
+     * Gives the calling thread's right to write back, so that any thread can take it.
      *
-     * @return true if the event loop wants the turn, and the calling thread has to wake the loop
+     * @return true if the event loop wants this right; the calling thread has to wake the event loop in this case
      */
     public boolean callerDone() {
         owner = FREE;
@@ -233,16 +257,18 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // closed first: if the close fails, the turn stays broken and nobody writes
+            // The socket is closed before the event loop takes the right to write. If the close fails, the state stays
+            // BROKEN, and no thread writes.
             channel.unsafe().close(channel.voidPromise());
-            // the event loop may write as usual, since a closed channel discards everything
+            // the channel is closed now and discards all output, so the event loop can safely get the right to write
             takeOver();
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            // tried again: a thread may have given the turn back before it could see that wanted is set, and then would
-            // not wake the loop
+            // The event loop tries once more to take the right to write. The other thread can have given this right
+            // back just before this thread set the field wanted. In that case, the other thread does not wake the event
+            // loop.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -254,16 +280,16 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Returns the bytes of a message that another thread could not write; null if there are none. If there are some,
-     * nobody has the turn until {@link #takeOver}.
+     * Returns the part of a message that another thread could not write; null if there is none. If there is one, no
+     * thread writes until the event loop calls {@link #takeOver}.
      */
     public @Nullable ByteBuffer rest() {
         return owner == LEFT_TO_LOOP ? buffer : null;
     }
 
     /**
-     * Gives the turn to the event loop. Called after the loop has copied the {@link #rest} of a message, or has found
-     * the turn {@link #BROKEN}.
+     * Makes the event loop the owner of the right to write, after another thread could not write its whole message.
+     * Before this call, the event loop must have copied the {@link #rest} of the message, or closed the channel.
      */
     public void takeOver() {
         if (ended) {
@@ -274,15 +300,15 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         wanted = false;
     }
 
-    /** Returns the size in bytes of the buffer for frames that other threads write; 0 if there is none. For tests. */
+    /** Returns the size in bytes of the buffer for messages of other threads; 0 if there is no buffer. For tests. */
     public int bufferBytes() {
         ByteBuffer own = buffer;
         return own == null ? 0 : own.capacity();
     }
 
     /**
-     * Gives the turn to the event loop for good. Drops the buffer, since the connection may stay in memory for a long
-     * time.
+     * Makes the event loop the owner of the right to write for good. Drops the buffer, because this object can stay in
+     * memory for a long time.
      */
     private void endTurn() {
         buffer = null;
@@ -290,11 +316,12 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes bytes directly to the socket, if the channel's queue is empty. This saves a buffer and an entry in that
-     * queue. The event loop must have the turn.
+     * Writes bytes directly to the socket, if {@code socket} is not null and the channel's queue is empty. A write
+     * through the channel would need a buffer and an entry in the queue. The event loop must have the right to write.
      *
-     * @return number of bytes that have been sent. The caller has to write the others to the channel, which then gets
-     *     any error of the socket
+     * @return number of bytes that have been sent; 0 if {@code count} is too large for the event loop's buffer. The
+     *     caller has to write the remaining bytes to the channel. If the socket has failed, the caller's write to the
+     *     channel fails too
      */
     public int writeHere(byte[] bytes, int count) {
         if (count > MAX_BATCH_BYTES || !isNothingBefore()) {
@@ -309,8 +336,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes a direct buffer to the socket, if the channel's queue is empty. The reader index advances by the number of
-     * bytes that have been sent. The caller has to write the others to the channel. The event loop must have the turn.
+     * Writes a direct buffer to the socket, if {@code socket} is not null and the channel's queue is empty. The
+     * buffer's reader index advances by the number of bytes that have been sent. The caller has to write the remaining
+     * bytes to the channel. The event loop must have the right to write.
      */
     public void writeHere(ByteBuf batch) {
         if (isNothingBefore()) {
@@ -337,8 +365,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Whether the event loop has failed to write directly to the socket. The channel learns of the error only by its
-     * own next write.
+     * Returns whether a direct write of the event loop to the socket has failed. The channel learns of the failure only
+     * when the channel itself writes.
      */
     public boolean isBroken() {
         return isBroken;
@@ -359,8 +387,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Called when the event loop has flushed the channel. Gives the turn back as soon as the socket has taken
-     * everything, so that other threads may write.
+     * Makes the right to write free for other threads after the event loop has flushed the channel. If the channel's
+     * queue still has bytes, the right becomes free only after the socket has taken these bytes. Does nothing if other
+     * threads cannot write to the socket, for example with TLS.
      */
     public void loopDone() {
         if (owner != LOOP || waitingForSocket) {
@@ -382,8 +411,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends writing by other threads, before the socket is closed. When this method returns, no other thread uses the
-     * socket, and none will do so later. Waits for at most one write of another thread, which never blocks.
+     * Prevents all further writing by other threads, before the socket is closed. When this method returns, no other
+     * thread uses the socket. Usually waits for at most one write of another thread, and such a write never blocks.
      */
     public void end() {
         ended = true;

@@ -25,7 +25,7 @@
  *       thread uses it; {@link ReadTurn} is the right to read, which a caller may have; {@link ReadingClock} stands
  *       still while this side does not read, so that the pause does not count against the peer.
  *   <li>The end: {@link TcpKeepAlive} makes the kernel find a host that is gone, on the classic wire; {@link HalfClose}
- *       closes a connection so that the bytes written last arrive.
+ *       closes a connection so that the bytes written last arrive, and no reset overtakes them.
  * </ul>
  *
  * <p><b>Who writes.</b> On the native wire, either the thread of a caller or of a handler writes, or the event loop. A

@@ -5,9 +5,10 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one connection holds, and adds it to what the peer's address and the whole server or client hold. Charges
- * stay after the end of the connection until each {@link Charge} is released: a running handler still holds its
- * request. Thread-safe.
+ * Counts what one connection holds of each {@link Resource}, except {@link Resource#CONNECTIONS} and
+ * {@link Resource#HANDLERS}. The same amounts count for the peer's address and for the whole server or client too. A
+ * {@link Charge} can outlast the connection, because a running handler still holds its request. This class is
+ * thread-safe.
  */
 public final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -17,10 +18,13 @@ public final class Account {
     public final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    /** Number of this connection within its address, or among the connections without an address. */
+    /**
+     * Number of the connection, counted from 0 for each address of a peer. Connections without an address are counted
+     * together.
+     */
     private final int number;
 
-    /** Creates an account for what belongs to no connection. */
+    /** Creates an account for charges that belong to no connection. */
     public Account(Ledger ledger) {
         this(ledger, null, 0);
     }
@@ -28,9 +32,9 @@ public final class Account {
     /**
      * Creates the account of a connection.
      *
-     * @param address address of the peer; null if it has none
-     * @param number number of the connection among the connections of this address, or among the connections without an
-     *     address
+     * @param address address of the peer; null if the connection counts for no address, as at a client
+     * @param number number of the connection, counted from 0. The connections of each address are counted separately,
+     *     and the connections without an address are counted together
      */
     public Account(Ledger ledger, Ledger.@Nullable Address address, int number) {
         this.ledger = ledger;
@@ -38,17 +42,20 @@ public final class Account {
         this.number = number;
     }
 
-    /** Returns the id of the current group of this connection's calls, see {@link AddressGroups}. */
+    /**
+     * Returns the number of the {@link AddressGroups} group to which the connection belongs now. The number can change
+     * when other addresses come or go.
+     */
     public int group() {
         return ledger.groups().groupOf(address == null ? number : address.groupIndex, number);
     }
 
-    /** Creates a charge with which its owner charges what it holds of {@code kind}. */
+    /** Creates an empty charge, by which the caller charges this account for things of {@code kind}. */
     public Charge charge(Resource kind) {
         return new Charge(this, kind);
     }
 
-    /** Returns the claims of all connections of this server or client on {@code kind}. */
+    /** Returns the {@link Claim}s that all connections of the server or client have on {@code kind}. */
     Claims claims(Resource kind) {
         return ledger.claims(kind);
     }
@@ -65,7 +72,10 @@ public final class Account {
         return ledger.uncharged();
     }
 
-    /** Leaves a charge behind for a call that has been given up: see {@link Ledger#leaveCharge}. */
+    /**
+     * Creates a charge for a call that is given up while its handler's future can still hold the request. See
+     * {@link Ledger#leaveCharge} for the parameters.
+     */
     public LingeringCharge leaveCharge(Object holder, long objectBytes, int places) {
         return ledger.leaveCharge(this, holder, objectBytes, places);
     }
@@ -75,22 +85,22 @@ public final class Account {
     }
 
     /**
-     * Whether this connection holds more than an eighth of what one connection can hold of {@code kind}. If so, a
-     * client releases the charged buffer of a request as soon as the request has been sent. The buffer of a notice is
-     * always kept.
+     * Returns whether this connection holds more than an eighth of the most that it can hold of {@code kind}. If so, a
+     * client releases the buffer of a request on this connection as soon as the request has been sent. The buffer of a
+     * notice is kept, since another attempt may need it.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.maxOfConnection(kind) / 8;
     }
 
-    /** Says whether all connections together hold more than half of the limit of {@code kind}. */
+    /** Returns whether all connections together hold more than half of the limit for {@code kind}. */
     public boolean isHalfTaken(Resource kind) {
         return ledger.isHalfTaken(kind);
     }
 
     /**
-     * Sets the counter of the connection's calls. The counter has to be zero when no call is under way, which
-     * {@code Ledger.audit} checks.
+     * Sets the function that counts the connection's calls that are under way. {@code Ledger.audit}, which tests call,
+     * reports a connection for which the count is not 0.
      */
     public void setCallCounter(LongSupplier calls) {
         underWay = calls;
@@ -101,8 +111,8 @@ public final class Account {
     }
 
     /**
-     * Ends the account when the connection is over. Remaining charges, such as a {@link LingeringCharge}, do not keep
-     * the connection in memory. A second call does nothing.
+     * Ends the account when the connection is over. The account also drops the call counter, so that remaining charges
+     * do not keep the connection in memory. A second call does nothing.
      */
     public void close() {
         ledger.closed(this);

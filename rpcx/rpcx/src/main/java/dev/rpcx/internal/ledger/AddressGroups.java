@@ -3,16 +3,19 @@ package dev.rpcx.internal.ledger;
 import java.util.BitSet;
 
 /**
- * Assigns the connections of a server to groups, by the peers' addresses. The limit of a method is estimated from what
- * these groups report, see {@code AdmissionLimit.Group}. Thread-safe.
+ * Assigns each connection of a server to one of {@link #COUNT} groups, by the peer's address. The server estimates the
+ * limit for a method's calls from what these groups report, see {@code AdmissionLimit.Group}. This class is
+ * thread-safe.
  *
- * <p>Each address gets the lowest free index, and each index a range of the {@link #COUNT} groups. All ranges have the
- * same size: the largest power of two for which all indexes up to the highest one in use have separate ranges. With
- * more than {@link #COUNT} indexes, some share a range of one group. So a single address has all groups, two addresses
- * have half of them each, and from {@code COUNT / 2 + 1} addresses on, each has one. Successive connections of an
- * address get successive groups of its range, in a circle.
+ * <p>The groups are divided into ranges of equal size, and each address has one range. A single address has all groups,
+ * two addresses have half of the groups each, and more than {@code COUNT / 2} addresses have one group each. With more
+ * than {@link #COUNT} addresses, some addresses share a range. The connections of one address get the groups of its
+ * range in turn.
  *
- * <p>Two ranges are either equal or have no group in common.
+ * <p>Each address has an index: the lowest number, from 0, that was free when the address came. The number of ranges is
+ * the smallest power of two that is larger than the highest index in use, but never more than {@link #COUNT}. For
+ * example, the indexes 0, 1 and 2 make four ranges. If the address with index 1 goes, there are still four ranges,
+ * because index 2 is still in use. Two addresses have either the same range, or no group in common.
  */
 public final class AddressGroups {
     private static final int BITS = 4;
@@ -22,7 +25,10 @@ public final class AddressGroups {
     private final BitSet taken = new BitSet();
     private volatile int groupsPerAddress = COUNT;
 
-    /** Returns the lowest free index, and reserves it until {@code give} is called. */
+    /**
+     * Returns the lowest index that no address has, and reserves this index for a new address until {@link #give} is
+     * called.
+     */
     synchronized int take() {
         int index = taken.nextClearBit(0);
         taken.set(index);
@@ -46,15 +52,15 @@ public final class AddressGroups {
     }
 
     /**
-     * Returns the current group of a connection: 0 or more, and less than {@link #COUNT}. It may change when
-     * {@link #groupsPerAddress} changes.
+     * Returns the number of the group to which a connection belongs now: at least 0, and less than {@link #COUNT}. The
+     * number can change when {@link #groupsPerAddress} changes.
      *
-     * @param index index of the connection's address; the number of the connection if it has no address
-     * @param connection number of the connection
+     * @param index index of the connection's address; for a connection without an address, the connection's number
+     * @param connection number of the connection, counted from 0 for each address
      */
     int groupOf(int index, int connection) {
         int last = groupsPerAddress - 1;
-        // the bits are reversed so that the ranges of successive indexes are far apart
+        // the bits of the index are reversed, so that successive indexes get ranges that are far apart
         int first = Integer.reverse(index) >>> 32 - BITS;
         return first & ~last | connection & last;
     }

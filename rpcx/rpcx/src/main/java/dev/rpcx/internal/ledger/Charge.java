@@ -4,23 +4,24 @@ import dev.rpcx.codec.Memory;
 import dev.rpcx.internal.ThreadTools;
 
 /**
- * Counts what one owner, for example a call or a connection, holds of one {@link Resource}. The owner adds and releases
- * amounts through this object. When the owner ends, it has to release the rest.
+ * Counts how much one owner, for example a call or a connection, holds of one {@link Resource}. The owner adds and
+ * releases amounts through this object, and has to release the rest when the owner ends.
  *
- * <p>Not thread-safe. A charge belongs to the same thread as its owner. A call or a connection belongs to the event
- * loop and, after the end of the loop, to the thread that holds the connection's lock. An owner that several threads
- * use guards the charge with its own lock.
+ * <p>Not thread-safe. A charge is used only by the thread that uses the charge's owner. A connection is used by the
+ * event loop and, after the end of the event loop, by the thread that holds the connection's lock. A call is also used
+ * by the threads that read its request, run its handler or write its reply, one after another. An owner that several
+ * threads use guards the charge with its own lock.
  *
- * <p>For most kinds of bytes, the {@link Account} of the connection is charged in steps of {@link #STEP_BYTES} (4 KiB).
- * So most small charges are a mere addition. Until the next {@link #release()}, the account may count more than the
- * owner holds, by less than two steps.
+ * <p>Most kinds of bytes are charged to the connection's {@link Account} in steps of {@link #STEP_BYTES} (4 KiB), so
+ * most small charges only add to a field. For these kinds, the account can count more than the owner holds, but by less
+ * than two steps, because {@link #release(long)} keeps a single unused step. {@link #release()} releases everything.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
     /**
-     * After this many bytes of a message's objects, a virtual thread that reads the message lets other threads run.
-     * Reading that many takes about 1 ms.
+     * Number of bytes of a message's objects after which a virtual thread that reads the message lets other threads
+     * run. Reading so many bytes takes about 1 ms.
      */
     private static final long PAUSE_BYTES = 512 * 1024;
 
@@ -30,12 +31,15 @@ public final class Charge implements Memory {
     private long held;
 
     /**
-     * Amount that the account has been charged. It is {@link #held}, or more, since bytes are charged in steps of
-     * {@link #STEP_BYTES}.
+     * Amount that the account has been charged. This amount is at least {@link #held}, and can be larger, because bytes
+     * are charged in steps of {@link #STEP_BYTES}.
      */
     private long taken;
 
-    /** Value of {@link #held} at which a virtual thread that reads a message will next let other threads run. */
+    /**
+     * Value of {@link #held}, in bytes, at which a virtual thread that is reading a message makes its next pause for
+     * other threads.
+     */
     private long pauseAt = PAUSE_BYTES;
 
     public Charge(Account account, Resource kind) {
@@ -56,7 +60,7 @@ public final class Charge implements Memory {
     /**
      * Charges the account for a further amount that the owner holds.
      *
-     * @return false if the account has no room for it; then nothing has changed
+     * @return false if the account has no room for this amount; nothing has changed in this case
      */
     public boolean add(long amount) {
         long wanted = held + amount;
@@ -72,8 +76,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Charges bytes for the objects of a message that is being read. On a virtual thread, lets other threads run after
-     * each {@code PAUSE_BYTES}: reading a message of many objects would keep a processor busy for tens of milliseconds.
+     * Charges bytes for the objects of a message that is being read. A virtual thread lets other threads run after each
+     * {@code PAUSE_BYTES}. Otherwise a message of many objects would keep a processor busy for tens of milliseconds.
      */
     @Override
     public boolean take(long bytes) {
@@ -85,15 +89,16 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that the objects of one message may take without a charge. It is small, since some
-     * messages are read before their call counts as running: items of streams, and arguments of classic calls.
+     * Returns the number of bytes that the objects of one message may take without a charge. {@link UnchargedAllowance}
+     * allows this number for a call whose handler does not count as running. The number applies to items of streams and
+     * to all arguments of a classic call together.
      */
     @Override
     public int freeBytes() {
         return UnchargedAllowance.IDLE_OBJECT_BYTES;
     }
 
-    /** Releases a part of what the owner holds. */
+    /** Releases a part of the amount that the owner holds. */
     public void release(long amount) {
         if (amount > held) {
             throw new IllegalArgumentException(amount + " " + kind + " (expected: at most " + held + ")");
@@ -109,7 +114,7 @@ public final class Charge implements Memory {
     /**
      * Sets the amount that the owner holds, and charges or releases the difference.
      *
-     * @return false if the account has no room for a larger amount; then nothing has changed
+     * @return false if the account has no room for a larger amount; nothing has changed in this case
      */
     public boolean set(long amount) {
         if (amount == 0) {
@@ -122,11 +127,11 @@ public final class Charge implements Memory {
         return true;
     }
 
-    /** Releases all that the owner holds. A second call does nothing. */
+    /** Releases the whole amount that the owner holds. A second call does nothing. */
     public void release() {
         long all = taken;
         if (all == 0) {
-            // the fields already have these values; to store them again would only slow other processors down
+            // no field is set here, because setting a field to the same value would slow other processors down
             return;
         }
         held = 0;
@@ -136,10 +141,11 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands everything that the account has been charged over to another owner, who has to release it to the account.
+     * Makes another owner responsible for the whole amount that the account has been charged. The other owner has to
+     * release this amount to the account.
      *
-     * @return the amount that the other owner has to release: what was held, or more because of the steps of
-     *     {@link #STEP_BYTES}
+     * @return the amount that the other owner has to release. This can be more than the amount held, because bytes are
+     *     charged in steps of {@link #STEP_BYTES}
      */
     public long handOver() {
         long all = taken;
@@ -150,8 +156,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands a part of what is held over to another owner, who has to release it to the account. Only for kinds that are
-     * charged in steps of 1.
+     * Makes another owner responsible for a part of the amount held. The other owner has to release this part to the
+     * connection's {@link Account}. Works only for kinds of resources that are not charged in steps of
+     * {@link #STEP_BYTES}.
      */
     public void handOver(long amount) {
         if (step != 1 || amount > held) {

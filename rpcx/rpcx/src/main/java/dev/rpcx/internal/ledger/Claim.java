@@ -6,13 +6,13 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Charge for what a connection holds because of its peer: the beginning of a frame whose end has not arrived, bytes in
- * the socket's queue that the peer does not read, or replies that wait behind them. To refuse such a charge would end
- * the connection. So if the pool is full, the connection that has held most for longest ends instead.
+ * Charges a connection for bytes that wait for the connection's peer. Such bytes are the beginning of a frame or TLS
+ * record whose rest has not arrived, or output that the peer does not read. A connection whose charge is refused has to
+ * end. Therefore, if there is no room, {@link Claims} chooses the connections that end. This choice depends on the
+ * number of such bytes and on the time for which they have waited.
  *
- * <p>{@link Claims} chooses a {@link Hold} to end, not a connection: what the connection holds later is a new hold.
- *
- * <p>Event loop only, except for methods that say otherwise. Other threads read {@link #hold()}.
+ * <p>Methods of this class are called only on the connection's event loop, except those that say otherwise, and except
+ * {@link #peer} and {@link #isOnLoopOf}, which any thread may call.
  */
 public final class Claim {
     private final Account account;
@@ -24,15 +24,20 @@ public final class Claim {
     private boolean isOver;
     private volatile @Nullable Hold hold;
 
-    /** What the connection holds until the peer has sent the missing bytes, or has read the waiting ones. */
+    /**
+     * The bytes that a claim holds during one wait for the connection's peer. When the peer has sent or read the bytes
+     * for which the connection waited, this hold is over, and the remaining bytes become a new hold. {@link Claims}
+     * chooses a hold, and ends the hold's connection only if the hold is not over by then.
+     */
     static final class Hold {
         final Claim claim;
         final long sinceNanos;
         private volatile long bytes;
 
         /**
-         * Size of this hold when it was chosen to end; other claims may take these bytes already. 0 if it has not been
-         * chosen. Only {@link Claims} writes this field.
+         * Number of bytes that this hold had when {@link Claims} chose to end its connection; 0 if this hold is not
+         * chosen, or no longer. Other claims can take this number of bytes even before the connection has ended. Only
+         * {@link Claims} writes this field.
          */
         volatile long promisedBytes;
 
@@ -52,9 +57,9 @@ public final class Claim {
     }
 
     /**
-     * Creates the claim of a connection, which holds nothing yet.
+     * Creates a claim that holds nothing yet.
      *
-     * @param end ends the connection, so that it soon holds nothing. Called on the connection's event loop
+     * @param end ends the connection; called on the connection's event loop
      */
     public Claim(Account account, Resource kind, EventLoop loop, Runnable end) {
         this.account = account;
@@ -65,11 +70,13 @@ public final class Claim {
     }
 
     /**
-     * Sets the number of bytes that are held. If the pool is full, other connections are ended to make room. Those of
-     * the same event loop are ended before this method returns.
+     * Sets the number of bytes that this claim holds. If there is no room for them, other connections are ended.
+     * Connections on the same event loop end before this method returns, and the others end on their own event loops,
+     * usually later.
      *
-     * @return false if no room can be made, if this claim is the greediest, or if the connection is over; then nothing
-     *     has changed
+     * @return false if there would be too little room even without the connections that {@link Claims} would rather end
+     *     than this one; the number has not changed in this case. Also false if the connection is over; the number is 0
+     *     in this case
      */
     public boolean set(long wanted, long nowNanos) {
         if (wanted == 0) {
@@ -80,7 +87,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another thread may take the room that this thread has made; then this thread makes room again
+            // another thread can take the room that has just been made, so the loop tries again
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -99,8 +106,9 @@ public final class Claim {
     }
 
     /**
-     * Called when the peer has sent or read the bytes that the current hold has waited for. What is left becomes a new
-     * hold, which waits from now on.
+     * Begins a new {@link Hold}, because a wait for the peer is over: the peer has sent bytes for which the connection
+     * waited, or has read output. The new hold has the remaining bytes, and its waiting time begins at
+     * {@code nowNanos}. If nothing is held, does nothing.
      */
     public void renew(long nowNanos) {
         Hold held = hold;
@@ -110,7 +118,7 @@ public final class Claim {
         }
     }
 
-    /** Releases all that is held. A second call does nothing. */
+    /** Releases all bytes that this claim holds. A second call does nothing. */
     public void release() {
         Hold held = hold;
         if (held != null) {
@@ -126,7 +134,10 @@ public final class Claim {
         }
     }
 
-    /** Releases all that is held, because the connection is over. From then on nothing can be held. */
+    /**
+     * Releases all bytes that this claim holds, because the connection is over. From then on, {@link #set} accepts no
+     * bytes.
+     */
     public void close() {
         isOver = true;
         release();
@@ -136,20 +147,21 @@ public final class Claim {
         }
     }
 
-    /** Returns the current hold; null if nothing is held. Thread-safe: any thread may call this. */
+    /** Returns the current hold; null if this claim holds nothing. Any thread may call this method. */
     @Nullable
     Hold hold() {
         return hold;
     }
 
-    /** Returns the number of bytes that are held. Thread-safe: any thread may call this. */
+    /** Returns the number of bytes that this claim holds. Any thread may call this method. */
     public long bytes() {
         Hold held = hold;
         return held == null ? 0 : held.bytes;
     }
 
     /**
-     * Returns the peer, by which claims are grouped: the address, or the account of a connection without an address.
+     * Returns the key by which {@link Claims} groups the claims: the peer's address. For a connection without an
+     * address, the key is the connection's account.
      */
     Object peer() {
         Ledger.Address address = account.address;
@@ -160,14 +172,17 @@ public final class Claim {
         return loop == other.loop;
     }
 
-    /** Ends the connection, unless the chosen hold has ended already. Event loop only. */
+    /**
+     * Ends the connection if {@code chosen} is still this claim's current hold. Only the connection's event loop may
+     * call this method.
+     */
     void endNow(Hold chosen) {
         try {
             if (hold == chosen) {
                 end.run();
             }
         } catch (Throwable t) {
-            // the failure belongs to the connection that ends, not to the one that asks for room
+            // the connection that asks for room must not fail because another connection could not end
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {
@@ -177,12 +192,12 @@ public final class Claim {
         }
     }
 
-    /** Has the event loop call {@code endNow}. Thread-safe: any thread may call this. */
+    /** Makes the connection's event loop call {@link #endNow}. Any thread may call this method. */
     void endSoon(Hold chosen) {
         try {
             loop.execute(() -> endNow(chosen));
         } catch (RejectedExecutionException ended) {
-            // when the event loop ends, all its connections end with it, and so does this hold
+            // the event loop is shutting down and ends all its connections, so this hold will be over too
             claims.onHoldEnded(chosen);
         }
     }

@@ -11,29 +11,32 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Holds all {@link Claim}s of one kind in one {@link Ledger}. If the pool is full, chooses connections to end. A claim
- * is a charge for bytes that wait for a peer, and that cannot be refused without ending a connection. What it holds
- * until the peer makes progress is a {@link Claim.Hold}. Thread-safe.
+ * Holds all {@link Claim}s of one kind in one {@link Ledger}, and chooses connections to end if the pool of these
+ * claims is full. A claim is a charge for bytes that wait for a peer. Such a charge cannot be refused without ending a
+ * connection. What a claim holds during one wait for the peer is a {@link Claim.Hold}. Thread-safe.
  *
- * <p><b>Who ends.</b> The cost of a connection is the number of its claimed bytes times the time for which they have
- * waited. The cost of an address is the sum of the costs of its connections. The address with the highest cost loses
- * its most costly connection. This is repeated until there is room.
+ * <p><b>Who ends.</b> The cost of a connection is the number of its claimed bytes times the time since its hold began.
+ * The cost of an address is the sum of the costs of its connections. The address with the highest cost loses its most
+ * costly connection. This step is repeated until there is room.
  *
- * <p>Thus an address below the mean cost loses no connection, however many connections another address has, as long as
- * the addresses above the mean hold enough. Among addresses that hold the same amount, the one whose bytes have waited
- * longest loses a connection. To push out a frame that is some milliseconds old, attackers have to begin as many frames
- * as the pool holds within these milliseconds. The connection that asks for room is compared by what it already holds.
+ * <p>Thus an address whose cost is below the mean loses no connection, as long as the addresses above the mean hold
+ * enough bytes for the room that is needed. The number of connections of the other addresses makes no difference. Among
+ * addresses that hold the same amount, the address whose bytes have waited longest loses a connection. To push out a
+ * frame that is some milliseconds old, attackers have to begin, within these milliseconds, as many frames as the pool
+ * holds. The connection that asks for room is compared by the bytes that it already holds.
  *
- * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
- * of one loop never hold more than the pool. Chosen connections of other loops end a moment later, on their own loops,
- * and may grow until then. So all connections together may for a moment hold more than the pool. Once the chosen
- * connections of other loops hold as much as the pool, no more of them are chosen. So, when they are chosen, they hold
- * together less than the pool's size plus one connection.
+ * <p><b>When they end.</b> A chosen connection ends immediately if it is on the event loop that asks for room. Thus,
+ * with a single event loop, the connections never hold more than the pool. The other chosen connections end a little
+ * later, on their own event loops, and can grow until they end. Thus all connections together can hold more than the
+ * pool for a moment. This class adds up the bytes that chosen connections of other event loops held when they were
+ * chosen. As soon as this sum reaches the pool's size, no more such connections are chosen. So the sum is less than the
+ * pool's size plus the bytes of one connection.
  */
 final class Claims {
     /**
-     * Each search for connections to end makes room for at least the pool's size divided by this number. Searches have
-     * to be rare, since each one looks at all claims.
+     * Each search for connections to end makes room for at least the pool's size divided by this number, even if less
+     * is needed, as long as it finds connections to end. So searches are rare. They have to be rare, because each
+     * search looks at all claims.
      */
     private static final int MIN_PART = 32;
 
@@ -42,23 +45,23 @@ final class Claims {
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
-     * Holds whose connections have been chosen to end and have not ended. Guarded by {@code this}. A concurrent set,
-     * because it loses no entry if there is no memory to enlarge its table.
+     * Each {@link Claim.Hold} that has been chosen to end and has not ended yet. Guarded by {@code this}. The set is a
+     * concurrent one, because such a set loses no entry if there is no memory to enlarge its table.
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
     /**
-     * Total number of bytes that the holds in {@link #chosen} had when they were chosen. Written only with the lock
-     * {@code this} held.
+     * Sum of the bytes that the entries of {@link #chosen} had when they were chosen to end. Written only with the lock
+     * of {@code this} held.
      */
     private volatile long chosenBytes;
 
     /**
-     * Creates the claims of one kind, of which there are none at first.
+     * Creates the collection of all claims of one kind, which is empty at first.
      *
      * @param maxBytes size of the pool in bytes
-     * @param held number of bytes that all claims of this kind hold, including those whose connections have been chosen
-     *     to end
+     * @param held number of bytes that all claims of this kind hold, including the claims of connections that have been
+     *     chosen to end
      */
     Claims(long maxBytes, AtomicLong held) {
         this.maxBytes = maxBytes;
@@ -73,31 +76,33 @@ final class Claims {
         all.remove(claim);
     }
 
-    /** Returns the number of claims that have held something and are not closed. For tests. */
+    /** Returns the number of claims that have held bytes and have not been closed. For tests. */
     public int size() {
         return all.size();
     }
 
     /**
-     * Returns how many bytes will soon be released by connections that have been chosen to end. Other claims may take
-     * these bytes already.
+     * Returns the number of bytes that connections chosen to end will soon release. Other claims can take these bytes
+     * already.
      */
     long releasingBytes() {
         return chosenBytes;
     }
 
     /**
-     * Ends connections until the pool has room for this number of bytes. Another thread may take the room before the
-     * claim {@code asks} does. Called on the event loop of {@code asks}.
+     * Ends connections until the pool has room for this number of bytes. Another thread can take this room before the
+     * claim {@code asks} takes it. Called on the event loop of {@code asks}.
      *
-     * @return false if there is too little room even without the connections that cost more than the one that asks
+     * @return false if there is too little room even without the connections that this class would rather end than the
+     *     connection of {@code asks}
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {
-            // no connection is ended for an amount that never fits
+            // no connection is ended for an amount that is larger than the pool
             return false;
         }
-        // holds of this event loop that were chosen earlier end now
+        // Connections of this event loop that were chosen earlier end now. The room that they had promised is counted
+        // already, but connections that have grown since they were chosen make more room.
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -115,7 +120,8 @@ final class Claims {
             }
             return hasRoom;
         } finally {
-            // holds that could not be ended for want of memory may be chosen again
+            // If memory was short, some chosen connections have not been told to end. These connections are no longer
+            // counted as chosen, so that a later search can choose them again.
             for (; ended < greediest.size(); ended++) {
                 onHoldEnded(greediest.get(ended));
             }
@@ -130,7 +136,8 @@ final class Claims {
 
     private synchronized boolean choose(Claim asks, long wanted, long nowNanos, List<Claim.Hold> greediest) {
         if (room() >= wanted) {
-            // another thread has made the room, or the end of the holds that were due has made it
+            // no connection has to be chosen, because another thread has made enough room, or connections that were
+            // chosen earlier have ended
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
@@ -155,8 +162,8 @@ final class Claims {
             } else if (chosenBytes - endsNow >= maxBytes) {
                 continue;
             }
-            // both additions may fail for lack of memory, so they come before the bytes of the hold are promised to
-            // others
+            // Both additions can fail for lack of memory. Therefore they come before the statements that promise the
+            // bytes of this hold to other claims.
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();
@@ -187,8 +194,8 @@ final class Claims {
     }
 
     /**
-     * Called when the hold of a chosen connection has ended, or when the connection could not be ended. A second call
-     * does nothing.
+     * Removes a hold, that is, the charged bytes of one wait, from {@link #chosen}. Called when the hold has ended, or
+     * when the hold's connection could not be ended. A second call does nothing.
      */
     synchronized void onHoldEnded(Claim.Hold hold) {
         if (chosen.remove(hold)) {
@@ -198,13 +205,16 @@ final class Claims {
     }
 
     /**
-     * A hold with its size and its cost, as they were when the search for connections to end began.
+     * The size and the cost of a {@link Claim.Hold} at the beginning of a search for connections to end.
      *
-     * @param cost number of bytes times the nanoseconds for which they have waited
+     * @param cost number of bytes times the number of nanoseconds since the hold began
      */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 
-    /** The holds of one address, or of one connection without an address, that have not been chosen to end. */
+    /**
+     * The {@link Claim.Hold}s of all connections of one address, without those holds that have been chosen to end. The
+     * holds of a connection without an address have a {@code Peer} of their own.
+     */
     private static final class Peer {
         final List<Held> all = new ArrayList<>();
         double cost;

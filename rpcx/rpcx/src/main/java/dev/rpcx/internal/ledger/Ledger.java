@@ -25,26 +25,29 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Counts how much of each {@link Resource} a server or client holds: in all, for each address of a peer, and for each
- * connection. This limits what a peer can make this side hold, and lets a test check that nothing stays charged.
- * Everything is charged to the {@link Account} of a connection through a {@link Charge}, and released through the same
- * charge. Thread-safe.
+ * connection. These counts are limited, so that a peer cannot make this side hold too much. They also let a test check
+ * that nothing stays charged. Almost every amount is charged to the {@link Account} of a connection, and released from
+ * the same account, mostly through a {@link Charge}. Thread-safe.
  *
- * <p><b>Fair share.</b> How much a connection may hold depends on what is free: it may hold as much as remains free
- * afterwards. All connections of one address together may hold twice as much. So a single connection can hold half of a
- * pool, and a single address two thirds. Something always remains for a peer that holds little. Source: Choudhury and
- * Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection
- * and α = 2 for an address.
+ * <p><b>Fair share.</b> A connection may hold as much of a pool as remains free afterwards. All connections of one
+ * address together may hold twice as much as remains free. So a single connection can hold at most half of a pool, and
+ * a single address at most two thirds. Some kinds also have a fixed limit for each connection. Some room always remains
+ * for a peer that holds little. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory
+ * Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address.
  *
  * <p>There are two exceptions. Resources that cannot be refused without ending a connection are shared in another way,
- * see {@link Claims}. The number of connections has fixed limits, which an administrator sets.
+ * which {@link Claims} explains. The number of connections has fixed limits, which an administrator sets.
  *
- * <p>The ledger only refuses charges. If a peer fills a pool and makes no progress, the classes of its connection
- * release what it holds.
+ * <p>The ledger only refuses charges. If a peer fills a pool and makes no progress, the classes of the peer's
+ * connection release what the connection holds.
  *
- * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
+ * <p>All IPv6 addresses of one /64 count as one address, because a single host can use any of them (RFC 6177).
  */
 public final class Ledger {
-    /** All connections of one address together may hold this many times the amount that is free. */
+    /**
+     * All connections of one address together may hold this many times the amount of a resource that remains free
+     * afterwards. With 2, they may hold two thirds of a pool, because one third then remains free.
+     */
     private static final int ADDRESS_SHARE = 2;
 
     /**
@@ -53,46 +56,57 @@ public final class Ledger {
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * Number of bytes of heap for each place for a call, and for each stream. A connection uses a place for one call
-     * after another. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at the initial
-     * size, and what {@link UnchargedAllowance} allows a call that is not counted as running. So all places take at
-     * most a 32nd of the heap.
+     * The maximum number of places is the size of the heap in bytes, divided by this number, but at least
+     * {@link #MIN_CALLS}. The same maximum applies to streams. A place is the right to one call under way. It takes at
+     * most 2 KiB that are not charged elsewhere: its objects, its initial buffer, and what {@link UnchargedAllowance}
+     * allows a call that does not count as running. On a heap of at least 128 MiB, there is at most one place for each
+     * 64 KiB. So all places together take at most a 32nd of such a heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
-    /** A connection's limit for bytes of objects is this many times its limit for bytes of messages. */
+    /**
+     * A connection's limit for the bytes of objects is its limit for the bytes of messages, multiplied by this number.
+     * Later, {@link #ofServer} and {@link #ofClient} double the limit for the bytes of requests, but not the limit for
+     * the bytes of objects.
+     */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    /** Smallest limit for the number of places for calls, and for the number of streams, even if the heap is tiny. */
+    /**
+     * The maximum number of places ({@link Resource#CALLS}) is at least this number, and so is the maximum number of
+     * streams. This minimum applies if the heap has less than 128 MiB.
+     */
     private static final int MIN_CALLS = 2 * 1024;
 
     /**
-     * A client's pools for replies, and for frames that have arrived in part, are this many times those of a server. So
-     * the replies of all connections may take half of the heap, those of one connection a quarter, and frames an
-     * eighth.
+     * Factor by which a client's pools for replies, and for incomplete frames, are larger than a server's pools. With
+     * this factor, replies can take half of the client's heap, the replies of one connection a quarter, and incomplete
+     * frames an eighth.
      */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * One connection may keep buffers of at most the limit for all connections together, divided by this number. On a
-     * heap of 3 GiB this is 9 MiB, enough for 64 callers of 100 kB each.
+     * The limit for the buffers that all connections together keep, divided by this number, is the limit for one
+     * connection. On a heap of 3 GiB, one connection can keep 9 MiB, which is enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
-    /** Smallest limit, in bytes, for the buffers that one connection keeps. It applies if the heap is small. */
+    /**
+     * Smallest limit, in bytes, for the buffers that one connection keeps. This minimum applies if the heap is small.
+     */
     private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
 
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Largest number of {@link LingeringCharge}s that are released when a new one is added. Only those whose handlers'
-     * futures have become unreachable are released.
+     * Largest number of old {@link LingeringCharge}s that the ledger releases when a new one is added. The ledger
+     * releases only charges for calls whose handlers' futures have become unreachable.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Largest number of {@link LingeringCharge}s that are released to make room for a charge. Only those whose
-     * handlers' futures have become unreachable are released. This takes an event loop some 100 µs.
+     * Largest number of {@link LingeringCharge}s that the ledger releases to make room for another charge. The ledger
+     * releases only charges for calls whose handlers' futures have become unreachable. Releasing this many takes an
+     * event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -100,18 +114,22 @@ public final class Ledger {
 
     private static final int KINDS = Resource.values().length;
 
-    /** Ledgers of all servers and clients that are still reachable. For tests. */
+    /**
+     * Ledgers of all servers and clients that are reachable, except those that {@link #forget} or {@link #forgetHeld}
+     * has removed. For tests.
+     */
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
-     * Ledgers that this class keeps from being garbage-collected: those created since {@code keepAll} or since the
-     * latest {@link #letGo}. For tests; null unless {@code keepAll} has been called.
+     * Ledgers that are kept from being garbage-collected, because they have been created since the first call of
+     * {@link #keepAll}, or since the latest call of {@link #letGo}. For tests; null unless {@link #keepAll} has been
+     * called.
      */
     private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
-    /** What a call may hold without being charged for it. */
+    /** Amounts of memory that one call may hold without being charged for them. */
     private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
     private final long[] max = new long[KINDS];
@@ -123,7 +141,8 @@ public final class Ledger {
     private final AddressGroups groups = new AddressGroups();
 
     /**
-     * Number of connections that have been opened so far and belong to no address, such as all connections of a client.
+     * Number of connections that have been opened so far and belong to no address. All connections of a client belong
+     * to no address.
      */
     private final AtomicInteger opened = new AtomicInteger();
 
@@ -131,12 +150,12 @@ public final class Ledger {
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges for calls that were given up before the futures of their handlers had ended. */
+    /** Charges for calls that ended before the futures of their handlers did. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
     /**
-     * Queue to which the garbage collector adds each of the {@link #lingeringCharges} whose handler's future is
-     * unreachable.
+     * Queue of those {@link #lingeringCharges} whose handlers' futures have become unreachable. The garbage collector
+     * adds the charges to this queue.
      */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
@@ -144,8 +163,8 @@ public final class Ledger {
      * Creates a ledger with the given limits.
      *
      * @param owner name of the server or client, for the texts of {@code audit} and {@code toString}
-     * @param limits limit of each kind for all connections together; a kind that is missing has no limit
-     * @param limitsOfConnection limit of each kind for one connection, however much is free
+     * @param limits limit of each kind of resource for all connections together; a missing kind has no limit
+     * @param limitsOfConnection limit of each kind of resource for one connection, which applies even if more is free
      */
     public Ledger(
             String owner,
@@ -171,14 +190,15 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a server, with limits that are shares of the heap. Together with what is not charged, these
-     * shares make up four fifths of the heap, and more with TLS; see docs/security.md.
+     * Creates the ledger of a server, whose limits are shares of the heap. Together with memory that is not charged,
+     * these shares make up four fifths of the heap with the default settings, and more with TLS; see docs/security.md.
      *
      * @param maxCalls largest number of calls of one connection, which the connection checks itself. The ledger limits
-     *     all connections of an address, including closed ones, to {@code maxConnectionsOfAddress} times as many calls
+     *     the calls of one address, including those of its closed connections, to {@code maxCalls} times
+     *     {@code maxConnectionsOfAddress}
      * @param maxRunning largest number of handlers that run at once
-     * @param maxMessageBytes largest size of a message in bytes; each pool for messages has room for some of them, even
-     *     on a small heap
+     * @param maxMessageBytes largest size of a message in bytes; each pool for messages has room for some such
+     *     messages, even on a small heap
      */
     public static Ledger ofServer(
             String owner,
@@ -190,33 +210,37 @@ public final class Ledger {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         limits.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // buffers are charged at their full size, which may be twice the size of their content
+        // the limit is doubled, because buffers are charged at their full size, which can be twice the size of their
+        // content
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, limits, limitsOfConnection, maxConnectionsOfAddress);
         made.maxOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
-        // each running handler has a place, so the number of places is another limit
+        // a running handler holds one place, that is, one unit of Resource.CALLS, so no more handlers can run than
+        // there are places
         long running = Math.min(maxRunning, made.max(Resource.CALLS));
         made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
     }
 
     /**
-     * Creates the ledger of a client, with limits that are shares of the heap. A client chooses its peers, so the
-     * number of its connections has no limit.
+     * Creates the ledger of a client, whose limits are shares of the heap. The number of connections has no limit,
+     * because a client chooses its peers.
      *
      * @param maxMessageBytes largest size in bytes of a message that a peer may send
      */
     public static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // A client has more room for replies than a server, since it has asked for them and a refused reply is lost.
+        // A client has more room for replies than a server, because the client has asked for the replies, and a refused
+        // reply is lost.
         limits.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         limitsOfConnection.remove(Resource.REPLY_BYTES);
-        // frames of replies have more room too: if there is no room for such a frame, a connection ends, and its calls
-        // end as OVERLOADED
+        // The pool for incomplete frames is larger than a server's, like the pool for replies. If this pool has no room
+        // for a frame, a connection ends, and its calls end as OVERLOADED.
         limits.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // Buffers are charged at their full size, as at a server. The limit of the pool is doubled too, since only the
-        // client's own callers fill it.
+        // The two limits for requests are doubled, because buffers are charged at their full size, which can be twice
+        // the size of their content. The limit of the whole pool is doubled only at a client, because only the client's
+        // own callers fill that pool.
         limits.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, limits, limitsOfConnection, Integer.MAX_VALUE));
@@ -233,8 +257,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes this class keep each new ledger from being garbage-collected, until {@link #letGo} is called. For tests:
-     * after a test, nothing else refers to the servers that it started.
+     * Makes this class keep each new ledger from being garbage-collected, until {@link #letGo} is called. Tests need
+     * this, because nothing else refers to a server after the test that started the server.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -243,7 +267,8 @@ public final class Ledger {
     }
 
     /**
-     * Drops the ledgers that {@link #keepAll} has made this class keep. Ledgers that are created later are kept again.
+     * Drops the ledgers that this class has kept because of {@link #keepAll}. Ledgers that are created later are kept
+     * again.
      */
     public static void letGo() {
         Set<Ledger> kept = made;
@@ -289,11 +314,11 @@ public final class Ledger {
     }
 
     /**
-     * Opens an account for a new connection. The connection counts in the limits until {@link Account#close}.
+     * Opens an account for a new connection. The connection counts towards the limits until {@link Account#close}.
      *
-     * @param remote the peer's address; if this is null or not an Internet address, the connection belongs to no
+     * @param remote the peer's address. If this is null or not an Internet address, the connection belongs to no
      *     address
-     * @return the account; null if there would then be too many connections, in all or of this address
+     * @return the account; null if all connections, or those of this address, have reached their largest number
      */
     public @Nullable Account open(@Nullable SocketAddress remote) {
         Object key = key(remote);
@@ -335,8 +360,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns the number of a new connection among all that its address has opened so far; the first gets 0. With its
-     * first connection, the address gets its index in {@link AddressGroups}.
+     * Returns how many connections the address has opened before the new connection. At its first connection, the
+     * address also gets its index in {@link AddressGroups}.
      */
     private int numberIn(Address address) {
         synchronized (groups) {
@@ -391,9 +416,9 @@ public final class Ledger {
     }
 
     /**
-     * Charges an account for an amount, if there is room for it.
+     * Charges an account for an amount, if the ledger has room for the amount.
      *
-     * @return false if there is no room; then nothing has changed
+     * @return false if there is no room; nothing has changed in this case
      */
     boolean tryCharge(Account account, Resource kind, long amount) {
         return tryChargeNow(account, kind, amount)
@@ -429,16 +454,19 @@ public final class Ledger {
     }
 
     /**
-     * Creates a charge for what a call still holds after it has been given up. The account has been charged for this
-     * already. From now on, the new charge is responsible for releasing it.
+     * Creates a charge for what a call still holds if the call has ended before the future of its handler. The account
+     * has already been charged for {@code objectBytes} and {@code places}. The new charge releases both when that
+     * future has ended.
      *
-     * @param holder object that only the future of the call's handler refers to. The charge stays until the future
-     *     ends, or until {@code holder} is unreachable
+     * @param holder object to which only the future of the call's handler refers. The charge also ends when this object
+     *     has become unreachable
      * @param objectBytes number of bytes that the account has been charged for objects of the call
-     * @param places number of places for calls that the account has been charged for the call
+     * @param places number of places ({@link Resource#CALLS}) that the new charge releases; 0 if the call's connection
+     *     releases the call's place
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
-        // otherwise charges with unreachable futures would stay until a charge is refused
+        // Some charges with unreachable futures are released here. Otherwise such charges would stay until the ledger
+        // has no room for another charge.
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
@@ -450,7 +478,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns the number of charges for calls that were given up and whose handlers' futures have not ended. For tests.
+     * Returns the number of charges for calls that have ended and whose handlers' futures have not ended. Charges that
+     * the ledger has released because these futures are unreachable do not count. For tests.
      */
     public int lingeringCharges() {
         return lingeringCharges.size();
@@ -460,7 +489,7 @@ public final class Ledger {
      * Releases {@link LingeringCharge}s whose handlers' futures have become unreachable.
      *
      * @param max largest number of charges to release; should be small on an event loop
-     * @return whether any charge was released
+     * @return whether at least one charge was released
      */
     private boolean endCollected(int max) {
         for (int i = 0; i < max; i++) {
@@ -478,8 +507,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns how much of {@code kind} is held in all. This includes the values of the counters that {@link #watch} has
-     * added.
+     * Returns how much of {@code kind} all connections together hold. The result includes the values of the counters
+     * that {@link #watch} has added.
      */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
@@ -508,18 +537,19 @@ public final class Ledger {
     }
 
     /**
-     * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. For
-     * a kind that is claimed, see {@link Claims}, the result is too small: one connection can fill the entire pool.
+     * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. The
+     * result is too small for kinds that {@link Claims} manages, since one connection can fill the entire pool of such
+     * a kind.
      */
     public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
-        // a connection may hold no more than it leaves free, and so no more than half of the pool
+        // a connection may hold at most as much of the pool as remains free afterwards, and so at most half of the pool
         return Math.min(max[i] / 2, maxOfConnection[i]);
     }
 
     /**
-     * Adds a counter whose value this ledger reports, in addition to what has been charged, as held. The counter need
-     * not be synchronized, since its value matters only while no call is under way.
+     * Adds a counter whose value this ledger reports as held, in addition to what has been charged. The counter need
+     * not be synchronized, because its value matters only while no call is in flight.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -530,10 +560,10 @@ public final class Ledger {
     }
 
     /**
-     * Returns a report of what is held and should not be; empty if there is nothing. It has one line for each kind of
-     * which something is held. Also lists connections with calls under way, and addresses without connections. What
-     * open connections may hold without calls, such as kept buffers, is left out. Exact only while nothing is going on.
-     * For tests, and to find what has not been released.
+     * Returns a report of all that is held and should have been released; empty if there is nothing. The report has one
+     * line for each kind of resource that is still held, each connection with calls under way, and each address without
+     * a connection. The report leaves out what an open connection may hold without calls, for example kept buffers. For
+     * tests. The report is exact only while no calls or connections begin or end.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -573,7 +603,9 @@ public final class Ledger {
         return text.toString();
     }
 
-    /** Returns the results of {@link #audit} of all ledgers in this process that are reachable and not forgotten. */
+    /**
+     * Returns the reports of {@link #audit} of all ledgers that are reachable and not forgotten, see {@link #forget}.
+     */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -587,8 +619,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes {@link #auditAll} ignore the ledgers that have something to report now. For tests, so that a fault is
-     * reported only once.
+     * Makes {@link #auditAll} ignore all ledgers that have something to report now. Tests use this method to report
+     * each fault only once.
      */
     public static void forgetHeld() {
         synchronized (LIVE) {
@@ -596,7 +628,7 @@ public final class Ledger {
         }
     }
 
-    /** Makes {@link #auditAll} ignore this ledger. For tests, and for a simulation that kills this server. */
+    /** Makes {@link #auditAll} ignore this ledger. For tests, and for a simulation that kills this ledger's server. */
     public void forget() {
         LIVE.remove(this);
     }
@@ -606,42 +638,42 @@ public final class Ledger {
         return owner;
     }
 
-    /**
-     * Counts what the connections of one address hold together. Closed connections that still hold something are
-     * included.
-     */
+    /** Counts what all connections of one address hold together, including what closed connections still hold. */
     public static final class Address {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
         /**
-         * Handlers that still run for closed connections of this address. They count in the admission limits of their
-         * methods.
+         * Counts the handlers that still run for closed connections of this address. These handlers count towards the
+         * admission limits of their methods.
          */
         public final OrphanedWork handlers = new OrphanedWork();
 
         /**
-         * Threads of the handler pool that still run handlers of closed connections of this address. Tasks of such
-         * connections that wait for a thread count too.
+         * Counts the threads of the handler pool that still run handlers of closed connections of this address. Tasks
+         * of these connections that still wait for a thread count too.
          */
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
-         * Threads that still notify streams and calls of closed connections of this address. Notifications that wait
-         * for a thread count too.
+         * Counts the threads that still run signals of closed connections of this {@code Address}. A signal is a task
+         * that notifies a stream or a call. Signals that still wait for a thread count too.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 
-        /** Number of open connections. Changed only while the entry of this address in {@code addresses} is locked. */
+        /**
+         * Number of open connections of this {@code Address}. Changed only while the entry of this {@code Address} in
+         * {@code addresses} is locked.
+         */
         private final AtomicInteger connections = new AtomicInteger();
 
         /**
-         * Index of the address in {@link AddressGroups}, or -1 before its first account is opened. The address keeps
-         * its index until it is forgotten.
+         * Index of this address in {@link AddressGroups}; -1 before the first account of this address is opened. The
+         * address keeps the index until the ledger forgets the address.
          */
         int groupIndex = NO_INDEX;
 
-        /** Number of connections of this address that have been opened so far. Guarded by {@code groups}. */
+        /** Number of connections that this address has opened so far. Guarded by {@code groups}. */
         private int opened;
 
         public Address(Object key) {

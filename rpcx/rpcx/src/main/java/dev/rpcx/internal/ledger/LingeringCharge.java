@@ -5,11 +5,13 @@ import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * Charge that stays after a call has been given up, since the future of its handler may still hold the objects of the
- * request. Released once: when the future ends, or when it becomes unreachable. Thread-safe.
+ * Keeps the charge for a call that has ended before the future of its handler, for example because the call has been
+ * given up. Until this future completes, the future can still hold the objects of the request. If the future never
+ * completes, the ledger can release the charge after the garbage collector has found the future unreachable. The ledger
+ * does so when it adds such a charge or has no room for another charge. This class is thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
-    /** Largest number of stack frames that releasing the charge needs. */
+    /** Largest number of stack frames that {@link #end} uses to release the charge. */
     private static final int RESERVED_FRAMES = 50;
 
     private final Ledger ledger;
@@ -19,9 +21,10 @@ public final class LingeringCharge extends PhantomReference<Object> {
     private boolean isOver;
 
     /**
-     * Creates a charge for amounts that the account has been charged already.
+     * Creates a charge for {@code objectBytes} and {@code places}, for which the account has already been charged.
      *
-     * @param holder object that only the future refers to, until the future ends
+     * @param holder object to which only the handler's future refers until the future completes. So the holder becomes
+     *     unreachable if the future does, and the garbage collector then adds this charge to {@code collected}
      */
     public LingeringCharge(
             Ledger ledger,
@@ -37,10 +40,10 @@ public final class LingeringCharge extends PhantomReference<Object> {
         this.places = places;
     }
 
-    /** Releases what is held. A second call does nothing. */
+    /** Releases the charge. A second call does nothing. */
     public void end() {
-        // throws before anything has changed if the stack is nearly exhausted; the charge is then released when the
-        // future becomes unreachable
+        // this throws if the stack is nearly exhausted, before anything has changed; the charge is then released when
+        // the future becomes unreachable
         ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {
@@ -48,7 +51,8 @@ public final class LingeringCharge extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each step runs even if the one before it fails, since a second call does nothing
+        // Each step runs even if the step before has failed. A second call of this method does nothing, so it could not
+        // make up for a missed step.
         try {
             ledger.over(this);
         } finally {

@@ -3,35 +3,43 @@ package dev.rpcx.internal.ledger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts the tasks of one address that still run or wait after their connections are gone. {@code Ledger.Address} says
- * what the tasks are. Tasks that were left behind before a new connection came count in the share of that connection
- * until they end. Otherwise a caller could get a fresh share with each new connection. Tasks that are left behind later
- * do not count in the shares of existing connections, so a peer harms these no more by leaving than by staying.
+ * Counts the tasks of one address that still run or wait after their connections have gone. {@code Ledger.Address} says
+ * what the tasks are. While these tasks run, they count in the shares of later connections of the address, so that a
+ * caller cannot get a fresh share by connecting again.
  *
- * <p>The mark of a connection is the number of tasks that had ever been left behind when the connection came. These
- * tasks count in its share. This class assumes that tasks end in the order in which they were left behind. Thread-safe.
+ * <p>Each connection has a mark: the number of tasks that connections of its address had left behind when the
+ * connection came. Only these tasks count in the connection's share, so a peer that leaves later does not reduce the
+ * shares of connections that exist. This class assumes that tasks end in the order in which they were left behind. This
+ * class is thread-safe.
  */
 public final class OrphanedWork {
     /**
-     * Mark of a connection that is gone: all tasks that were left behind and still run count in its share, its own
-     * included.
+     * Mark of a connection that has gone, in place of a number from {@link #mark}. With this mark, all running tasks
+     * that were left behind count in the connection's share, including those that the connection itself has left
+     * behind.
      */
     public static final long ALL = Long.MAX_VALUE;
 
-    /** Number of tasks that have ever been left behind. */
+    /** Number of tasks that connections have left behind so far. */
     private final AtomicLong leftBehind = new AtomicLong();
 
-    /** Number of tasks that were left behind and have ended, or do not wait any more. */
+    /** Number of tasks that were left behind and that have ended or will never run. */
     private final AtomicLong ended = new AtomicLong();
 
     private final AtomicLong running = new AtomicLong();
 
-    /** Returns the mark of a connection that comes now, for {@link #runningOf}. */
+    /**
+     * Returns the number of tasks that connections have left behind so far. A new connection keeps this number as its
+     * mark, for {@link #runningOf}.
+     */
     public long mark() {
         return leftBehind.get();
     }
 
-    /** Called when a connection is gone, and has left {@code runs} running and {@code waits} waiting tasks behind. */
+    /**
+     * Called when a connection is gone. The connection has left {@code runs} tasks behind that run, and {@code waits}
+     * tasks that wait. Also called for each task that comes from a connection that is gone already.
+     */
     public void leave(long runs, long waits) {
         running.addAndGet(runs);
         leftBehind.addAndGet(runs + waits);
@@ -42,31 +50,39 @@ public final class OrphanedWork {
         running.incrementAndGet();
     }
 
-    /** Called when a task that was left behind has run and has ended. */
+    /** Called when a task that was left behind and counts as running has ended, or does not start after all. */
     public void end() {
         running.decrementAndGet();
         ended.incrementAndGet();
     }
 
-    /** Called when {@code waited} waiting tasks that were left behind will not run any more. */
+    /** Called when {@code waited} waiting tasks that were left behind have been dropped and will never run. */
     public void drop(long waited) {
         ended.addAndGet(waited);
     }
 
-    /** Returns the largest {@link #mark} with which no task counts in a connection's share. */
+    /**
+     * Returns the number of tasks that were left behind and that have ended or will never run. A connection's
+     * {@link #mark} is the number of tasks that had been left behind before the connection came. If the mark is at most
+     * the returned number, all these tasks are over, and none of them counts in the connection's share.
+     */
     public long ended() {
         return ended.get();
     }
 
     /**
-     * Returns the smallest {@link #mark} with which all running tasks that were left behind count in a connection's
-     * share. Never decreases.
+     * Returns the number of tasks that were left behind and do not wait: they are running, have ended or will never
+     * run. If a connection's {@link #mark} is at least this number, all running tasks that were left behind count in
+     * the connection's share. The result never decreases.
      */
     public long allFrom() {
         return ended.get() + running.get();
     }
 
-    /** Returns how many running tasks count in the share of a connection with this {@link #mark}. */
+    /**
+     * Returns how many running tasks count in the share of a connection with this {@link #mark}. These are the running
+     * ones among the first {@code mark} tasks that were left behind.
+     */
     public long runningOf(long mark) {
         if (mark == 0) {
             return 0;

@@ -3,76 +3,92 @@ package dev.rpcx.internal.ledger;
 /** Kinds of things that a peer can make a server or a client hold. A {@link Ledger} counts each kind. */
 public enum Resource {
     /**
-     * Bytes of requests that have not arrived completely, or whose handlers have not ended. At a client, bytes of large
-     * requests that wait for a connection, that wait to be sent, or whose calls still hold the requests' buffers.
+     * Bytes of requests. A server counts a request from the arrival of the first bytes, usually until the handler ends.
+     * The server does not count what {@link UnchargedAllowance} allows. A client counts a large request while the
+     * request waits for a connection or waits to be sent, and as long as the call holds the request's buffer.
      */
     REQUEST_BYTES,
 
     /**
-     * Estimated memory, in bytes, of the objects of large requests and stream items, until their handlers have ended.
+     * Estimated memory, in bytes, of the Java objects of large requests and stream items at a server. The objects of a
+     * request are counted until the handler ends, those of an item until the subscriber's {@code onNext} ends.
      */
     OBJECT_BYTES,
 
-    /** Bytes of replies that wait until the peer reads them. At a client, bytes of replies that no caller has taken. */
+    /**
+     * Bytes of replies. A server counts a reply while the reply waits to be sent, and a client until the caller has
+     * taken the reply. A client also counts stream items here, until they have arrived completely.
+     */
     REPLY_BYTES,
 
-    /** Bytes in a socket's queue that the peer does not read, if more than 4 KiB. */
+    /** Bytes in a socket's output queue that the peer does not read. A queue of at most 4 KiB is not counted. */
     QUEUE_BYTES,
 
     /**
-     * The part of {@link #REPLY_BYTES} of connections whose peers do not read. Its pool is smaller, so it is full
-     * first: then these connections are ended, and room remains for peers that read.
+     * The part of {@link #REPLY_BYTES} that belongs to connections whose peers do not read. This part has a lower
+     * limit, so that such connections are ended before replies to other peers are refused.
      */
     UNREAD_REPLY_BYTES,
 
-    /** Bytes of stream items that have arrived and that no subscriber has taken. */
+    /** Bytes of stream items that have arrived at a server and that no subscriber has taken. */
     ITEM_BYTES_IN,
 
-    /** Bytes of stream items that are to be sent and have not reached the socket's queue. */
+    /** Bytes of stream items that wait to be put into the socket's output queue. */
     ITEM_BYTES_OUT,
 
-    /** Bytes of buffers that have grown and are kept for their next use. */
+    /** Bytes of buffers that have grown beyond their initial size and that are kept for later use. */
     KEPT_BYTES,
 
     /**
-     * Bytes of tables. At a server, the tables in which a connection finds its calls, if larger than 64 slots; a call
-     * is refused if its table cannot grow. At a client, the dictionary entries of methods that no proxy had when the
-     * dictionary arrived. A separate pool, so that kept buffers cannot fill it.
+     * Bytes of tables. A server counts the tables in which a connection finds its calls, but not the first 64 slots of
+     * a table; a call is refused if its table cannot grow. A client counts the entries of a server's method dictionary
+     * for which no proxy existed when the dictionary arrived. The limit for tables is separate from the limit for
+     * {@link #KEPT_BYTES}, so that kept buffers leave room for tables.
      */
     TABLE_BYTES,
 
-    /** Bytes of incomplete frames, TLS records and TLS handshakes, if more than 4 KiB. */
+    /**
+     * Bytes of frames, TLS records and TLS handshakes that have arrived only in part. A part of at most 4 KiB is not
+     * counted.
+     */
     FRAME_BYTES,
 
-    /** Connections that have an account. */
+    /** Open connections. Each of them has an {@link Account} in the ledger. */
     CONNECTIONS,
 
-    /** Places for calls that connections have created. A place is used for one call after another. */
+    /** Places for calls. A place is the right to one call under way. A connection can keep a place for later calls. */
     CALLS,
 
     /**
-     * Handlers that run, except those on event loops. A server counts them itself, and the ledger only watches the
+     * Handlers that run, except those on event loops. The server counts these handlers, and the ledger only reads the
      * count.
      */
     HANDLERS,
 
-    /** Handlers of closed connections that still run and count in the admission limits of their methods. */
+    /**
+     * Handlers that still run after their connections have closed, and that count in the admission limits of their
+     * methods.
+     */
     ORPHANS,
 
-    /** Streams that have not ended, in either direction. */
+    /** Streams that have not ended, in either direction. A client counts only the streams that the client sends. */
     STREAMS,
 
-    /** Timers that are set. */
+    /** Timers that connections have set. Most timers of a client's connections are not counted. */
     TIMERS;
 
     /**
-     * Whether a full pool of this kind ends the greediest connection instead of refusing a charge, see {@link Claim}.
+     * Returns whether a lack of room for this kind ends a connection instead of refusing a charge. {@link Claim}
+     * explains this.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;
     }
 
-    /** Whether a connection may hold some of this kind while no call is under way. */
+    /**
+     * Returns whether a connection can hold some of this kind while it has no call under way. For example, a connection
+     * can then hold {@link #KEPT_BYTES}.
+     */
     boolean isHeldAtRest() {
         return this == KEPT_BYTES || this == TABLE_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
     }

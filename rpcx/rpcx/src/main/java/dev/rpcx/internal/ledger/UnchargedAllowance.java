@@ -1,41 +1,49 @@
 package dev.rpcx.internal.ledger;
 
 /**
- * What each call of a server may hold without a charge, since charging a small call would cost more than the call. What
- * a call holds beyond that is charged and can be refused.
+ * What one call of a server is allowed to hold without a charge in the {@link Ledger}. Charging a small call would cost
+ * more than the call itself. What a call holds beyond the allowance is charged and can be refused.
  *
- * <p>All handlers that are counted as running share a {@value #HEAP_DIVISOR}th of the heap equally, up to 24 KiB each.
- * Their number is limited by {@code Server.Builder.maxRunning} and by the number of places for calls. Calls that have
- * not begun, or whose handlers have ended, may be more numerous. Each of them may hold only
- * {@link #IDLE_METADATA_BYTES} and {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
+ * <p>Only calls whose handlers count as running, and whose methods return no stream, have this allowance. Their number
+ * is limited by {@code Server.Builder.maxRunning} and by the number of places for calls. All these calls together take
+ * at most a {@value #HEAP_DIVISOR}th of the heap, and each takes at most 24 KiB. All other calls, of which there can be
+ * more, are allowed to hold {@link #IDLE_METADATA_BYTES} of metadata and {@link #IDLE_OBJECT_BYTES} of objects, and a
+ * buffer for request and reply only while the buffer has its initial size.
  *
- * @param bodyBytes largest size of the buffer for request and reply, in bytes
- * @param metadataBytes largest memory of the metadata, in bytes
- * @param objectBytes largest estimated memory of the objects of a request, in bytes
+ * @param bodyBytes largest size, in bytes, of the buffer for request and reply
+ * @param metadataBytes largest memory, in bytes, of the metadata
+ * @param objectBytes largest estimated memory, in bytes, of the objects of a request
  */
 public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectBytes) {
     static final int HEAP_DIVISOR = 16;
 
-    /** Number of bytes of metadata that a call may hold while it is not counted as running: enough for a token. */
+    /**
+     * Number of bytes of metadata that a call is allowed to hold without a charge while its handler does not count as
+     * running, or if its method returns a stream. This is enough for an access token.
+     */
     public static final int IDLE_METADATA_BYTES = 512;
 
     public static final int IDLE_OBJECT_BYTES = 1024;
 
     /**
-     * Largest message, in bytes, that is not charged while the place of its call is charged. There are no more such
-     * messages than places, so their number is limited.
+     * Largest size, in bytes, of a message that is not charged; a small heap can lower this size for a server, see
+     * {@code bodyBytes}. At a server, each such message belongs to a call that is charged as {@link Resource#CALLS}, so
+     * the number of such messages is limited. A connection's incomplete frame and socket queue may have this size too.
      */
     public static final int SMALL_BYTES = 4 * 1024;
 
-    /** Allowance on a large heap: at least 3.66 GiB with the default of 10,000 running handlers. */
+    /**
+     * Largest allowance. With the default limit of 10,000 running handlers, a heap of at least 3.66 GiB gives this
+     * allowance.
+     */
     static final UnchargedAllowance MAX = new UnchargedAllowance(SMALL_BYTES, 4 * 1024, 16 * 1024);
 
     private static final int MAX_BYTES = MAX.bodyBytes + MAX.metadataBytes + MAX.objectBytes;
 
     /**
-     * Computes the allowance for a heap of this size.
+     * Computes the allowance for a heap of the given size.
      *
-     * @param running largest number of handlers that are counted as running at once, at least 1
+     * @param running largest number of handlers that count as running at once, at least 1
      */
     static UnchargedAllowance of(long heapBytes, long running) {
         long each = Math.min(MAX_BYTES, heapBytes / HEAP_DIVISOR / running);

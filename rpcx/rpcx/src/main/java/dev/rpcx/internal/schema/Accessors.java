@@ -6,13 +6,15 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Names of the getter and the setter of a field: those of JavaBeans, as editors, Lombok and Kotlin write them, or the
- * field's own name. Used by {@link Schema} and by the annotation processor.
+ * Lists the names that a field's getter and setter can have: those of JavaBeans, as editors, Lombok and Kotlin write
+ * them, and the field's own name. This class also makes the texts of errors about getters and setters. {@link Schema}
+ * and the annotation processor use this class.
  */
 public final class Accessors {
     /**
-     * Names that are never getters: methods of every class, and the empty name, which {@code getters} uses instead of
-     * the {@code is} form if a field is not a boolean.
+     * Names that {@link #getters} leaves out: those of the public methods of {@link Object} without parameters, and the
+     * empty name. A field {@code open} can have a getter {@code isOpen} only if the field's type is {@code boolean}.
+     * For any other type, {@code getters} first lists the empty name in place of {@code isOpen}.
      */
     private static final Set<String> OBJECTS =
             Set.of("", "getClass", "hashCode", "toString", "notify", "notifyAll", "wait");
@@ -20,26 +22,26 @@ public final class Accessors {
     private Accessors() {}
 
     /**
-     * Returns the error message for a property with only one accessor.
+     * Returns the text of the error for a field that has a public getter and no public setter, or the other way round.
      *
-     * @param isGetter whether this accessor is the getter; otherwise it is the setter
+     * @param isGetter whether the field has the getter; if not, the field has the setter
      */
     public static String alone(boolean isGetter) {
         return (isGetter ? "a public getter and no public setter" : "a public setter and no public getter")
                 + " (expected: both; or none, or a transient field, where it is no component)";
     }
 
-    /**
-     * Returns the error message for a field whose accessor has another type, and that has no accessor of its own type.
-     */
+    /** Returns the text of the error for a field whose accessors all have another type than the field. */
     public static String ofOtherType(String accessor) {
         return accessor + "() has another type than the field (expected: its own; or a transient field, where it is no"
                 + " component)";
     }
 
     /**
-     * Returns the error message for a {@link Field} at a place where {@link Schema} does not read it: a setter, a field
-     * whose getter has a {@link Field} too, an overridden getter, or a member that is no component.
+     * Returns the text of the error for a {@link Field} annotation that {@link Schema} does not use. In a class, such
+     * an annotation is on a setter, on an overridden getter, on a field or method that belongs to no component, or on a
+     * field whose getter has a {@code @Field} too. In a record, it is on an accessor whose component has no
+     * {@code @Field}, or a different one.
      */
     public static String strayNumber(String in, String member, boolean isMethod) {
         return in + "." + member + (isMethod ? "()" : "")
@@ -47,7 +49,7 @@ public final class Accessors {
                 + " its getter, on one of the two)";
     }
 
-    /** Returns the possible names of a field's getter, in order of preference. */
+    /** Returns the names that a field's getter can have. The preferred name comes first. */
     public static List<String> getters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);
         return Stream.of("get" + capital, isBoolean ? "is" + capital : "", "get" + field, field)
@@ -56,8 +58,8 @@ public final class Accessors {
     }
 
     /**
-     * Returns the possible names of a field's setter, in order of preference. For a boolean field {@code isOpen} they
-     * include {@code setOpen}.
+     * Returns the names that a field's setter can have. The preferred name comes first. For a field {@code isOpen} of
+     * the type {@code boolean}, the names include {@code setOpen}.
      */
     public static List<String> setters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);

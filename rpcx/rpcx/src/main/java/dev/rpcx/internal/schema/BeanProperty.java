@@ -12,10 +12,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Property of a class: a field with its public getter and setter.
+ * Field of a class, together with the public getter and the public setter of the field.
  *
- * @param annotated element that may have the property's {@code @Field}: the getter or its override if annotated;
- *     otherwise the field
+ * @param annotated element whose {@code @Field}, if there is one, is used: the getter if the getter has a
+ *     {@code @Field}, otherwise the field. If a subclass overrides the getter with a narrower type, the override counts
+ *     as the getter
  */
 record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
     String name() {
@@ -23,17 +24,18 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Returns the properties of the fields that one class declares, by name and in order of declaration. A subclass may
-     * declare their accessors.
+     * Returns a property for each field that one class declares and that has accessors, by field name and in the order
+     * of declaration. Static and transient fields are left out. The accessors of a field can be declared in a subclass.
      *
      * @param declaring class that declares the fields
      * @param type class that is mapped: {@code declaring} or one of its subclasses
-     * @param names names of the fields of subclasses; this method adds those of {@code declaring}. If a field of a
-     *     subclass has the same name, it hides the field of {@code declaring}, and the accessors belong to the field of
-     *     the subclass
-     * @param below properties of the fields of subclasses, by name
-     * @throws SchemaException if the value of a field would be lost: the field has only a getter or only a setter, or
-     *     only accessors of another type
+     * @param names names of the fields that subclasses of {@code declaring} declare; this method adds the names of the
+     *     fields of {@code declaring}. If a field of {@code declaring} has the same name as a field of a subclass, the
+     *     accessors of this name belong to the field of the subclass
+     * @param below properties for the fields that subclasses of {@code declaring} declare, by field name; such a
+     *     property is returned in place of a field of {@code declaring} with the same name
+     * @throws SchemaException if a field has only a getter, only a setter, or only accessors of another type, since the
+     *     value of the field would be lost
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
@@ -56,8 +58,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Method getter = getter(type, getters, field.getType());
             Method numbered = getter;
             if (getter == null) {
-                // A subclass may override the getter with a narrower type. The getter of the declaring class still
-                // calls the override, whose @Field is used.
+                // A subclass can override the getter with a narrower type. A call of the declaring class's getter then
+                // runs this override, as with every overridden method. So the @Field of the override is used.
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
@@ -76,8 +78,9 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Refuses a field that has an accessor of another type and none of its own type, since the user seems to want the
-     * field to be sent. A method with the field's own name does not count as an accessor here.
+     * Throws a {@link SchemaException} if a method has the name of a getter or setter of this field, but another type.
+     * Called only if the field has no getter and no setter of its own type. The field would then not be sent, but the
+     * user probably wants it to be sent. A method with the field's own name is ignored.
      */
     private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {

@@ -15,23 +15,25 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the changes between two versions of a schema after which one version cannot read what the other one sends. The
- * versions are compared by their locks: a {@link Lock} has the names, numbers and types of all members of a version.
+ * Compares two versions of a schema, the Protobuf form of services and their types. Finds the changes after which a
+ * peer with one version of the schema cannot read all that a peer with the other version sends, or reads some of it as
+ * something else, such as null as 0. Each version is given as a {@link Lock}, the content of its lock file, which has
+ * the names, numbers and types of all members.
  */
 public final class Compatibility {
-    /** Says which version can no longer read what the other version sends. */
+    /** Says which peer can no longer read what the other peer sends, after a change of the schema. */
     public enum Direction {
-        /** The new version cannot read what the old one sends. */
+        /** A peer with the new schema cannot read what a peer with the old schema sends. */
         BACKWARD,
-        /** The old version cannot read what the new one sends. */
+        /** A peer with the old schema cannot read what a peer with the new schema sends. */
         FORWARD,
-        /** Neither version can read what the other one sends. */
+        /** Neither peer can read what the other peer sends. */
         BOTH
     }
 
     /**
-     * A member that may have been renamed. The old version of the type has one member that the new version lacks, and
-     * the new version has a member that the old one lacks.
+     * A member that may have been renamed, and not removed. The old version of the type has a member that the new
+     * version lacks, and the new version has a member that the old one lacks.
      *
      * @param removed name of the member that is gone
      * @param added name of the new member
@@ -40,8 +42,10 @@ public final class Compatibility {
     public record Renaming(String type, String removed, String added, boolean isInPlace) {}
 
     /**
-     * A change after which one version cannot read what the other one sends. {@code where} is the name of the type or
-     * member that has changed, and {@code what} describes the change to the user.
+     * A change of the schema after which a peer with one version cannot read what a peer with the other version sends.
+     *
+     * @param where name of the type, request, reply or member that has changed
+     * @param what description of the change, for the user
      */
     public record Break(Direction direction, String where, String what) {
         @Override
@@ -51,15 +55,16 @@ public final class Compatibility {
     }
 
     /**
-     * Names of the Java types that hold other values: lists, collections, sets and maps. A type in a lock contains such
-     * a name if a container can be null, or if it is inside another container.
+     * Names of the Java types that hold other values, such as lists and maps. For a list, a lock file usually has the
+     * word {@code list} before the type of the elements. It has the name of the Java type instead where a list or map
+     * can be null, or is inside another type, such as a list, an {@code Optional} or a generic record.
      */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
 
     /**
-     * Java's types of whole numbers, from the narrowest to the widest. A field of a wider type can hold all values of a
-     * narrower one.
+     * Java's integer types, from the narrowest to the widest. A field of a wider type can hold all values of a narrower
+     * type.
      */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
@@ -69,14 +74,14 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Names of the types of all map keys and set elements in the older version, and of all types within these. If two
-     * keys or elements are equal for the older version, it keeps only one of them.
+     * Names of the types whose values a peer with the older schema compares by {@code equals}: the types of map keys
+     * and set elements, and all types inside these. Of several equal keys or elements, such a peer keeps only one.
      */
     private final Set<String> comparedBefore;
 
     /**
-     * Names of the types of all map keys and set elements in the newer version, and of all types within these. If two
-     * keys or elements are equal for the newer version, it keeps only one of them.
+     * Names of the types whose values a peer with the newer schema compares by {@code equals}: the types of map keys
+     * and set elements, and all types inside these. Of several equal keys or elements, such a peer keeps only one.
      */
     private final Set<String> comparedNow;
 
@@ -88,11 +93,12 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the types of all map keys and set elements in a lock, and of all types within these.
+     * Returns the names of the types that a peer compares by {@code equals}. These are the types of map keys and set
+     * elements in the peer's lock file, and all types inside these.
      *
-     * @param other lock of the other version. Earlier versions of RPCX wrote {@code repeated} into a lock both for a
-     *     list and for a set; where {@code lock} says {@code repeated}, the line of the same field in {@code other}
-     *     decides which of them it is
+     * @param other lock file of the other version of the schema. Earlier versions of RPCX wrote {@code repeated} into a
+     *     lock file both for a list and for a set. If {@code lock} has {@code repeated} for a field, the line with the
+     *     same number in {@code other} says whether the field is a list or a set.
      */
     private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
@@ -121,16 +127,16 @@ public final class Compatibility {
     }
 
     /**
-     * Returns all changes from the older lock to the newer one after which one version cannot read the other one's
-     * messages. The list is empty if there are none.
+     * Returns all changes from the older lock file to the newer one after which a peer with one version of the schema
+     * cannot read what a peer with the other version sends. The list is empty if there are no such changes.
      */
     public static List<Break> between(Lock older, Lock newer) {
         Compatibility compatibility = new Compatibility(older, newer);
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
-                // a type that is gone is no break by itself. If a member now has another type, the break is reported at
-                // the member
+                // Only a missing request or reply is reported here. A missing type is no break by itself: if a member
+                // had this type and has another type now, the break is reported for that member.
                 if (isCall(before)) {
                     compatibility.breaks.add(removedCall(before.type()));
                 }
@@ -151,8 +157,9 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the members that may have been renamed between two versions. The newer lock must still have a line for
-     * each member that is gone, and this line must be marked as removed.
+     * Returns the members that may have been renamed from the older lock file to the newer one. A renamed member whose
+     * number has changed too is found only in a type, not in a request or reply. Such a member is found only if the
+     * newer lock file still has its old line, marked as removed.
      */
     public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
         List<Renaming> renamed = new ArrayList<>();
@@ -170,7 +177,9 @@ public final class Compatibility {
 
     /**
      * Adds each pair of an old and a new member that have the same number and type, but different names. A renamed
-     * member keeps its number if the number comes from the order of declaration or from {@link Field}.
+     * member keeps its number if the number comes from the order of declaration or from {@link Field}. A pair is left
+     * out if one of its members is marked as removed, if the old member stands for unknown values, if either name
+     * occurs in both versions, or if either name is one that Java makes up for a parameter, such as {@code arg0}.
      */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
@@ -188,7 +197,7 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether this is a name such as {@code arg0}. Java gives a parameter such a name if its class was compiled
+     * Says whether this is a name such as {@code arg0}. Java gives parameters such names if their class was compiled
      * without the names of parameters.
      */
     private static boolean isSyntheticName(String name) {
@@ -196,8 +205,9 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether two lines of a lock describe a field of the same type, whose values have the same bytes. The fields
-     * may differ in what an absent value is: null for one and 0 for the other.
+     * Says whether the members that two lines describe have the same type, so that their values have the same bytes.
+     * The members may still differ in what is read if no value was sent: null for one, and 0 for the other. One member
+     * may also be a list, and the other one a set.
      */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
         LineType old = LineType.parse(asList(one.type()));
@@ -208,10 +218,11 @@ public final class Compatibility {
     }
 
     /**
-     * Adds each pair of a removed member and a new member that has another number, but may be the same member. A
+     * Adds each pair of a removed member and a new member that may be one member, renamed and with another number. A
      * removed member is paired with the first new member of the same type, and a removed case of a sealed type with the
-     * first new case. Two members of different classes are also paired if the old class is in the older lock and the
-     * new class is only in the newer one, since the class itself may have been renamed.
+     * first new case. Members whose types are different classes are also paired if the class itself may have been
+     * renamed. A class may have been renamed if the old class has an entry in the older lock file, and the new class
+     * has an entry only in the newer lock file.
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
@@ -235,16 +246,15 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the break that is reported for a request or reply whose method is no longer published. Old clients may
-     * still call the method.
+     * Returns the break that is reported if a method is no longer published. Old clients may still call the method.
      *
-     * @param call name of the request or reply, such as {@code greeter/hello.request}
+     * @param call name of the method's request or reply, such as {@code greeter/hello.request}
      */
     public static Break removedCall(String call) {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
-    /** Says whether an entry of a lock describes a request or reply of a method. All other entries describe types. */
+    /** Says whether an entry of a lock file describes a request or reply of a method. Other entries describe types. */
     private static boolean isCall(Lock.Entry entry) {
         return entry.type().contains("/");
     }
@@ -283,8 +293,8 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // the request was a single message in an earlier version. Clients of that version may still send this
-            // message, and a server would now read its bytes as the fields of the request
+            // In an earlier version of the schema, the request was one of the user's messages. Clients of that version
+            // may still send this message, and a new server would read its bytes as the fields of the request.
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
@@ -301,8 +311,8 @@ public final class Compatibility {
             }
         }
         if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
-            // a side that expects no result ignores the body. A side that expects a result reads an empty body as an
-            // absent value
+            // A side that expects no result ignores the reply's body. A side that expects a result reads an empty body
+            // as an absent value. Therefore only one direction is broken.
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
@@ -314,12 +324,12 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    /** Says whether a lock has a field for this request or reply, even if the field is marked as removed. */
+    /** Says whether a lock file has a field for this request or reply. A field that is marked as removed counts too. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
-    /** Says whether a lock has an entry for the type of this field. */
+    /** Says whether a lock file has an entry for the type of the field that a line describes. */
     private static boolean hasTypeOf(Lock.Line line, Lock lock) {
         return lock.entries().containsKey(LineType.parse(line.type()).element());
     }
@@ -328,27 +338,32 @@ public final class Compatibility {
         return call.type().endsWith(".reply");
     }
 
-    /** Says whether a request has no parameters, or a reply no result, in the version of this entry. */
+    /**
+     * Says whether a request has no parameters, or a reply has no result. Parameters and results that are marked as
+     * removed do not count.
+     */
     private static boolean isEmpty(Lock.Entry call) {
         return call.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
     /**
-     * Says whether a member has another number in the newer lock than in the older one. {@code was} is null if the
-     * older lock does not have the member.
+     * Says whether a member has different numbers in the older lock file and in the newer one. Returns false if one of
+     * the lines is marked as removed.
+     *
+     * @param was line of the member in the older lock file; null if there is none
+     * @param now line of the member in the newer lock file
      */
     private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
-     * Compares the two entries that the locks have for one type, request or reply, and adds all breaks. A member is
-     * compared with the member that has the same number in the other lock.
+     * Compares the entries that the two lock files have for one type, or for one request or reply. Adds each break that
+     * it finds to {@link #breaks}. Each member is compared with the member that has the same number in the other lock
+     * file. Before that, a member whose own number has changed is found by its name.
      *
-     * @param oldKinds kinds of a request's or reply's fields in the older lock, as {@link Framing} describes them; 0
-     *     for a type
-     * @param nowKinds kinds of a request's or reply's fields in the newer lock, as {@link Framing} describes them; 0
-     *     for a type
+     * @param oldKinds result of {@link Framing#of(Lock.Entry, Lock)} for {@code before}; 0 if {@code before} is a type
+     * @param nowKinds result of {@link Framing#of(Lock.Entry, Lock)} for {@code after}; 0 if {@code after} is a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
@@ -399,8 +414,8 @@ public final class Compatibility {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
-                // either the line was removed before, or the number now belongs to a member that had another number,
-                // and the break is reported for that member
+                // Nothing is reported for this number here. Either the number was removed before, or it now belongs to
+                // a member that had another number. In the second case, the break is reported for that member.
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(
@@ -435,8 +450,8 @@ public final class Compatibility {
     }
 
     /**
-     * Compares the enum constant that has the number 0 in both locks. There may be a break if only one of the locks
-     * says that the constant is read for values that are not known.
+     * Compares the enum constants that have the number 0 in the two lock files. A break is possible if only one of the
+     * lock files says that the constant stands for all values that are not known.
      */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
@@ -454,9 +469,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break for a case of a sealed type that is read for unknown cases in one lock, and has a number of its own
-     * in the other. The same case has different names in the two locks: a case with a number has the name of its field,
-     * and the one for unknown cases the name of its class.
+     * Adds a {@link Break} if a case of a sealed type stands for all unknown cases in one lock file, and has a number
+     * of its own in the other. The two lock files have different names for such a case: a case with a number has the
+     * name of its field, and the case for unknown ones has the name of its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -470,9 +485,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break if a member has another number in the newer lock than in the older one.
+     * Adds a break if a member has different numbers in the older lock file and in the newer one.
      *
-     * @return whether it has another number
+     * @return whether a break was added
      */
     private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {
@@ -486,10 +501,11 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the end of an error text about a member that only one of the versions knows. It says that the other
-     * version takes two map keys or set elements for one if they differ only in this member.
+     * Returns the end of an error text about a member that only one of the two versions of the schema has. The text
+     * says that a peer with the other version takes map keys or set elements for equal if they differ only in this
+     * member.
      *
-     * @param choice whether the member is an enum constant or a case of a sealed type, and not a field
+     * @param choice true for an enum constant or a case of a sealed type; false for a field
      */
     private static String takeForOne(boolean choice) {
         return choice
@@ -499,7 +515,9 @@ public final class Compatibility {
                         + " for such a map or set)";
     }
 
-    /** Says whether an enum has a constant, or a sealed type a case, that is read for whatever is not known. */
+    /**
+     * Says whether an enum has a constant, or a sealed type has a case, that stands for all values that are not known.
+     */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
         return line != null && !line.removed() && line.isUnknown();
@@ -522,7 +540,9 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
-        // if the field is optional on one side only, an absent value may be null on this side and 0 on the other
+        // If the field is optional in only one version of the schema, a peer with that version reads an absent value as
+        // null or as an empty Optional. A peer with the other version may read something else, such as 0. The text for
+        // this other value is computed here.
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
@@ -551,8 +571,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the name of a type with {@code List} in place of {@code Collection}, since RPCX reads both as a list. The
-     * type arguments of a generic message are not changed, because they belong to the name of the message.
+     * Returns the name of a type with {@code List} in place of {@code Collection}, since RPCX reads both as a list.
+     * Type arguments of a generic message are not changed, because they are part of the message's name.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -586,10 +606,10 @@ public final class Compatibility {
     }
 
     /**
-     * Describes what a version reads for an absent field of this type whose declaration does not allow null, such as
-     * "0, false or empty text". Returns null if the version reads null.
+     * Describes what a peer reads if a field of this type is absent, such as "0, false or empty text". The field itself
+     * is not optional. Returns null if the peer reads null.
      *
-     * @param lock lock of the version that reads the field
+     * @param lock lock file of the peer's version of the schema
      */
     private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
@@ -613,8 +633,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of all types that are numbered by the order of declaration, sorted. No lock protects these
-     * numbers, so nothing is reported if somebody changes the order.
+     * Returns the names of all types that are numbered by the order of declaration, sorted. No lock file protects these
+     * numbers, so nobody is warned if the order of declaration is changed.
      */
     public static List<String> unlocked(Schema schema) {
         List<String> names = new ArrayList<>();
@@ -629,11 +649,14 @@ public final class Compatibility {
     }
 
     /**
-     * A class that has its numbers from a lock, and the lines of its members. If the lock has not been written yet,
-     * these are the lines that it will have.
+     * A class whose members get their numbers from a lock file, with the lines of these members. If the lock file has
+     * not been written yet, these are the lines that the file will have.
      */
     public record Numbered(Class<?> type, Lock.Entry entry) {
-        /** Says whether a lock gives all members of the class the numbers that they have here. */
+        /**
+         * Says whether a lock file has a line for each member of the class {@code type}, with the same number as in
+         * {@code entry}.
+         */
         public boolean isIn(Lock lock) {
             Lock.Entry locked = lock.entries().get(entry.type());
             return locked != null
@@ -645,8 +668,9 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the classes that have their numbers from a lock, sorted by name. A class that is still numbered by the
-     * order of declaration is included, since the lock keeps these numbers once it is written.
+     * Returns the classes whose members get their numbers from a lock file, sorted by name. Classes that are not in the
+     * lock file yet are included. Their members are numbered by the order of declaration, and the lock file keeps these
+     * numbers as soon as it is written.
      */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
@@ -672,7 +696,7 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the enums and sealed types that have no constant or case to be read for unknown values,
+     * Returns the names of the enums and sealed types that have no constant or case for unknown values. The names are
      * sorted.
      */
     public static List<String> withoutUnknown(Schema schema) {

@@ -4,14 +4,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Java enum. Its constants are sent as numbers.
+ * A Java enum, whose constants are sent as numbers.
  *
  * @param javaClass class of the enum
- * @param numbers numbers of the constants; the index is the ordinal of the constant
- * @param unknown constant that is read for a number that no constant has; its own number is 0. If null, such a number
- *     is refused, except 0, which is read as null
- * @param source source of the numbers
- * @param reserved numbers of removed constants
+ * @param numbers numbers of the constants, in the order of the constants' ordinals
+ * @param unknown constant that is read for every number that no constant has; the number of this constant is 0. If
+ *     {@code unknown} is null, such a number is refused, except 0, which is read as null
+ * @param source source of the constants' numbers
+ * @param reserved numbers and names of removed constants
  */
 public record EnumType(
         String protoName,

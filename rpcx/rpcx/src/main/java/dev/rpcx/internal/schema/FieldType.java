@@ -6,11 +6,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * One field of a message.
  *
- * @param name name of the component in Java
- * @param holder how the Java value of the field holds the values of the shape, for example as the elements of a list
- * @param shape shape of a single value; for a list or a set, that of an element; for a map, that of a value of the map
- * @param key shape of the map's key; null if the field is not a map
- * @param javaClass erased type of the component
+ * @param name name of the record component, property or parameter in Java; for a case of a sealed type, the name that
+ *     {@link Cases#field} returns; in a message that RPCX makes for one value, {@code value} or {@code items}
+ * @param holder how the Java value holds the values that are on the wire, for example as the elements of a list
+ * @param shape type of a value on the wire; for a list or a set, the type of an element; for a map, the type of the
+ *     map's values
+ * @param key type of the map's keys on the wire; null if the field is not a map
+ * @param javaClass erased type of the Java value
  */
 public record FieldType(
         String name,
@@ -19,19 +21,25 @@ public record FieldType(
         Shape shape,
         @Nullable Shape key,
         Class<?> javaClass) {
-    /** How the Java value of a field holds the values that are on the wire, for example as a list. */
+    /** How the Java value of a field holds the values that are on the wire, for example as the elements of a list. */
     public enum Holder {
-        /** The value itself. A value that is Protobuf's default, such as 0, is not sent. */
+        /** The Java value is the value on the wire. Protobuf's default value, for example 0, is not sent. */
         PLAIN,
-        /** The value, or null; {@code optional} in Protobuf. */
+        /** The Java value is the value on the wire, or null. The field is {@code optional} in Protobuf. */
         NULLABLE,
-        /** {@link java.util.Optional}; {@code optional} in Protobuf. */
+        /**
+         * The Java value is a {@link java.util.Optional}. In Protobuf, the field is {@code optional}, unless its
+         * Protobuf type is a message.
+         */
         OPTIONAL,
-        /** {@link java.util.List} or {@link java.util.Collection}; {@code repeated} in Protobuf. */
+        /**
+         * The Java value is a {@link java.util.List} or a {@link java.util.Collection}. The field is {@code repeated}
+         * in Protobuf.
+         */
         LIST,
-        /** {@link java.util.Set}; {@code repeated} in Protobuf. */
+        /** The Java value is a {@link java.util.Set}. The field is {@code repeated} in Protobuf. */
         SET,
-        /** {@link java.util.Map}. */
+        /** The Java value is a {@link java.util.Map}. */
         MAP
     }
 
@@ -49,12 +57,18 @@ public record FieldType(
         }
     }
 
-    /** Says whether the values of a list or set are written one after the other behind a single tag and length. */
+    /**
+     * Returns whether this field is a list or a set whose elements are packed, that is, written behind a single tag and
+     * length.
+     */
     public boolean isPacked() {
         return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
     }
 
-    /** Returns the tag before the value on the wire: the number of the field and the wire type. */
+    /**
+     * Returns the tag that precedes the field's value on the wire. The tag combines the field's number and the wire
+     * type.
+     */
     public int tag() {
         return number << 3 | (isPacked() || holder == Holder.MAP ? 2 : shape.wireType());
     }

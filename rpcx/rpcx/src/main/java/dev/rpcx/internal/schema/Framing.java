@@ -12,19 +12,19 @@ import java.util.Map;
  * rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
-    /** Number of fields whose kinds both sides of a call compare: the fields 1 to 6. */
+    /** Number of fields whose kinds a client compares with those of the server: the fields 1 to 6. */
     public static final int MAX_FIELDS = 6;
 
     /** Number of bits in which the kind of one field is stored. */
     public static final int KIND_BITS = 4;
 
     /**
-     * Kind of a request, reply or item that is itself one of the user's messages. It is stored in place of the kind of
-     * field 1.
+     * Value that replaces the kind of field 1 if a whole request, reply or stream item is one of the user's messages.
+     * The kinds of that message's own fields are not stored.
      */
     public static final int WHOLE = 15;
 
-    /** Stands for the kind of a field that the request, reply or item does not have. */
+    /** Kind that is stored for a field that the request, reply or stream item does not have. */
     private static final int NO_FIELD = 0;
 
     /**
@@ -37,17 +37,19 @@ public final class Framing {
     private static final int REPEATED = 7;
 
     /**
-     * Bit that the kind of a field has if the field is null when it is absent, although its type has another default,
-     * such as 0 or the empty text.
+     * Bit that is set in the kind of a field whose declaration allows null. The bit is not used for a type such as a
+     * message, for which {@link Schema#hasNull} returns true: an absent field of such a type is read as null, whatever
+     * its declaration says.
      */
     private static final int CAN_BE_NULL = 8;
 
     private Framing() {}
 
     /**
-     * Returns the kinds of a message's fields 1 to 6 as one number, in which field 1 has the lowest {@link #KIND_BITS}
-     * bits. Returns {@link #WHOLE} for a message of the user, that is, one that was not made by RPCX to hold parameters
-     * or a single value.
+     * Returns a number that describes the fields of a message. If RPCX has made the message itself, to hold parameters
+     * or a single value, the number contains the kinds of the fields 1 to 6. Field 1 is stored in the lowest
+     * {@link #KIND_BITS} bits. If the message is a type of the user, for example a record, the number is
+     * {@link #WHOLE}.
      */
     public static int of(MessageType type) {
         if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
@@ -60,7 +62,11 @@ public final class Framing {
         return kinds;
     }
 
-    /** Says whether two messages have fields with the same numbers and kinds. Numbers above 6 count too. */
+    /**
+     * Says whether two messages have fields with the same numbers and kinds. All fields are compared, also those with
+     * numbers above 6, which {@link #of(MessageType)} ignores. Returns false if only one of the messages is a type of
+     * the user.
+     */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));
     }
@@ -71,7 +77,13 @@ public final class Framing {
         return kinds;
     }
 
-    /** Returns the kinds of the fields 1 to 6 of a request or reply, computed from its lines in a lock. */
+    /**
+     * Returns the kinds of the fields 1 to 6 of a request or reply, in the form of {@link #of(MessageType)}. The fields
+     * are read from a lock file.
+     *
+     * @param sent entry of the request or reply in the lock file
+     * @param lock content of the lock file
+     */
     static int of(Lock.Entry sent, Lock lock) {
         int kinds = 0;
         for (Lock.Line line : sent.lines().values()) {
@@ -87,8 +99,8 @@ public final class Framing {
     }
 
     /**
-     * Returns the kind of the field with this number; {@link #NO_FIELD} if there is no such field, or if the number is
-     * not 1 to 6.
+     * Returns the kind of the field with this number. Returns {@link #NO_FIELD} if there is no such field, or if the
+     * number is not 1 to 6.
      *
      * @param kinds kinds of all fields, in the form that {@link #of(MessageType)} returns
      */
@@ -108,11 +120,12 @@ public final class Framing {
     }
 
     /**
-     * Says whether a request, reply or item is one of the user's messages on one side, and consists of separate fields
-     * on the other. False if the other side has no fields at all.
+     * Says whether one side of a call has one of the user's messages as the whole request, reply or stream item, and
+     * the other side has a message that RPCX has made. Returns false if the message that RPCX has made has none of the
+     * fields 1 to 6, as for a method without parameters.
      *
      * @param one kinds of the fields on one side, in the form that {@link #of(MessageType)} returns
-     * @param other kinds of the fields on the other side
+     * @param other kinds of the fields on the other side, in the same form
      */
     public static boolean isWholeForOne(int one, int other) {
         boolean isWhole = kind(one, 1) == WHOLE;
@@ -148,10 +161,10 @@ public final class Framing {
     }
 
     /**
-     * Returns a shape that has the same kind as the type with this name. It may be another type's shape, since all
-     * enums have one kind, and so have all messages.
+     * Returns a {@link Shape} that gives a field the same kind as the type of this name does. The result need not be
+     * the type's own shape, since fields of all enums have one kind, and fields of all messages have one kind.
      *
-     * @param name name of the type, as the lock writes it
+     * @param name name of the type, as the lock file writes it
      */
     private static Shape like(String name, Lock lock) {
         for (Scalar scalar : Scalar.values()) {

@@ -7,26 +7,30 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Type of a member in a line of a lock, for example {@code stream list string}.
+ * Type of a member, as a line of a lock file has it, for example {@code stream list string}.
  *
- * @param isStream whether one call may send many messages with this field
+ * @param isStream whether the member belongs to the items of a stream; one call can send many of these items
+ * @param label word before the type of the value or of the elements, for example {@code list}
  * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
  */
 record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
 
     /**
-     * Beginnings of the names of nested sets and maps. Equal elements of a set count as one, and so do equal keys of a
-     * map.
+     * Beginnings of the names of nested sets and maps. {@link #compared} looks for these names, because a receiver
+     * compares the elements of a set and the keys of a map for equality.
      */
     private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
-    /** Way in which a field holds its values. */
+    /**
+     * Word that says how a field holds its values, for example as a list. A line of a lock file has this word before
+     * the type.
+     */
     enum Label {
         OPTIONAL,
         LIST,
         SET,
-        /** A list or a set, in a lock from a version that wrote the word {@code repeated} for both. */
+        /** A list or a set. Earlier versions of RPCX wrote {@code repeated} into a lock file for both. */
         REPEATED,
         MAP,
         /** A single value. Its type has no word before it. */
@@ -40,7 +44,10 @@ record LineType(boolean isStream, Label label, String element) {
             return this == LIST || this == SET || this == REPEATED;
         }
 
-        /** Says whether the same value has the same bytes under both labels. Null is not considered. */
+        /**
+         * Returns whether a value has the same bytes under both labels, provided that it is sent under both. Null is
+         * never sent, and a default such as 0 is sent under {@link #OPTIONAL}, but not under {@link #ONE}.
+         */
         boolean hasBytesOf(Label other) {
             return isRepeated() == other.isRepeated() && (this == MAP) == (other == MAP);
         }
@@ -70,12 +77,12 @@ record LineType(boolean isStream, Label label, String element) {
         };
     }
 
-    /** Returns this type, changed into the type of a stream's items. */
+    /** Returns this type with the word {@code stream} before it, which marks the type of a stream's items. */
     LineType ofStream() {
         return new LineType(true, label, element);
     }
 
-    /** Returns the names of all types in the element, including type arguments. */
+    /** Returns the names of all types in {@code element}, including the type arguments. */
     List<String> names() {
         return names(element);
     }
@@ -97,16 +104,16 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     /**
-     * Returns the same as {@code compared}. But {@code REPEATED}, which may be a list or a set, counts as a set if
-     * {@code other} is a set.
+     * Returns the result of {@link #compared}, but treats {@link Label#REPEATED}, which can be a list or a set, as a
+     * set if {@code other} is a set.
      *
-     * @param other type that another lock has at the same number
+     * @param other type that the field with the same number has in another lock file
      */
     List<String> comparedAs(LineType other) {
         return label == Label.REPEATED && other.label == Label.SET ? names() : compared();
     }
 
-    /** Returns the type with which the text begins, including its type arguments. */
+    /** Returns the type name with which the text begins, including the type arguments. */
     private static String first(String text) {
         int depth = 0;
         for (int i = 0; i < text.length(); i++) {
@@ -129,7 +136,7 @@ record LineType(boolean isStream, Label label, String element) {
         return names;
     }
 
-    /** Returns the type as it stands in a lock. */
+    /** Returns the text of this type in a lock file. */
     String text() {
         return (isStream ? STREAM : "") + label.prefix() + element;
     }

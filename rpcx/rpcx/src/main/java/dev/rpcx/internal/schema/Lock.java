@@ -20,12 +20,15 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Content of a lock file, which has the number, name and type of each member of messages, enums, sealed types and
- * calls. The file is committed with a project, so that types without {@link Field} annotations keep their numbers.
+ * Content of a lock file, the file that keeps the Protobuf numbers of members from one release to the next. A lock file
+ * has the number, name and type of each member of messages, enums, sealed types and calls. The file is committed with a
+ * project, so that types without {@link Field} annotations keep their numbers.
  *
- * <p>A lock file has a line for each type. Below it, an indented line for each member has the number, the name and the
- * type of the member. Lines are never taken away: if a member is removed, {@code removed} is written before its number.
- * A line that begins with {@code #} is a comment, and stays above the same line when the file is written again.
+ * <p>A lock file has a line for each type, request and reply. Below it, an indented line for each member has the
+ * number, the name and the type of the member. If a member is removed, its line is kept, and the word {@code removed}
+ * is put before its number. But the line is replaced if another member has the same number now, as after a renaming. A
+ * line that begins with {@code #} is a comment. When the file is written again, each comment stays above the line that
+ * follows it.
  *
  * <pre>
  * message com.acme.Greeting
@@ -38,8 +41,11 @@ public final class Lock {
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
     /**
-     * What a lock has about one type, one request or one reply. {@code type} is its name, {@code kind} is message, enum
-     * or oneof, and {@code lines} has the line of each member under the member's name.
+     * Lines of a lock file about one type, one request or one reply.
+     *
+     * @param kind {@code message}, {@code enum} or {@code oneof}
+     * @param type name of the type, request or reply
+     * @param lines line of each member, under the name of the member
      */
     public record Entry(String kind, String type, Map<String, Line> lines) {
         public Entry {
@@ -48,13 +54,14 @@ public final class Lock {
     }
 
     /**
-     * What a lock has about one member. The number of a member never changes. If {@code removed} is true, the type no
-     * longer has this member, and no other member may get its number.
+     * Line of a lock file about one member. The number of a member never changes.
+     *
+     * @param removed whether the type no longer has this member; in that case no other member can get the number
      */
     public record Line(int number, String name, String type, boolean removed) {
         /**
-         * Says whether this is the enum constant, or the case of a sealed type, that is read for all values that are
-         * not known. Its number is always 0.
+         * Says whether this member is the enum constant, or the case of a sealed type, that stands for all values that
+         * are not known. A removed member counts too. The number of such a member is always 0.
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
@@ -62,12 +69,12 @@ public final class Lock {
     }
 
     /**
-     * Message that a call sends in one direction: a request, a reply or one item of a stream.
+     * Message that a call sends in one direction, that is, a request, a reply or one item of a stream.
      *
-     * @param isStream whether one call may send many of these messages
+     * @param isStream whether one call can send many of these messages
      */
     public record Sent(MessageType type, boolean isStream) {
-        /** Says whether a lock would have the same lines for both messages. */
+        /** Says whether a lock file would have the same lines for both messages. */
         public boolean isLike(Sent other) {
             return LockLines.of(this).equals(LockLines.of(other));
         }
@@ -77,19 +84,20 @@ public final class Lock {
             "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
 
     /**
-     * Key in {@link #comments} of the comments at the top of the file. A blank line separates them from the first type.
+     * Key in {@link #comments} for the comments at the top of the file. A blank line separates these comments from the
+     * first type.
      */
     private static final String HEAD = "head of the file";
 
-    /** Key in {@link #comments} of the comments below the last line of the file. */
+    /** Key in {@link #comments} for the comments below the last line of the file. */
     private static final String END = "end of the file";
 
     private final Map<String, Entry> entries;
 
     /**
-     * Comments of the file, each under a key that says which line stands below them. The key is the name of a type for
-     * the line of the type, and the name of the type, a space and the number for the line of a member. All other
-     * comments have the key {@link #HEAD} or {@link #END}.
+     * Comments of the file, each under a key that names the line below them. The key of a type's line is the name of
+     * the type. The key of a member's line is the name of the type, a space and the number. Other comments have the key
+     * {@link #HEAD} or {@link #END}.
      */
     private final Map<String, List<String>> comments;
 
@@ -98,15 +106,14 @@ public final class Lock {
         this.comments = Map.copyOf(comments);
     }
 
-    /** Returns a lock that has no types and no calls. */
+    /** Returns the content of a lock file that has no types and no calls. */
     public static Lock none() {
         return new Lock(Map.of(), Map.of());
     }
 
     /**
-     * Reads all lock files that this class loader finds under {@link #RESOURCE}, and joins them to one lock. Several
-     * files may have the same type with different members, for example those of an application and its library; all
-     * members are kept. Requests and replies are left out.
+     * Reads all lock files that this class loader finds under {@link #RESOURCE}, and joins them into one object. If
+     * several files have the same type, the members from all of them are kept. Requests and replies are left out.
      *
      * @param loader null for the system class loader
      * @throws SchemaException if a file cannot be parsed, or if two files contradict each other: one member has two
@@ -117,9 +124,11 @@ public final class Lock {
     }
 
     /**
-     * Joins a lock with all lock files that this class loader finds under {@link #RESOURCE}. One of the files may be a
-     * copy of the lock itself.
+     * Joins {@code own} with all lock files that this class loader finds under {@link #RESOURCE}. One of these files
+     * may be a copy of {@code own}.
      *
+     * @param loader null for the system class loader
+     * @param own content of the lock file of one project
      * @param source file or URL from which {@code own} was read, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
      */
@@ -127,10 +136,10 @@ public final class Lock {
         return new Union().addAll(loader).add(own, source).lock();
     }
 
-    /** Joins several locks to one. */
+    /** Builder that joins several lock files into one {@code Lock}. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
-        /** For each type: files or URLs of the locks that have the type, named in errors. */
+        /** Files or URLs of the lock files that list a type, under the name of the type. They are named in errors. */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {
@@ -139,7 +148,7 @@ public final class Lock {
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
                     URLConnection connection = url.openConnection();
-                    // with caches, the JDK would go on reading the old content of a jar file that has been replaced
+                    // With caches, the JDK would go on reading the old content of a jar file that has been replaced.
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -155,8 +164,8 @@ public final class Lock {
         Union add(Lock lock, String source) {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
-                    // the lines of a call may differ between locks, since locks do not give parameters and results
-                    // their numbers
+                    // The joined Lock has no requests and replies. Their lines may contradict each other in two lock
+                    // files. That is allowed, since parameters and results do not get their numbers from lock files.
                     continue;
                 }
                 String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
@@ -172,9 +181,9 @@ public final class Lock {
     }
 
     /**
-     * Joins two entries of one type to an entry with the members of both.
+     * Joins two entries of one type into an entry with the members of both.
      *
-     * @param where beginning of the text of errors: where the entries come from, and the name of the type
+     * @param where beginning of the text of errors, which says where the entries come from, and names the type
      */
     private static Entry union(Entry one, Entry other, String where) {
         if (!one.kind.equals(other.kind)) {
@@ -188,7 +197,8 @@ public final class Lock {
             String taken = names.putIfAbsent(line.number, line.name);
             Line there = taken == null ? null : lines.get(taken);
             if (known == null && there != null && there.isUnknown() && line.isUnknown()) {
-                // the name of the constant or case that stands for the unknown may differ, since no peer depends on it
+                // The two lock files may have different names for the member that stands for unknown values. No peer
+                // depends on this name.
                 continue;
             }
             if (known != null && known.number != line.number) {
@@ -200,8 +210,8 @@ public final class Lock {
                         + line.name + " (expected: one component for ever; if it has been renamed, write its new name"
                         + " into all locks by hand)");
             }
-            // the line counts as removed only if no entry still has the component: a project that has the component may
-            // read the newer lock of another project
+            // The member counts as removed only if each lock file that has the member marks it as removed. A project
+            // that still has the member may use a newer jar, whose lock file marks the member as removed.
             boolean isRemoved = line.removed && (known == null || known.removed);
             lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
         }
@@ -212,8 +222,8 @@ public final class Lock {
      * Parses the text of a lock file.
      *
      * @param source file or URL of the text, named in errors
-     * @throws SchemaException if a line cannot be parsed, if a name or a number occurs twice below one line of a type,
-     *     or if two entries of a type contradict each other
+     * @throws SchemaException if a line cannot be parsed, if two members of one entry have the same name or number, or
+     *     if two entries of a type contradict each other
      */
     public static Lock parse(String text, String source) {
         Map<String, Entry> entries = new LinkedHashMap<>();
@@ -271,9 +281,9 @@ public final class Lock {
     }
 
     /**
-     * Adds an entry for a type, request or reply that has been parsed. If there is an entry for the same type already,
-     * the two are joined: a build may have merged the lock files of several jars. For a request or reply, only the
-     * first entry is kept.
+     * Adds an entry for a type, request or reply that has been parsed. A build may have merged the lock files of
+     * several jars into one file with two entries of the same name. Two entries of a type are joined. Of two entries of
+     * a request or reply, only the first one is kept.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -288,11 +298,12 @@ public final class Lock {
     /**
      * Stores comments under the key of the line that stands below them.
      *
-     * @param above comments to be stored
-     * @return an empty list, for the next comments of the file
+     * @param above the comments to store
+     * @return an empty list for the next comments of the file
      */
     private static List<String> keep(Map<String, List<String>> comments, String key, List<String> above) {
-        // the header is dropped here, since text() writes it; a merge of two files may have put it anywhere
+        // The header line is dropped here, since text() writes it. A merge of two files may have put the header
+        // anywhere.
         above.removeIf(comment -> comment.equals(HEADER));
         comments.computeIfAbsent(key, none -> new ArrayList<>()).addAll(above);
         return new ArrayList<>();
@@ -305,8 +316,8 @@ public final class Lock {
     }
 
     /**
-     * Returns what the lock has about each type, request and reply, by name. The name of a type is that of its Java
-     * class with type arguments. A request or reply has a name such as {@code greeter/hello.request}.
+     * Returns the entries of all types, requests and replies, by name. The name of a type is the name of its Java
+     * class, with type arguments. The name of a request or reply has a form such as {@code greeter/hello.request}.
      */
     public Map<String, Entry> entries() {
         return entries;
@@ -318,14 +329,14 @@ public final class Lock {
     }
 
     /**
-     * Returns the next version of this lock, with the present members of all types that a schema has mapped. New
+     * Returns the next version of this lock file, with the present members of all types that a schema has mapped. New
      * members are added with their numbers, and members that are gone are marked as removed. Types that the schema has
-     * not mapped stay as they are.
+     * not mapped stay as they are, and so do requests and replies that are not in {@code calls}.
      *
-     * <p>A member that is no longer there, and that only the lock of another project has, is added only if it is marked
-     * as removed in that lock.
+     * <p>A type may lack a member that this lock file never had, but that the lock file of another project has. Such a
+     * member is added only if the lock file of the other project marks it as removed.
      *
-     * @param schema made by {@link Schema#extending} from this lock, or from this lock joined with others by
+     * @param schema made by {@link Schema#extending} from this lock file, or from this lock file joined with others by
      *     {@link #of(ClassLoader, Lock, String)}
      * @param calls requests and replies, each under a name such as {@code greeter/hello.request}
      * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member, but
@@ -344,7 +355,8 @@ public final class Lock {
                 all.put(name, extended(kind, name, LockLines.of(type), entries.get(name), numbered.get(name)));
             }
         }
-        // only the entry in this lock counts, since no lock gives numbers to parameters and results
+        // The former lines of a request or reply come from this lock file only. The schema's lock file may be joined
+        // from several lock files, and then it has no requests and replies.
         calls.forEach((name, sent) -> {
             Entry own = entries.get(name);
             all.put(name, extended("message", name, LockLines.of(sent), own, own));
@@ -353,12 +365,13 @@ public final class Lock {
     }
 
     /**
-     * Makes the next version of the entry of a type, request or reply. It has the present members, and former members
-     * that are marked as removed.
+     * Makes the next version of the entry of a type, request or reply. The new entry has the present members, and also
+     * former members, which are marked as removed.
      *
      * @param lines lines of the present members, by number
-     * @param own entry in this lock; null if there is none
-     * @param before entry in all locks joined, or {@code own} for a request or reply; null if there is none
+     * @param own entry in this lock file; null if there is none
+     * @param before for a type, its entry in the union of all lock files, or null if the union has none; for a request
+     *     or reply, the same as {@code own}
      */
     private static Entry extended(
             String kind, String type, Map<Integer, Line> lines, @Nullable Entry own, @Nullable Entry before) {
@@ -374,11 +387,12 @@ public final class Lock {
             for (Line line : before.lines().values()) {
                 boolean isOurs = ours.contains(line.number());
                 if (isOurs && !line.removed() && names.contains(line.name())) {
-                    // the member is still there; if it has another number now, Compatibility reports a break
+                    // The type still has this member. If its number has changed, Compatibility reports that as a break.
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // the number may be in use again: @Field can give a renamed component its old number
+                    // If a present member has this number, no line is added for the removed member: @Field can give a
+                    // renamed member its old number.
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }
@@ -401,7 +415,7 @@ public final class Lock {
         }
     }
 
-    /** Returns the text of the lock file, as it has to be committed. */
+    /** Returns the text of the lock file, in the form in which it is committed. */
     public String text() {
         StringBuilder text = new StringBuilder();
         comments(text, HEAD);

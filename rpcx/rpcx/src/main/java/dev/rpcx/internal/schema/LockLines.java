@@ -4,7 +4,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Makes the lines of a type, a request or a reply for a lock. The key of each line is its number. */
+/**
+ * Makes the lines that a lock file has for the present members of a type, a request or a reply. In the returned maps,
+ * the key of each line is the number of the member that the line describes.
+ */
 final class LockLines {
     private LockLines() {}
 
@@ -35,8 +38,9 @@ final class LockLines {
     }
 
     /**
-     * Returns the lines of a request or reply. If a message of the user's is itself the request or reply, the only line
-     * has the number 0 and names that message. The lines of a stream's items are marked.
+     * Returns the lines of a request or a reply. If a message type of the user is the entire request or reply, the only
+     * line has the number 0 and names this type. In the lines of a stream's items, the word {@code stream} precedes
+     * each type.
      */
     static Map<Integer, Lock.Line> of(Lock.Sent sent) {
         MessageType type = sent.type();

@@ -12,21 +12,24 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Protobuf message, and the Java type whose values it carries. A generic type has one message for each combination of
- * type arguments.
+ * A Protobuf message, together with the Java type whose values the message carries. A generic Java type has one message
+ * for each combination of type arguments.
  */
 public final class MessageType implements Shape {
-    /** Form that a message has on the Java side. */
+    /** Java form of the values that a message carries. */
     public enum Kind {
-        /** A record. It is read by its accessors, and made by its canonical constructor. */
+        /** A record. Codecs read a record by its accessors, and make a record by its canonical constructor. */
         RECORD,
         /** A class with getters, setters and a constructor without parameters. */
         BEAN,
-        /** A sealed type. The message has one field for each case, and at most one of these fields is set. */
+        /**
+         * A sealed interface or a sealed abstract class. The message has one field for each case, without the case that
+         * stands for unknown cases. At most one of these fields is set.
+         */
         ONEOF,
         /**
-         * Message with a single value as field 1: a value that is not a message, or a message that can be null. For
-         * {@code void} it has no field.
+         * A single value, which is field 1 of the message. RPCX makes such a message for a value that is not itself a
+         * message, or for a value that can be null. The message for {@code void} has no field.
          */
         WRAPPER,
         /** The parameters of a method. */
@@ -47,7 +50,7 @@ public final class MessageType implements Shape {
     private @Nullable Object unknownCase;
     private List<Reserved> reserved = List.of();
 
-    /** Number and name of a removed field, or of a removed constant or case. */
+    /** Number and name of a field or an enum constant that has been removed. */
     public record Reserved(int number, String name) {}
 
     MessageType(String protoName, Kind kind, Class<?> javaClass, String javaName) {
@@ -96,32 +99,39 @@ public final class MessageType implements Shape {
         return 2;
     }
 
-    /** Returns the form that the message has on the Java side. */
+    /** Returns the Java form of the values that this message carries. */
     public Kind kind() {
         return kind;
     }
 
-    /** Returns the erased Java type of a value, which is {@code Object[]} for parameters. */
+    /**
+     * Returns the erased Java type of the values that this message carries. For the parameters of a method, the type is
+     * {@code Object[]}.
+     */
     public Class<?> javaClass() {
         return javaClass;
     }
 
-    /** Returns the name of the Java type with its type arguments, such as {@code com.acme.Page<com.acme.Item>}. */
+    /**
+     * Returns the name of the Java type with its type arguments, such as {@code com.acme.Page<com.acme.Item>}. For a
+     * message that RPCX makes for the parameters or the result of one method, returns a text that names the method.
+     */
     public String javaName() {
         return javaName;
     }
 
     /**
-     * Returns the number of parameters of the method, including streams, which are not fields of the message. The
-     * number is 0 for all forms but {@code PARAMETERS}.
+     * Returns the number of parameters of the method to which this message belongs; 0 if the kind of this message is
+     * not {@link Kind#PARAMETERS}. Parameters that are streams are counted too, although the message has no fields for
+     * them.
      */
     public int arity() {
         return arity;
     }
 
     /**
-     * Returns for each field the position of its parameter in the method, counted from 0. The list is empty for all
-     * forms but {@code PARAMETERS}.
+     * Returns the position of each field's parameter in the method, counted from 0. The list is empty if the kind of
+     * this message is not {@link Kind#PARAMETERS}.
      */
     public List<Integer> positions() {
         return positions;
@@ -132,12 +142,12 @@ public final class MessageType implements Shape {
         return source;
     }
 
-    /** Returns the fields in the order of declaration, which is the order of the constructor's parameters. */
+    /** Returns the fields in the order of declaration. A record's constructor has its parameters in the same order. */
     public List<FieldType> fields() {
         return fields;
     }
 
-    /** Returns the indexes of {@link #fields} by ascending field number, the order in which fields are written. */
+    /** Returns the indexes of {@link #fields}, sorted by field number. Codecs write the fields in this order. */
     public int[] inOrderOfNumbers() {
         return IntStream.range(0, fields.size())
                 .boxed()
@@ -157,9 +167,9 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the canonical constructor of a record, or the constructor without parameters of a bean.
+     * Returns the canonical constructor of a record; for a bean, the constructor without parameters.
      *
-     * @throws IllegalStateException if the message is neither a record nor a bean
+     * @throws IllegalStateException if the message carries neither a record nor a bean
      */
     public Constructor<?> constructor() {
         if (constructor == null) {
@@ -168,7 +178,10 @@ public final class MessageType implements Shape {
         return constructor;
     }
 
-    /** Returns the value that is read for a case that only a newer peer has; null if there is none. */
+    /**
+     * Returns the value that is read if none of the known cases of the sealed type is set, for example because the
+     * sender is newer and has set a case that is unknown here; null if there is no such value.
+     */
     public @Nullable Object unknownCase() {
         return unknownCase;
     }
@@ -179,25 +192,26 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Says whether a value of this shape may contain a set or a map, at any depth. All messages in the shape must have
-     * their fields already.
+     * Returns whether a value of the given type can contain a set or a map, at any depth. A {@link Collection} does not
+     * count as a set here. All messages in the type must have been given their fields before this method is called.
      */
     public static boolean holdsSetOrMap(Shape shape) {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
     /**
-     * Says whether a message contains a decimal, at any depth. Keys of maps do not count. All messages in the shape
-     * must have their fields already.
+     * Returns whether a message of the given type can contain a decimal number ({@link WellKnown#DECIMAL}), at any
+     * depth. Keys of maps are ignored. All messages in the type must have been given their fields before this method is
+     * called.
      */
     public static boolean holdsDecimal(Shape shape) {
         return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
     }
 
     /**
-     * Says whether equal values of this shape may be written as different bytes: the shape contains, at any depth, a
-     * set, a map or a {@link Collection}, which may be written from a set. All messages in the shape must have their
-     * fields already.
+     * Returns whether equal values of the given type can be written as different bytes. This is so if the type
+     * contains, at any depth, a set, a map or a {@link Collection}, which can be a set. All messages in the type must
+     * have been given their fields before this method is called.
      */
     public static boolean mayHaveNoOrder(Shape shape) {
         return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());

@@ -11,8 +11,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives the members of one type their numbers. All of them come from one source, such as a lock or {@link Field}
- * annotations.
+ * Gives the members of one type, or the parameters of one method, their numbers. All of these numbers come from one
+ * source, such as a lock file or {@link Field} annotations.
  */
 final class Numbers {
     private static final String REMOVED = ", which was removed";
@@ -25,12 +25,14 @@ final class Numbers {
     private int next;
 
     /**
-     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation, or else the lock if it
-     * has the type, or else {@code otherwise}.
+     * Chooses where the numbers of the members come from. If a member has a {@link Field} annotation, all numbers come
+     * from these annotations. If no member has the annotation, the numbers come from the lock file. If the lock file
+     * does not have the type, the numbers come from {@code otherwise}.
      *
-     * @param locked entry of the type in the lock; null if there is none
-     * @param otherwise source of the numbers if there are neither annotations nor an entry in the lock
-     * @param extending true to give a member that the lock does not have the next free number; false to refuse it
+     * @param locked entry of the type in the lock file; null if there is none
+     * @param otherwise source of the numbers if there are neither annotations nor an entry in the lock file
+     * @param extending whether a member that the lock file lacks gets the next free number; if false, the member is
+     *     refused
      */
     Numbers(
             String where,
@@ -65,7 +67,7 @@ final class Numbers {
     }
 
     /**
-     * Makes sure that no member gets this number.
+     * Makes sure that no member of the type gets this number.
      *
      * @param by what has the number instead, named in errors
      */
@@ -87,9 +89,9 @@ final class Numbers {
     }
 
     /**
-     * Says whether a {@link Field} annotation gives a member its own former number, which the lock marks as removed. If
-     * so, the number is recorded as that of the member. This is allowed, since the lock may come from a newer version
-     * of a library, in which the member is gone.
+     * Says whether a {@link Field} annotation gives a member the number that the member had before the lock file marked
+     * it as removed. If so, the number is recorded as taken by the member. Such an annotation is allowed, since the
+     * lock file may come from a newer version of a library that no longer has the member.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null
@@ -130,7 +132,7 @@ final class Numbers {
         return line.number();
     }
 
-    /** Throws an exception if the lock has a member with this name, but with another number. */
+    /** Throws an exception if the lock file has a member with this name, but with another number. */
     void refuseOtherNumber(String name, int number) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
@@ -140,8 +142,8 @@ final class Numbers {
     }
 
     /**
-     * Returns the members that the lock marks as removed, whose numbers no other member may get. A member that has
-     * taken back its former number is not included.
+     * Returns the members that the lock file marks as removed, and whose numbers no other member can get. A member that
+     * has its former number again is left out.
      */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();

@@ -7,15 +7,15 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the numbers of a method's parameters. The annotation processor uses this class at build time, and client,
- * server and schema tool use it at run time, so that all find the same numbers.
+ * Finds the field numbers of a method's parameters. The annotation processor, the client, the server and the schema
+ * tool all use this class, so that they find the same numbers.
  */
 public final class ParameterNumbers {
     private ParameterNumbers() {}
 
     /**
-     * Returns the numbers of the parameters, in the order of the parameters: the number in the parameter's
-     * {@link Field} or, without one, the position, counted from 1.
+     * Returns the field numbers of the parameters, in the order of the parameters. A parameter with a {@link Field} has
+     * the number of the annotation. The number of any other parameter is its position, counted from 1.
      */
     public static <T> List<Integer> of(List<T> parameters, Function<T, @Nullable Field> annotation) {
         List<Integer> numbers = new ArrayList<>();
@@ -27,7 +27,7 @@ public final class ParameterNumbers {
     }
 
     /**
-     * Returns the text of the error for a method whose parameters have other numbers in a class than in an interface
+     * Returns the text of the error for a method whose parameters have different numbers in a class and in an interface
      * that the class implements.
      */
     public static String differ(String method, List<Integer> numbers, String declaring, List<Integer> declared) {

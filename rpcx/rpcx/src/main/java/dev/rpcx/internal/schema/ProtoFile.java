@@ -24,14 +24,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes a {@code .proto} file that describes services and their messages to callers in other languages. The file can be
- * had as a descriptor or as text. It imports {@code rpcx/types.proto}, which is in RPCX's jar, if a message contains a
- * decimal, a local date or a local date-time. Not thread-safe.
+ * Makes a {@code .proto} file that describes services and their messages to callers in other languages. The result is
+ * available as a descriptor and as text. If a message contains a decimal, a local date or a local date-time, the file
+ * imports {@code rpcx/types.proto}, which is in RPCX's jar. Not thread-safe.
  */
 public final class ProtoFile {
     /**
-     * Import path of the file that has RPCX's messages for decimals, local dates and local date-times. Protobuf itself
-     * has no messages for these.
+     * Path for importing the file with RPCX's messages for decimals, local dates and local date-times. Protobuf itself
+     * has no messages for these types.
      */
     public static final String TYPES = "rpcx/types.proto";
 
@@ -43,10 +43,10 @@ public final class ProtoFile {
     private final Set<String> taken = new HashSet<>();
 
     /**
-     * A published method, with the messages that it takes and returns.
+     * A method of a service, with the messages that it takes and returns.
      *
-     * @param streamsIn whether a client may send many requests in one call
-     * @param streamsOut whether the server may send many replies in one call
+     * @param streamsIn whether a client can send many requests in one call
+     * @param streamsOut whether the server can send many replies in one call
      */
     public record Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {}
 
@@ -72,17 +72,19 @@ public final class ProtoFile {
     }
 
     /**
-     * Adds a service, and all messages and enums that its methods need. The names of methods begin with a capital
-     * letter in the file, as is usual in Protobuf.
+     * Adds a service, and all messages and enums that its methods need. In the file, the names of methods begin with a
+     * capital letter, as is usual in Protobuf.
      *
-     * @throws SchemaException if two methods, or two fields of one message, would have the same name in the file
+     * @throws SchemaException if two methods, or two fields of one message, would have the same name in the file. Names
+     *     of fields count as the same if they differ only in underscores
      */
     public ProtoFile service(String name, List<Rpc> rpcs) {
         String serviceName = unique(identifier(name), "Service");
         ServiceDescriptorProto.Builder service =
                 ServiceDescriptorProto.newBuilder().setName(serviceName);
-        // the user's own types are added first, so that they keep their names: a generated message gets another name if
-        // its name is taken
+        // The user's own types are added before the messages that RPCX makes for the methods of this service, so that
+        // the user's types usually keep their names. If a message that RPCX makes needs a name that is taken, that
+        // message gets another name.
         for (Rpc rpc : rpcs) {
             for (MessageType message : List.of(rpc.request(), rpc.reply())) {
                 if (isOfUser(message)) {
@@ -110,7 +112,10 @@ public final class ProtoFile {
         return this;
     }
 
-    /** Adds a message, and all messages and enums that it contains. Returns the name of the message in the file. */
+    /**
+     * Adds a message, and all messages and enums that the message contains. Returns the name of the message in the
+     * file.
+     */
     public String message(MessageType type) {
         return message(type, type.protoName());
     }
@@ -141,8 +146,9 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns a name that nothing else in the file has, and reserves it. If the wanted name is taken, the suffix is
-     * added to it, and if necessary a number. Messages, enums, enum values and services must all have different names.
+     * Returns a name that nothing else at the top level of the file has, and reserves the name. If the wanted name is
+     * taken, the suffix is added, and a number too if necessary. Messages, enums, enum values and services must all
+     * have different names.
      */
     private String unique(String wanted, String suffix) {
         String name = ascii(wanted);
@@ -184,7 +190,7 @@ public final class ProtoFile {
         }
         String name = unique(wanted, "Message");
         names.put(type, name);
-        // the message is added before its fields are described, since a field may contain the same message
+        // The message is added before its fields are described, because one of the fields may contain the same message.
         int index = file.getMessageTypeCount();
         file.addMessageType(DescriptorProto.newBuilder().setName(name));
         file.setMessageType(index, describe(type, name));
@@ -219,7 +225,7 @@ public final class ProtoFile {
             switch (field.holder()) {
                 case LIST, SET, MAP -> descriptor.setLabel(Label.LABEL_REPEATED);
                 case NULLABLE, OPTIONAL -> {
-                    // a field that holds a message can always be absent, and so is not marked as `optional`
+                    // A field that holds a message can always be absent, so it needs no mark `optional`.
                     if (!(field.shape() instanceof MessageType) && !(field.shape() instanceof WellKnown)) {
                         descriptor.setProto3Optional(true);
                     }
@@ -232,7 +238,7 @@ public final class ProtoFile {
             }
             message.addField(descriptor);
         }
-        // in a descriptor, each `optional` field has its own oneof, after all other oneofs
+        // A descriptor needs a oneof for each `optional` field. These oneofs have to come after all others.
         for (FieldDescriptorProto.Builder field : message.getFieldBuilderList()) {
             if (field.getProto3Optional()) {
                 field.setOneofIndex(message.getOneofDeclCount());
@@ -242,7 +248,8 @@ public final class ProtoFile {
         Set<String> live = new HashSet<>();
         message.getFieldList().forEach(field -> live.add(field.getName()));
         for (MessageType.Reserved reserved : type.reserved()) {
-            // a lock has the number 0 for the unknown case of a sealed type, but Protobuf has no field 0
+            // A lock file has the number 0 for the case of a sealed type that stands for all unknown cases, but
+            // Protobuf has no field 0.
             if (reserved.number() > 0) {
                 message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
                         .setStart(reserved.number())
@@ -257,8 +264,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Describes a map in the way of Protobuf's descriptors: as a list of messages that have a key and a value. The text
-     * of the file has {@code map<>} instead if Protobuf allows the type of the key there.
+     * Describes a map as Protobuf's descriptors do, that is, as a list of messages with a key and a value. The text of
+     * the file has {@code map<>} instead, if Protobuf allows keys of this type in a {@code map<>}.
      */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
@@ -268,7 +275,7 @@ public final class ProtoFile {
                     case BOOL, BYTE, SHORT, CHAR, INT, LONG, STRING -> true;
                     default -> false;
                 };
-        // protoc itself gives the message of a map's entry this name, and accepts no other
+        // protoc accepts no other name for the message of a map's entries.
         String name = identifier(snake(type.name())) + "Entry";
         DescriptorProto.Builder entry = DescriptorProto.newBuilder().setName(name);
         FieldDescriptorProto.Builder keyField =
@@ -281,7 +288,8 @@ public final class ProtoFile {
         if (real) {
             entry.setOptions(MessageOptions.newBuilder().setMapEntry(true));
         } else {
-            // key and value are made `optional`, so that they are always written, as in a `map<>`
+            // Key and value are marked as `optional`, so that they are sent even if they are 0 or empty, as in a
+            // `map<>`.
             optionalScalar(entry);
         }
         message.addNestedType(entry);
@@ -312,8 +320,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns the full name by which a field refers to a message or enum; null for a scalar. If the message or enum is
-     * not in the file yet, it is added, or the file that has it is imported.
+     * Returns the full name of the message or enum that a field refers to; null for a scalar. A message or enum that
+     * the file lacks is added, or the file that has it is imported.
      */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {
@@ -367,7 +375,7 @@ public final class ProtoFile {
         return name;
     }
 
-    /** Converts a name to snake case: {@code textField} becomes {@code text_field}. */
+    /** Converts a name to snake case. For example, {@code textField} becomes {@code text_field}. */
     static String snake(String name) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < name.length(); i++) {

@@ -1,11 +1,11 @@
 package dev.rpcx.internal.schema;
 
-/** Java types whose values are each a single Protobuf scalar. */
+/** Java types whose values are each sent as one Protobuf scalar. */
 public enum Scalar implements Shape {
     BOOL("bool", 0),
     BYTE("int32", 0),
     SHORT("int32", 0),
-    /** A UTF-16 code unit. Its number is sent. */
+    /** A UTF-16 code unit, which is sent as its number. */
     CHAR("uint32", 0),
     INT("int32", 0),
     LONG("int64", 0),
@@ -13,9 +13,12 @@ public enum Scalar implements Shape {
     DOUBLE("double", 1),
     STRING("string", 2),
     BYTES("bytes", 2),
-    /** Two's complement, most significant byte first, in as few bytes as possible, but at least one. */
+    /**
+     * A {@link java.math.BigInteger} in two's complement, with the most significant byte first. The number takes as few
+     * bytes as possible, but at least one.
+     */
     BIG_INTEGER("bytes", 2),
-    /** Sixteen bytes with the most significant byte first. */
+    /** A {@link java.util.UUID} as sixteen bytes, with the most significant byte first. */
     UUID("bytes", 2);
 
     private final String protoName;

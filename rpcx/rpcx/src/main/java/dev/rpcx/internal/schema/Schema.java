@@ -46,20 +46,21 @@ import org.jspecify.annotations.Nullable;
  * <p>The rules are:
  *
  * <ul>
- *   <li>The parameters of a method become the fields 1 to n of one message. But if the only parameter is itself a
- *       message (a record, a class or a sealed type) and cannot be null, no other message is put around it.
+ *   <li>The parameters of a method become the fields of one message. Their numbers are their positions, counted from 1,
+ *       unless {@link Field} annotations give other numbers. But if the only parameter is itself a message (a record, a
+ *       class or a sealed type) and cannot be null, no other message is put around it.
  *   <li>A result that is itself a message and cannot be null is sent as that message. Any other result becomes field 1
- *       of a message.
+ *       of a message. For {@code void}, the message has no fields.
  *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and no field.
- *   <li>Numbers, booleans, strings, byte arrays, and enums with a constant of number 0 have a default, which is not
- *       sent. They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}; then the
- *       default is sent.
- *   <li>Messages, dates, decimals, big integers, UUIDs, and enums without a constant of number 0 have no default. They
- *       are null when they are absent.
+ *   <li>Numbers, characters, booleans, strings, byte arrays, and enums with a constant of number 0 have a default,
+ *       which is not sent. They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}.
+ *       If they can be null, the default is sent too.
+ *   <li>Messages, dates, times, durations, decimals, big integers, UUIDs, and enums without a constant of number 0 have
+ *       no default. They are null when they are absent.
  * </ul>
  *
- * <p>The numbers of a type's members come from {@link Field} annotations, or else from the {@link Lock}, or else from
- * the order of declaration.
+ * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file ({@link Lock}), or
+ * else from the order of declaration.
  *
  * <p>This class is longer than 400 lines because it maps all kinds of types. A type of one kind may contain types of
  * any other kind, so all kinds share one table of results.
@@ -97,8 +98,8 @@ public final class Schema {
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /**
-     * Names of the result types whose value comes later, such as {@code CompletableFuture}. They are names and not
-     * classes, since this package must not refer to {@code RPCXFuture}.
+     * Names of the types of an asynchronous result, such as {@code CompletableFuture}. They are names and not classes,
+     * since this package must not refer to {@code RPCXFuture}.
      */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
@@ -109,15 +110,15 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Types that have been added to {@link #shapes} since the mapping of the outermost type began, in this order. If
-     * the mapping of a message's fields fails, that message and all types after it are removed from {@code shapes}
-     * again.
+     * Types whose messages have been added to {@link #shapes} since the mapping of the outermost type began, in order.
+     * If the mapping of one of them fails, that type and all later ones are removed from {@code shapes} again. Enums
+     * are not in this list, and stay.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
     /**
-     * Creates a schema that takes numbers from this lock. If the lock has a type, but not one of the type's components,
-     * the component is refused.
+     * Creates a schema that takes numbers from this lock file. If a Java type has no {@link Field} annotations, and the
+     * lock file has the type but lacks one of its components, the component is refused.
      */
     public Schema(Lock lock) {
         this(lock, false);
@@ -129,21 +130,22 @@ public final class Schema {
     }
 
     /**
-     * Creates a schema that is used to write the next version of this lock. A component that the lock does not have
+     * Creates a schema from which the next version of this lock file is written. A component that the lock file lacks
      * gets the next free number.
      */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
     }
 
-    /** Returns the lock from which types without {@link Field} annotations get their numbers. */
+    /** Returns the content of the lock file from which types without {@link Field} annotations get their numbers. */
     Lock lock() {
         return lock;
     }
 
     /**
-     * Returns all messages and enums that have been mapped so far. This includes the messages that RPCX makes to hold a
-     * list, set or map.
+     * Returns the messages and enums of all types that have been mapped so far. Messages that RPCX itself makes to hold
+     * a nested or nullable list, set or map are included. Messages that RPCX makes for the parameters, the result or a
+     * single value of one method are left out.
      */
     public synchronized List<Shape> shapes() {
         return List.copyOf(shapes.values());
@@ -152,8 +154,8 @@ public final class Schema {
     /**
      * Returns the message in which the arguments of this method are sent.
      *
-     * @throws SchemaException if a parameter cannot be mapped, if its number is not allowed or is taken, or if it has
-     *     no number while other parameters have one
+     * @throws SchemaException if a parameter cannot be mapped, or if the number of a parameter is not allowed, is
+     *     taken, or is missing while other parameters have one
      */
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
@@ -194,8 +196,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether a parameter is a stream, that is, a {@code Flow.Publisher}. A parameter declared with a type
-     * variable that extends {@code Flow.Publisher} is none, since the type of its items is not known.
+     * Says whether a parameter is a stream, that is, a {@code Flow.Publisher}. A parameter whose type is a type
+     * variable is no stream, since the type of its items is not known.
      */
     private static boolean isStream(Parameter parameter) {
         return parameter.getType() == Flow.Publisher.class
@@ -203,8 +205,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the message in which a result of this method is sent. For a {@link CompletionStage} it is the message of
-     * the value, and for a stream the message of one item.
+     * Returns the message in which a result of this method is sent. For a {@link CompletionStage}, it is the message of
+     * the value that the stage delivers. For a stream, it is the message of one item.
      *
      * @throws SchemaException if the type cannot be mapped. {@code CompletionStage}, {@code CompletableFuture} and
      *     {@code RPCXFuture} are the only futures and stages that can be mapped
@@ -251,11 +253,13 @@ public final class Schema {
     }
 
     /**
-     * Returns the message in which the value of this one parameter is sent. The value can be null if the declaration
+     * Returns the message in which the value of this parameter alone is sent. The value can be null if the declaration
      * allows it.
      *
-     * <p>A message that is one of several parameters gets no other message around it, even if it can be null. Otherwise
-     * its bytes would change when its declaration begins to allow null, and no lock would report this.
+     * <p>If the method has other parameters, a value that is itself a message is sent as that message, and cannot be
+     * null even if the declaration allows null. To send null, RPCX would have to put another message around the value.
+     * The bytes would then change if a later version of the declaration allows null, and no lock file would report
+     * this.
      *
      * @throws SchemaException if the type cannot be mapped; the text names the method or the component
      */
@@ -275,8 +279,8 @@ public final class Schema {
     }
 
     /**
-     * Throws an exception if the type is {@code void} or {@code Void}. It is called where a value is needed, for
-     * example for an item of a stream.
+     * Throws an exception if the type is {@code void} or {@code Void}. This method is called where a value is needed,
+     * for example for an item of a stream.
      */
     private static void refuseVoid(Use use, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
@@ -289,8 +293,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the primitive type of a boxed type, and any other type unchanged. A result that is declared
-     * {@code CompletableFuture<Integer>} on one side may be declared {@code int} on the other.
+     * Returns the primitive type for a boxed type, and any other type unchanged. So one side can declare a result as
+     * {@code CompletableFuture<Integer>}, and the other side as {@code int}.
      */
     private static Use unboxed(Use use) {
         Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
@@ -352,8 +356,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether an absent field of this shape is read as null even if its declaration does not allow null. Returns
-     * false for every enum, although an absent enum is also read as null if it has no constant of number 0.
+     * Says whether a field of this type is read as null if the field was not sent, even if its declaration does not
+     * allow null. Returns false for every enum, although an enum without a constant of number 0 is also read as null.
      */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
@@ -376,6 +380,8 @@ public final class Schema {
     /**
      * Throws an exception if the elements of a set or the keys of a map are byte arrays. In Java, an array is equal
      * only to itself, and not to another array with the same bytes.
+     *
+     * @param element type of the elements or keys, which is returned
      */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
@@ -386,8 +392,8 @@ public final class Schema {
     }
 
     /**
-     * Returns a message that has a list, set or map as field 1. It is used where Protobuf allows only a single value,
-     * for example for the inner list of a list of lists.
+     * Returns a message that has a list, set or map as field 1. It is used where Protobuf does not allow a list, set or
+     * map itself, for example for the inner list of a list of lists, or for a list that can be null.
      */
     private MessageType wrapper(Use use, String where) {
         Shape known = shapes.get(use);
@@ -400,9 +406,9 @@ public final class Schema {
     }
 
     /**
-     * Adds a message to {@link #shapes}, and then maps its fields. The message is added first because a type may
-     * contain itself. If the mapping of the fields fails, the message is removed again, and so are all messages that
-     * were added after it, since they may contain it.
+     * Adds a message to {@link #shapes}, and then maps its fields. The message is added first because its type may
+     * contain itself. If the mapping of the fields fails, the message is removed again, together with all messages that
+     * were added later, since they may contain it.
      *
      * @param fields maps the fields of the message
      */
@@ -498,7 +504,9 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // an annotation that may not stand on a record component, such as Spring's, is only on the accessor
+                    // Some annotations, such as Spring's Nullable, do not have record components as a target. The
+                    // compiler puts such an annotation on the accessor, but not on the component, so the accessor is
+                    // checked too.
                     nullable(
                             component,
                             component.getAnnotatedType(),
@@ -518,8 +526,8 @@ public final class Schema {
 
     /**
      * Throws an exception if the accessor of a record's component has a {@link Field} annotation that the component
-     * itself does not have. This happens only if the accessor is written in the source: otherwise the compiler copies
-     * the component's annotation to it.
+     * itself does not have. This happens only if the accessor is written in the source. An accessor that the compiler
+     * makes has the same annotations as the component.
      */
     private static void refuseStrayNumber(RecordComponent component) {
         Method accessor = component.getAccessor();
@@ -530,10 +538,10 @@ public final class Schema {
     }
 
     /**
-     * Throws an exception if a class or one of its superclasses has a {@link Field} annotation in a place where it
-     * gives no number.
+     * Throws an exception if a class or one of its superclasses has a {@link Field} annotation that RPCX would ignore.
+     * RPCX reads this annotation only on the fields and methods in {@code read}.
      *
-     * @param read for each component of the class, the field or getter whose annotations are used
+     * @param read for each component of the class, the field or getter whose {@link Field} annotation RPCX reads
      */
     private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
@@ -543,7 +551,8 @@ public final class Schema {
                 }
             }
             for (Method method : c.getDeclaredMethods()) {
-                // the compiler gives a bridge method the annotations of the method that the bridge calls
+                // Bridge methods are left out. A bridge has the annotations of the method that it calls, because the
+                // compiler copies them.
                 if (method.isAnnotationPresent(Field.class) && !method.isBridge() && !read.contains(method)) {
                     throw strayNumber(method, true);
                 }
@@ -661,8 +670,9 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // if this case stood for the unknown before, the lock has it under the name of its class with the number 0.
-            // With another number now, it is refused
+            // In an earlier version of the schema, this case may have stood for all unknown cases. If so, the lock file
+            // has the name of the case's class with the number 0. The case is refused, because its number would change
+            // from 0 to another one.
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
@@ -751,8 +761,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether one of the elements has an annotation whose simple name is {@code Nullable}, from any package. The
-     * annotation must be kept at run time.
+     * Says whether one of the elements has an annotation with the simple name {@code Nullable}, from any package. Only
+     * annotations that are kept at run time are seen.
      */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {

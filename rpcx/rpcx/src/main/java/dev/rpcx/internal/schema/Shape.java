@@ -1,13 +1,19 @@
 package dev.rpcx.internal.schema;
 
-/** Type of a single value on the wire. It is the type of a Protobuf field, without the field's number and label. */
+/**
+ * Type of a single value on the wire. A {@link FieldType} adds the number of the field, and says whether the field
+ * holds a single value, a list, a set or a map.
+ */
 public sealed interface Shape permits Scalar, WellKnown, EnumType, MessageType {
-    /** Returns the name of this type in a {@code .proto} file. */
+    /**
+     * Returns the name of this type in a {@code .proto} file. {@link ProtoFile} can give a message or an enum another
+     * name there, for example if the name is taken.
+     */
     String protoName();
 
     /**
-     * Returns the Protobuf wire type of a single value that is not packed. 0 is a varint, 1 is eight bytes, 2 is
-     * length-delimited, 5 is four bytes.
+     * Returns Protobuf's wire type of a value that is not packed. The wire type is 0 for a varint, 1 for eight bytes, 2
+     * for length-delimited bytes, and 5 for four bytes.
      */
     int wireType();
 }

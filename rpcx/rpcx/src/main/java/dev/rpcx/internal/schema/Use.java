@@ -11,11 +11,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** One use of a class, together with the types for which its type parameters stand in this use. */
+/** A class, together with the type arguments that it has at one place, for example {@code Page<Item>}. */
 record Use(Class<?> raw, List<Use> args) {
     /**
-     * Maximum depth of types within types; a type without type arguments has the depth 1. Without a maximum, mapping a
-     * type that contains itself with ever longer type arguments would not end.
+     * Largest depth of type arguments within type arguments; a type without type arguments has the depth 1. Without
+     * this limit, mapping a type that contains itself with ever longer type arguments would not end.
      */
     static final int MAX_DEPTH = 16;
 
@@ -76,7 +76,10 @@ record Use(Class<?> raw, List<Use> args) {
         return args.get(0);
     }
 
-    /** Returns the name of the message for this use, such as {@code PageOfItem} for {@code Page<Item>}. */
+    /**
+     * Returns the simple name of the Protobuf message or enum for this type: {@code PageOfItem} for {@code Page<Item>}.
+     * {@link Schema} adds a number if another type has the same name already.
+     */
     String simpleName() {
         StringBuilder name = new StringBuilder(
                 raw == byte[].class
@@ -88,7 +91,7 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
-    /** Returns the name of this use in a lock file. It contains no spaces. */
+    /** Returns the name of this type in a lock file, see {@link Lock}. The name contains no spaces. */
     String key() {
         if (args.isEmpty()) {
             return raw.getName();

@@ -1,6 +1,6 @@
 /**
  * Maps Java types to Protobuf messages: which component has which number, which types cannot be mapped, what a lock
- * file keeps, and which changes break a peer. Starting points: {@code Schema} and {@code Lock}.
+ * file keeps between releases, and which changes break a peer. Starting points: {@code Schema} and {@code Lock}.
  *
  * <p>This package uses the annotations of {@code dev.rpcx.schema} and, for the export alone, protobuf-java, which RPCX
  * does not bring along. It must know neither the codec nor any other room: {@code Schema} knows {@code RPCXFuture} only
@@ -19,12 +19,12 @@
  *       field: its number, its shape, and what holds the value in Java.
  *   <li>Numbers: {@link Numbers} assigns the numbers of one type's members, all from one source; {@link NumberSource}
  *       names the sources; {@link ParameterNumbers} finds the numbers of a method's parameters for {@code call} and the
- *       annotation processor; {@link Lock} has the committed numbers, and joins all lock files of a class path;
+ *       annotation processor; {@link Lock} has the numbers of a lock file, and joins all lock files of a class path;
  *       {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a member as
  *       a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
- *       in which both sides of a call have to agree; {@link Compatibility} compares two locks, and says what the change
- *       breaks, and for which side.
+ *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files, and says what the
+ *       change breaks, and for which side.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
  *       {@link ProtoText} its text.
  * </ul>

@@ -10,21 +10,24 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin. A call needs a place, that is, a {@link ServerCall} object; it needs
- * room for its request; and the limit of its method must have room for its handler. {@link #enter} counts the handler
- * against that limit, and {@link #leave} has to stop counting it. Handlers that run on the event loop have no limit.
+ * Decides which calls of one connection may begin. A call needs a place, that is, a {@link ServerCall} object; room for
+ * its request; and room for its handler under the {@link AdmissionLimit} of its method, the limit on how many handlers
+ * of that method run at once. {@link #enter} counts the handler against that limit, and {@link #leave} stops counting
+ * it. Handlers that run on the event loop have no limit, and are not counted.
  *
- * <p>A handler is counted twice. The limit of the method counts it until it ends, on whatever thread that is. The
- * connection counts it until the event loop has noticed the end. While a call is postponed because the client does not
- * read its replies, its handler is not counted.
+ * <p>Every other handler is counted by the limit of its method, and also by the connection. The limit counts the
+ * handler until the handler ends, on whatever thread. {@link RunningHandlers}, the counter of the connection, counts
+ * the handler until the event loop has noticed the end. Neither counts the handler of a call that is postponed because
+ * the client does not read its replies.
  *
- * <p>Event loop only, unless a method says otherwise. The methods for the threads of handlers are static and read no
- * field of this object: the event loop writes to it with each call, so each read would be a cache miss.
+ * <p>Event loop only, unless a method says otherwise. The static methods can also run on the threads that run handlers,
+ * so they read no field of this object. The event loop writes these fields with each call, so each read on another
+ * thread would be a cache miss.
  */
 final class Admission {
     /**
-     * Maximum number of unused {@link ServerCall} objects that a connection keeps for later calls. All others are given
-     * back to the server.
+     * Maximum number of unused {@link ServerCall} objects that a connection keeps for later calls. Further unused
+     * objects are given back to the server.
      */
     private static final int MAX_FREE = 512;
 
@@ -32,22 +35,26 @@ final class Admission {
     private final ServerCore server;
     private final Account account;
 
-    /** Charge for all places of this connection, that is, for its {@link ServerCall} objects, in use or free. */
+    /**
+     * Charge for all {@link ServerCall} objects of this connection, both those that calls use and those that are kept
+     * for later calls.
+     */
     private final Charge places;
 
     private final RunningHandlers running;
 
     /**
-     * First of the free places, that is, of the {@link ServerCall} objects that no call uses; null if there is none.
-     * They are linked by {@link Outbound#next}, beginning with the one that was used last.
+     * First of the {@link ServerCall} objects that no call uses; null if there is none. The objects are linked by
+     * {@link Outbound#next}, and the object that was used last comes first.
      */
     private @Nullable ServerCall free;
 
     private int freePlaces;
 
     /**
-     * Number of calls that do not count against the client's maximum number of calls, although they have a place.
-     * Nothing remains to be sent for them, but threads of the server still run for them: see {@link #lendPlace}.
+     * Number of calls that have a {@link ServerCall} object but do not count against the connection's maximum number of
+     * calls. Nothing remains to be sent for these calls, but threads of the server still run for them: see
+     * {@link #lendPlace}.
      */
     private int lentPlaces;
 
@@ -62,11 +69,11 @@ final class Admission {
     // ---- places
 
     /**
-     * Returns a place for a new call, that is, a {@link ServerCall} object that is free or new. A cancelled call keeps
-     * its place until its handler has ended, or until the server stops waiting for the handler's future. So a client
-     * gets no more calls by cancelling.
+     * Returns a place for a new call, that is, a {@link ServerCall} object that is unused or new. A cancelled call
+     * keeps its place until its handler has ended, or until the server stops waiting for the handler's future. So a
+     * client cannot have more calls at once by cancelling some of them.
      *
-     * @return the place; null if this connection, or the server, has too many calls
+     * @return the place; null if this connection, the client's address or the server has too many calls
      */
     @Nullable
     ServerCall place() {
@@ -76,7 +83,8 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // without this link, the objects behind this one can be garbage-collected while this one is in use
+            // The link to the next unused object is cleared. Otherwise the objects behind this one could not be
+            // garbage-collected while a call uses this object.
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -102,23 +110,23 @@ final class Admission {
     }
 
     /**
-     * Returns the number of calls that have a place on this connection. Any thread may call this, but the number is
-     * exact only while no call begins or ends.
+     * Returns the number of calls that have a place on this connection, that is, a {@link ServerCall} object. Any
+     * thread may call this, but the number is exact only while no call begins or ends.
      */
     long taken() {
         return places.held() - freePlaces;
     }
 
     /**
-     * Keeps the {@link ServerCall} object of a call that is over, for a later call. If {@link #MAX_FREE} such objects
-     * are kept already, gives this one back to the server.
+     * Keeps the {@link ServerCall} object of a call that is over or has been refused, for a later call. If
+     * {@link #MAX_FREE} unused objects are kept already, gives the object back to the server.
      */
     void keep(ServerCall call) {
         boolean isKept = false;
         try {
             if (freePlaces < MAX_FREE) {
                 call.keepBody();
-                // a plain write is enough, since only the event loop has access to this object
+                // A plain write is enough, because only the event loop reads the list of unused objects.
                 Outbound.NEXT.set(call, (Outbound) free);
                 free = call;
                 freePlaces++;
@@ -137,13 +145,15 @@ final class Admission {
     }
 
     /**
-     * Takes back the place of a call that is over, that is, its {@link ServerCall} object. Keeps the object for a later
-     * call, or gives it back to the server.
+     * Takes back the {@link ServerCall} object of a call that is over. The object is kept for a later call, or given
+     * back to the server. If {@link ServerCall#isPlaceKeptCharged} is set, the object is not used again, but stays
+     * charged.
      */
     void takeBack(ServerCall call) {
         if (call.isPlaceKeptCharged) {
-            // the charge for the place remains, for objects that the handler's future may still hold. So this
-            // ServerCall is not used again, and the charge no longer belongs to the connection
+            // The charge for this ServerCall remains, because the handler's future may still hold memory of the call.
+            // So the ServerCall is not used again. The connection gives up the charge, because a LingeringCharge holds
+            // it now.
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -154,8 +164,8 @@ final class Admission {
     }
 
     /**
-     * Gives back the place of a call that could not begin because there was no memory. If {@link #enter} has counted
-     * the call's handler, also stops counting it.
+     * Gives back the {@link ServerCall} object of a call that could not begin because there was no memory. If
+     * {@link #enter} has counted the call's handler, also stops counting the handler.
      *
      * @param hasEntered whether {@link #enter} has returned true for this call
      */
@@ -169,10 +179,12 @@ final class Admission {
     }
 
     /**
-     * Stops counting a call against the client's maximum number of calls, although the call keeps its place. Called
-     * when nothing remains to be sent for the call, but threads of the server still run for it.
+     * Stops counting a call against the connection's maximum number of calls, although the call keeps its
+     * {@link ServerCall} object. Called when nothing remains to be sent for the call, but threads of the server still
+     * run for it.
      *
-     * <p>Does nothing for a cancelled call, or if as many calls as that maximum are already left out of the count.
+     * <p>Does nothing for a cancelled call. Also does nothing if as many calls as that maximum are left out of the
+     * count already.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -184,8 +196,8 @@ final class Admission {
     }
 
     /**
-     * Counts a call against the client's maximum number of calls again, if {@link #lendPlace} has stopped counting it.
-     * Called when no thread runs for the call any more.
+     * Counts a call against the connection's maximum number of calls again, if {@link #lendPlace} has stopped counting
+     * it. Called when no thread runs for the call any more.
      */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
@@ -194,21 +206,19 @@ final class Admission {
         }
     }
 
-    /** Gives all free places, that is, the unused {@link ServerCall} objects, back to the server. */
+    /** Gives all unused {@link ServerCall} objects back to the server. */
     void giveUpPlaces() {
         giveUpPlaces(freePlaces);
     }
 
-    /**
-     * Gives half of the free places, rounded up, back to the server. Free places are unused {@link ServerCall} objects.
-     */
+    /** Gives half of the unused {@link ServerCall} objects, rounded up, back to the server. */
     void giveUpHalf() {
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
 
     /**
-     * Gives {@code count} free places, that is, unused {@link ServerCall} objects, back to the server. Those that were
-     * used last are kept.
+     * Gives {@code count} unused {@link ServerCall} objects back to the server. The objects that were used last are
+     * kept.
      */
     private void giveUpPlaces(int count) {
         ServerCall last = null;
@@ -232,10 +242,13 @@ final class Admission {
     // ---- what a request takes
 
     /**
-     * Charges a call for its metadata, unless they take so little memory that no charge is needed.
+     * Charges a call for the metadata of its request, that is, counts their bytes against the memory limits of the
+     * server. Metadata of up to 512 bytes are not charged. If the whole request has arrived, the handler has a limit,
+     * and the method returns no stream, the number of bytes that are not charged is
+     * {@link UnchargedAllowance#metadataBytes()}, at most 4 KiB, instead of 512.
      *
      * @param bytes memory that the metadata take, in bytes
-     * @param more whether more parts of the request are to come; if so, less memory may be used without a charge
+     * @param more whether more parts of the request are to come; if so, metadata of more than 512 bytes are charged
      * @return false if there is no room for the metadata
      */
     boolean holdMetadata(ServerCall call, ServerMethod method, int bytes, boolean more) {
@@ -250,9 +263,10 @@ final class Admission {
     }
 
     /**
-     * Copies a request that came in one frame into the call's buffer, since the handler reads it on another thread.
+     * Copies a request that came in one frame into the call's buffer, because the handler reads the request on another
+     * thread.
      *
-     * @return false if the server or the connection already holds too many bytes of requests
+     * @return false if the server, the client's address or the connection already holds too many bytes of requests
      */
     boolean holdWhole(ServerCall call, ByteBuf request) {
         if (request.readableBytes() > connection.uncharged.bodyBytes()) {
@@ -265,7 +279,7 @@ final class Admission {
     /**
      * Appends bytes of a request to the call's buffer, and charges the call for the growth of the buffer.
      *
-     * @return false if the server or the connection already holds too many bytes of requests
+     * @return false if the server, the client's address or the connection already holds too many bytes of requests
      */
     boolean holdCounted(ServerCall call, ByteBuf bytes) {
         long growth = HeapArray.growth(call.body, bytes.readableBytes());
@@ -280,11 +294,10 @@ final class Admission {
     // ---- handlers
 
     /**
-     * Admits the handler of a call whose request has arrived completely, and counts it, or refuses it. A handler that
-     * runs on the event loop is always admitted, and not counted.
+     * Admits and counts the handler of a call whose request has arrived completely, or refuses the handler. A handler
+     * that runs on the event loop is always admitted, and not counted.
      *
      * @return false if the handler is refused, because the connection's share or the limit of the method has no room
-     *     for it
      */
     boolean enter(ServerCall call, ServerMethod method) {
         AdmissionLimit limit = method.admission();
@@ -301,11 +314,12 @@ final class Admission {
     }
 
     /**
-     * Has the limit of a method stop counting a handler. Called when the handler has ended or will not start; further
-     * calls for the same handler do nothing. Any thread may call this.
+     * Removes the call's handler from the count of running handlers in its method's {@link AdmissionLimit}. Called when
+     * the handler has ended or will not start, or when the call is postponed before the handler starts. If this method
+     * is called again for the same handler, it does nothing. Any thread may call this.
      *
-     * <p>If other threads still run for the call, this method leaves it to the last of them to stop counting the
-     * handler: see {@link #leaveNow}.
+     * <p>If the method has interceptors, and other threads still run for the call, the handler stays counted. The last
+     * of these threads then removes the handler from the count, by {@link #leaveNow}.
      *
      * @param isDone whether the call has brought a result
      */
@@ -318,8 +332,10 @@ final class Admission {
     }
 
     /**
-     * Has the limit of a method stop counting a handler that has started, even if other threads still run for its call.
-     * Further calls for the same handler do nothing. Any thread may call this, but only one at a time.
+     * Removes the handler of a call that has begun from the count of running handlers in its method's
+     * {@link AdmissionLimit}, even if other threads still run for the call. A call begins when its handler or an
+     * interceptor starts. If this method is called again for the same handler, it does nothing. Any thread may call
+     * this, but only one at a time.
      *
      * @param isDone whether the call has brought a result
      */
@@ -333,9 +349,10 @@ final class Admission {
     }
 
     /**
-     * Has the limit of a method stop counting a handler whose result nobody waits for any more. The limit ignores how
-     * long this handler took. If other threads still run for the call, the last of them stops counting the handler
-     * instead.
+     * Removes the call's handler from the count of running handlers in its method's {@link AdmissionLimit}, because
+     * nobody waits for the result any more. The limit ignores how long this handler took. If the method has
+     * interceptors, and other threads still run for the call, the handler stays counted. The last of these threads then
+     * removes it, by {@link #leaveNow}.
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
@@ -346,12 +363,13 @@ final class Admission {
     }
 
     /**
-     * Has the limit of a method stop counting a handler that will not start. Both the thread that cancels the call and
-     * the thread that was to run the handler may call this; the second call does nothing.
+     * Removes a handler from the count of running handlers in its method's {@link AdmissionLimit}. The handler will not
+     * start, or it does not start yet because its call is postponed. Both the thread that cancels the call and the
+     * thread that was to run the handler may call this; the second call does nothing.
      */
     private static void leaveUnbegun(ServerCall call) {
-        // the clock is read first: if that fails, the call still has its group, and the code that ends the call can
-        // stop counting the handler
+        // The clock is read before takeAdmitted() is called. If the clock fails, the handler is still counted, and the
+        // code that ends the call can remove it from the count.
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {
@@ -359,8 +377,8 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // the handler waited because its connection already held too many threads, which shows nothing about the
-            // limit of the method
+            // The handler waited because its connection already held too many threads. Such a wait says nothing about
+            // the method, so the limit ignores it.
             counted.release();
         } else {
             counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
@@ -368,8 +386,8 @@ final class Admission {
     }
 
     /**
-     * Removes a handler from the connection's count of running handlers, unless other threads still run for its call.
-     * Further calls for the same handler do nothing.
+     * Removes the call's handler from the connection's count of running handlers, unless other threads still run for
+     * the call. If this method is called again for the same handler, it does nothing.
      */
     void uncount(ServerCall call) {
         if (!call.hasThreads()) {
@@ -378,8 +396,8 @@ final class Admission {
     }
 
     /**
-     * Removes a handler from the connection's count of running handlers, even if other threads still run for its call.
-     * Further calls for the same handler do nothing.
+     * Removes the call's handler from the connection's count of running handlers, even if other threads still run for
+     * the call. If this method is called again for the same handler, it does nothing.
      */
     void uncountNow(ServerCall call) {
         if (call.loopState.running) {
@@ -394,8 +412,8 @@ final class Admission {
     }
 
     /**
-     * Records that the connection is gone. Called exactly once. From now on, its handlers that still run count in the
-     * shares of connections that come later from the same address.
+     * Records that the connection has closed. Called exactly once. After that, the connection's handlers that still run
+     * count in the shares of connections that come later from the same address.
      */
     void connectionGone() {
         running.connectionGone();

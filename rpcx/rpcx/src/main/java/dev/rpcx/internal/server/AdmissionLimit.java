@@ -13,33 +13,38 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits how many handlers of one method run at the same time. Further calls are refused at once, so that the admitted
- * ones end before their deadlines. The limit is updated up to ten times a second, from the calls that have ended since
- * the last update. An update is also called a step.
+ * Limits how many handlers of one method run at the same time. A call above the limit is refused at once, so that the
+ * admitted calls end before their deadlines. The limit is updated up to ten times a second, from the calls that have
+ * ended since the last update. An update is also called a step.
  *
  * <p><b>The limit</b> is the rate at which calls end, multiplied by the time that a call should take. By Little's law,
- * the number of running calls divided by that rate is the time that a call does take. A call should take the time that
- * its handler needs without waiting for other calls, plus half of the time that then remains until its deadline.
+ * about so many handlers then run at the same time. For example, if 200 calls end per second and a call should take
+ * half a second, the limit is 100. A call should take the time that its handler needs without waiting for other calls,
+ * plus half of the time that is left until the deadline.
  *
- * <p><b>What a handler needs</b> is measured on calls that did not wait, as a part of the time from the start of a call
- * to its deadline. While calls are refused, all handlers wait, so what they need shows only when the limit has sunk to
- * half of its earlier value. If it does not sink so far by itself, it is halved for a moment now and then, in a trial:
- * see {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each other. If they
- * end at a lower rate, handlers need the time that the calls took, and the limit is restored.
+ * <p><b>What a handler needs</b> is measured as a part of the time from the start of a call to its deadline. While
+ * calls are refused, the running calls may wait for each other, so the measured time may be too long. Therefore calls
+ * are also measured under half of the limit. If the limit does not sink so far by itself, a trial halves it for a
+ * moment: see {@code PROBE_STEPS}. If calls end at the same rate under the lower limit, they had been waiting for each
+ * other. If they end at a lower rate, handlers need all the time that calls took, and the limit is restored.
  *
- * <p><b>Late calls</b> halve the limit if they are more than half of all calls. A call is also late if it waits for a
- * thread, in vain, for nearly all of its time. If far fewer calls bring a result under the halved limit, the late calls
- * had not waited for other calls, and the limit is restored. While hardly any call ends, refused calls cause this
- * check.
+ * <p><b>Late calls</b> halve the limit if more than half of all calls are late. A call is late if it ends after its
+ * deadline, or brings no result in nearly all of the time until then, for example because it got no thread. A later
+ * update checks the halved limit. If fewer calls end under it, and fewer bring a result in time, the late calls had not
+ * waited for each other, and the limit is restored. But if many calls still end, and hardly any brings a result in
+ * time, the limit stays low. If too few calls end for an update, a refused call checks the limit instead. If some of
+ * the late calls got no thread, there is no check.
  *
  * <p><b>No caller determines the limit for the others</b>, although callers choose their deadlines. Calls that failed
- * or were cancelled early are ignored, and so are calls that were given less time than a call takes without waiting. A
- * call that is given more than the usual time, about the 5th percentile, counts as if it were given the usual time. The
- * connections of a server belong to groups, mostly by the address of the peer, and a group counts for at most twice as
- * many calls as the median group. How long calls take, how much time they are given and which are late is computed from
- * what most groups report. If calls of only one group end, late calls lower the limit only if calls take, on average,
- * at least 1.25 times the smallest mean duration that was seen lately. A group that runs fewer handlers than its part
- * of the limit is not refused because of other groups: see {@link Group}.
+ * or were cancelled early are ignored. Calls that were given less time than a call takes without waiting are not
+ * compared with their deadlines. A call that is given more than the usual time, about the 5th percentile, counts as if
+ * it were given the usual time. The connections of a server form groups, mostly by the address of the peer. If there
+ * are more than two groups, a group counts for at most twice as many calls as the median group. A group that runs fewer
+ * handlers than its part of the limit is not refused because other groups use up the limit: see {@link Group}.
+ *
+ * <p><b>Calls of one group</b> say little about calls of others. If no other group has calls that end, and no call
+ * waits for a thread in vain, late calls halve the limit only if calls take, on average, at least 1.25 times the
+ * smallest mean duration that was seen lately.
  *
  * <p>Each method has its own limit, because methods wait for different things. Handlers on the event loop need no
  * limit, since each event loop runs one handler at a time.
@@ -52,16 +57,18 @@ public final class AdmissionLimit {
     public static final int MIN = 4;
 
     /**
-     * Maximum weight of a group of connections, as a multiple of the weight of the median group. The weight is the
-     * number of the group's calls that count when the limit is computed. The weight of an address is bounded in the
-     * same way, by that of the median address.
+     * When the limit is computed, a group of connections counts for at most this multiple of the calls of the median
+     * group of the same address. For example, if the median group had 10 calls, a group with 500 calls counts for only
+     * 20. The calls of one address are bounded in the same way, by the median address. If there are at most two groups
+     * or addresses, they are not bounded: see {@link #bound}. The limit is a rate multiplied by a time, and this rate
+     * covers all calls, without the bound.
      */
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * Number of calls of one group that are all compared with their deadlines, from one update of the limit to the
-     * next. Of further calls, only one in {@link #SAMPLED} is compared. The comparison counts late calls, and measures
-     * which part of the time until its deadline a call takes.
+     * After each update of the limit, the first calls of each group of connections, up to this number, are all compared
+     * with their deadlines. Of the group's further calls, only one in {@link #SAMPLED} is compared. To compare a call
+     * means to count it if it is late, and to measure which part of the time until its deadline it takes.
      */
     private static final int ALL_COUNT = 256;
 
@@ -70,18 +77,24 @@ public final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** Minimum number of calls from which the limit is updated. Fewer calls would say too little. */
+    /**
+     * Minimum number of calls from which the limit is updated: calls that ended, or calls that waited for a thread in
+     * vain. Fewer calls would say too little.
+     */
     private static final int MIN_COUNT = 8;
 
     /**
-     * Length of the periods for which the shortest times of calls are remembered, in nanoseconds. The time that a
-     * handler needs without waiting is the shortest one of the current period and the period before it.
+     * Length, in nanoseconds, of the periods for which the shortest mean duration of calls is remembered. Each mean is
+     * over about {@link #SMOOTHED} calls. The shortest mean of the current and the previous period is taken as the time
+     * that a call needs when it does not wait for other calls. While calls are refused, the current period does not
+     * end.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Number of steps, that is, updates of the limit, from one trial to the next. Only steps while calls are refused
-     * are counted. In a trial, the limit is halved for a moment, to find out whether calls then end at a lower rate.
+     * A trial begins after this many updates of the limit. An update counts only if calls were refused since the update
+     * before it. A trial halves the limit for a moment, to find out whether calls end at a lower rate under the lower
+     * limit.
      */
     private static final int PROBE_STEPS = 64;
 
@@ -91,51 +104,53 @@ public final class AdmissionLimit {
      */
     private static final double SAME_RATE = 0.8;
 
-    /** Calls count as having nearly stopped ending if their rate is less than this part of the earlier rate. */
+    /**
+     * Hardly any call ends if the rate at which calls end is less than this part of the rate before the limit began to
+     * sink.
+     */
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * A refused call may conclude that calls have nearly stopped ending only if at least this number of calls would
-     * have ended since the last update of the limit, at the rate from before the limit sank.
+     * A refused call checks whether hardly any call ends, but only if at least this number of calls was expected to end
+     * since the last update of the limit. The expected number is {@link #sinkingRate}, the rate before the limit began
+     * to sink, multiplied by the time since the last update.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
     /**
-     * How much too late an update of the limit must be before refused calls check the limit, in nanoseconds. Normally
-     * calls that end update it, but sometimes too few of them end.
+     * Refused calls check the limit if its next update is overdue by at least this time, in nanoseconds. Normally calls
+     * that end update the limit, but sometimes too few calls end.
      */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
     /**
-     * If less than one call in this number is late, the method needs no limit. This is so even if calls take nearly all
-     * of the time until their deadlines, as calls that wait for news do.
+     * A method needs a limit only if at least one of this many calls is late. For example, calls that wait for news
+     * take nearly all of the time until their deadlines, but are hardly ever late.
      */
     private static final int SOME_LATE = 64;
 
     /**
-     * The limit is raised if, for at least this time, calls are refused and hardly any call ends. Hardly any means
-     * fewer than half the number of running calls. If calls take long, it is raised later: see
-     * {@link #MAX_PATIENCE_NANOS}.
+     * If calls are refused for at least this time, in nanoseconds, and hardly any running call ends during it, the
+     * limit is raised. For methods whose calls take long, the time is longer: see {@link #MAX_PATIENCE_NANOS}. "Hardly
+     * any" means fewer than half as many calls as are running.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time until the limit is raised because calls are refused and hardly any call ends. If calls take long,
-     * this time is {@link #ROOMY} times the duration of a call that does not wait. If most calls were late, it is at
-     * least {@link #usualNanos}, the time that calls are usually given. But it is never longer than this maximum.
+     * If calls are refused for this time, in nanoseconds, and hardly any running call ends during it, the limit is
+     * raised in any case. If calls are short, the limit is raised earlier: {@link #isStalled} computes the time.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Maximum part of a call's time until its deadline that its handler is assumed to need, while some calls are late.
-     * If a handler needed more, nothing would remain that a limit could change.
+     * While some calls are late, a handler is assumed to need at most this part of the time until the deadline of its
+     * call. If the handler itself needed more, a lower limit could not help, since it only shortens the waiting.
      */
     private static final double MAX_OWN_SHARE = 0.95;
 
     /**
-     * Calls are far from late if they take at most this part of the time until their deadlines. If late calls have
-     * halved the limit, and calls are then far from late and none is late, the limit stays halved without a further
-     * check.
+     * Calls are far from late if they take at most this part of the time until their deadlines. If calls do so after
+     * late calls have halved the limit, and none is late any more, the limit stays halved without a further check.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
@@ -149,8 +164,9 @@ public final class AdmissionLimit {
 
     /**
      * In {@link GroupStats#shares}, the bits from this one upwards are the number of late calls. The bits below it are
-     * a sum in units of 1/1024. Each call that is compared with its deadline adds its duration divided by the time that
-     * it was given, or by {@link #usualNanos} if that is shorter, but at most 2.
+     * a sum over the calls that were compared with their deadlines, in units of 1/1024. Each call adds its duration
+     * divided by the time that it was given, but at most 2. A call that was given more than {@link #usualNanos} counts
+     * as if it were given {@code usualNanos}.
      */
     private static final int LATE_SHIFT = 40;
 
@@ -158,33 +174,32 @@ public final class AdmissionLimit {
     private static final double MAX_SHARE = 2;
 
     /**
-     * Calls that are given less time than this, in nanoseconds, are not compared with their deadlines: they do not
-     * count as late, and the part of their time that they take is not measured. Any pause of the process makes such
-     * calls late.
+     * A call is not compared with its deadline if it was given less than this time, in nanoseconds. Any pause of the
+     * process makes such a call late, so the call says nothing about the load.
      */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * One call in this number is given at most the usual time, from its start to its deadline. So the usual time,
-     * {@link #usualNanos}, is about the 5th percentile of the times that calls are given.
+     * Of this number of calls, one is given at most the usual time, {@link #usualNanos}, from its start to its
+     * deadline. So the usual time is about the 5th percentile of the times that calls are given.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * The usual time, {@link #usualNanos}, is at least this multiple of the time that calls take without waiting. That
-     * time is {@link #needNanos}, or {@link #ownMiddleNanos} if that is greater. The bound is never above
-     * {@link #middleGivenNanos}. Without the bound, the limit for callers who give hardly more time than the handler
-     * needs would be so low that the handler is idle at times. The factor is 4 because the durations of single calls of
-     * one method differ by about this much.
+     * The lower bound of {@link #usualNanos} is this multiple of the time that a call needs without waiting for other
+     * calls, or {@link #middleGivenNanos} if that is less. Without the bound, callers who give hardly more time than
+     * the handler needs would get a limit so low that the handler is idle at times. The factor is 4 because the
+     * durations of single calls of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
     /**
-     * Maximum factor by which {@link #usualNanos}, the time that calls are usually given, rises in one update of the
-     * limit. With calls of several groups, it may rise by this factor for each {@link #STEP_NANOS} since the last
-     * update. A few calls that are given much time may come together by chance.
+     * One update of the limit raises {@link #usualNanos} by at most this factor, since a few calls that are given much
+     * time may come together by chance. If calls have ended in several groups of connections, mostly from several
+     * addresses, the factor applies once for each {@link #STEP_NANOS} since the last update: for example, three times
+     * after 300 ms.
      */
     private static final double MAX_RISE = 1.25;
 
@@ -195,39 +210,43 @@ public final class AdmissionLimit {
     private static final double NEARLY_ALL = 0.9;
 
     /**
-     * Number of calls over which the mean duration of calls is smoothed. If fewer calls end between two updates of the
-     * limit, they change the mean in proportion to their number.
+     * The mean duration of calls is smoothed over this number of calls. For example, if 16 calls end between two
+     * updates of the limit, the smoothed mean moves by a quarter of the way to the mean of these 16 calls.
      */
     private static final double SMOOTHED = 64;
 
-    /** After a limit has been restored, late calls do not halve it again for at least this long. */
+    /**
+     * After the limit has been restored because fewer calls ended under a lower one, late calls do not halve it for at
+     * least this time, in nanoseconds.
+     */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Calls count as not having waited if they take less than this multiple of the smallest mean duration that was seen
-     * lately.
+     * Calls are assumed not to wait for each other if their mean duration is less than this multiple of the smallest
+     * mean duration that was seen lately.
      */
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call that is given at least this part of {@link #usualNanos} is compared with its deadline. If it is given
-     * less, it is compared only if its time is at least {@code UNHINDERED} times the duration of calls that do not
-     * wait. In both cases, its time must be at least {@link #MIN_GIVEN_NANOS}.
+     * A call is compared with its deadline only if it is given at least {@link #minGivenNanos}. This time is at most
+     * this part of {@link #usualNanos}, but never less than {@link #MIN_GIVEN_NANOS}.
      */
     private static final double NEARLY_USUAL = 0.75;
 
     /**
-     * Number of steps, that is, updates of the limit, for which each connection may use only a share of it, after
-     * connections have competed. They compete if one of them finds the limit used up while others run handlers of the
-     * method. If a connection asks for a handler during these steps, while others run handlers, the count begins anew.
+     * After connections have competed for the limit, each connection may use only a share of it until this many updates
+     * of the limit have passed. Connections compete if one of them asks for a handler while the limit is used up and
+     * others run handlers of the method. If a connection asks for a handler before these updates have passed, while
+     * others run handlers, counting begins anew.
      */
     private static final int SHARED_STEPS = 10;
 
     private final int maxRunning;
 
     /**
-     * Whether the limit adapts to how long calls take. It does not for a {@link LongPoll} method, whose calls mostly
-     * wait for news, so that their durations say nothing about the load.
+     * Whether the limit adapts to how long calls take. This is false for a {@link LongPoll} method: its calls mostly
+     * wait for news, so their durations say nothing about the load. This is also false for a method that takes a
+     * stream, since the caller decides how long such a call lasts.
      */
     private final boolean isLearning;
 
@@ -240,8 +259,8 @@ public final class AdmissionLimit {
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
-     * Returns how many groups of connections belong to each address now. The groups of one address have consecutive
-     * numbers: see {@link AddressGroups#groupsPerAddress}.
+     * Returns how many groups of connections each address has now. This number also tells which groups belong to one
+     * address, since their numbers are consecutive: see {@link AddressGroups#groupsPerAddress}.
      */
     private final IntSupplier groupsPerAddress;
 
@@ -251,15 +270,15 @@ public final class AdmissionLimit {
     private volatile int limit;
 
     /**
-     * Number of calls that have ended since the last update of the limit, and the sum of their durations. See
-     * {@link #COUNT_SHIFT} for the layout of the bits.
+     * Number of calls that have ended since the last update of the limit, and the sum of their durations.
+     * {@link #COUNT_SHIFT} describes the bits.
      */
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Number of calls since the last update of the limit whose handlers never began, and the sum of their waiting
-     * times. Only calls that waited for a thread for nearly all of the time until their deadlines are counted. The
-     * layout of the bits is that of {@link #ended}.
+     * Number of calls that waited in vain for a thread since the last update of the limit, and the sum of their waiting
+     * times. A call is counted only if it waited for nearly all of the time until its deadline. {@link #COUNT_SHIFT}
+     * describes the bits.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -269,27 +288,31 @@ public final class AdmissionLimit {
     private final Medians medians = new Medians(AddressGroups.COUNT);
 
     /**
-     * Whether the limit has been used up for at least one call since it was last updated. The call may still have been
-     * admitted, because its group ran fewer handlers than its part of the limit. Also true if a limit below the maximum
-     * was not used up, but a call was refused because its connection may use only a share of it.
+     * Whether, since the last update of the limit, a call has found the limit used up. Such a call can still be
+     * admitted if its group of connections runs few handlers: see {@link Group#admit(int, int)}. While the limit is
+     * below the maximum, this field is also set by a call that is refused because its connection has used up its share
+     * of the limit.
      */
     private volatile boolean wasLimitReached;
 
-    /** Whether, at some time since the last update of the limit, no handler of this method ran. */
+    /**
+     * Whether, since the last update of the limit, a handler of this method has ended while no other one ran. A handler
+     * that {@link Group#release()} stops counting does not set this field.
+     */
     private volatile boolean wasIdle;
 
     /**
-     * Number of remaining steps, that is, updates of the limit, during which a connection may use only a share of it.
-     * This holds even if no other connection runs handlers of the method. 0 if a connection that is alone may use all
-     * of the limit.
+     * Number of updates of the limit after which a connection that is alone may use all of the limit again. Until then,
+     * each connection may use only a share of the limit, even if no other connection runs handlers of the method.
      */
     private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time for another try to update the limit. It is set by a try that found that too few groups of
-     * connections had reported calls.
+     * Earliest time of the next attempt to update the limit. An attempt changes nothing if calls have ended in too few
+     * groups of connections, since a few groups, mostly of a few addresses, say little about the others. The next
+     * attempt is then at least {@link #LOOK_NANOS} (12.5 ms) later.
      */
     private volatile long nextLookNanos;
 
@@ -297,24 +320,21 @@ public final class AdmissionLimit {
     private volatile long caughtUpNanos;
 
     /**
-     * Lock for steps and all other changes of the limit; true while a thread holds it. A thread that finds the lock
-     * taken does not wait, and makes no change. The lock guards the fields that follow; the volatile ones among them
-     * are read without it.
+     * Lock for every change of the limit; true while a thread holds it. A thread that finds the lock taken does not
+     * wait, and makes no change. The lock also guards the fields below; the volatile ones among them are read without
+     * it.
      */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
     private long windowBeganNanos;
 
     /**
-     * Part of a call's time until its deadline that its handler needs if it does not wait, from 0 to 1. It is the
-     * smallest part that was measured lately.
+     * Time that a handler needs if it does not wait for other calls, divided by the time until the deadline of its
+     * call: from 0 to 1. It is the smallest value that was measured lately.
      */
     private double ownShare = MAX_OWN_SHARE;
 
-    /**
-     * Upper bound of {@link #ownShare}, the part of a call's time that its handler needs. It is {@link #MAX_OWN_SHARE},
-     * or 1 while hardly any call is late.
-     */
+    /** Maximum of {@link #ownShare}. It is {@link #MAX_OWN_SHARE} while some calls are late, and otherwise 1. */
     private double maxOwnShare = MAX_OWN_SHARE;
 
     private double minShareNow = MAX_OWN_SHARE;
@@ -322,22 +342,22 @@ public final class AdmissionLimit {
     private long memoryEndNanos;
 
     /**
-     * End of the current memory period for the durations of calls: see {@link #MEMORY_NANOS}. Which part of their time
-     * calls take is remembered in other periods, whose end is {@code memoryEndNanos}, since some updates of the limit
-     * measure only durations.
+     * End of the current period for which the shortest duration of calls is remembered: see {@link #MEMORY_NANOS}. The
+     * periods for {@link #ownShare} have another end, {@code memoryEndNanos}: an update of the limit that measures only
+     * durations can end the period here, but not the one there.
      */
     private long timeMemoryEndNanos;
 
     /**
-     * The usual time, in nanoseconds: about the 5th percentile of the times that calls are given from their start to
-     * their deadline, but with a lower bound. See {@link #USUAL_PART} and, for the bound, {@link #ROOMY}. Until an
-     * update of the limit has computed it, it is {@link #MAX_GIVEN_NANOS}.
+     * Usual time that calls are given: about the 5th percentile of the times from the start of a call to its deadline,
+     * in nanoseconds. The lower bound depends on the time that a call needs: see {@link #ROOMY}. Until an update of the
+     * limit has computed this time, it is {@link #MAX_GIVEN_NANOS}.
      */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
     /**
-     * Calls that are given less time than this, in nanoseconds, are not compared with their deadlines. They would be
-     * late whatever the limit is.
+     * A call is compared with its deadline only if it is given at least this time until then, in nanoseconds. Calls
+     * that are given less would be late whatever the limit is.
      */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
@@ -348,8 +368,8 @@ public final class AdmissionLimit {
     private double ownNanos;
 
     /**
-     * Mean duration, in nanoseconds, of about the last {@code SMOOTHED} calls, or of all calls if there were fewer.
-     * {@link #smoothed} is their number.
+     * Mean duration of about the last {@link #SMOOTHED} calls, in nanoseconds. {@link #smoothed} is the number of these
+     * calls, which is smaller at first.
      */
     private double smoothNanos;
 
@@ -365,8 +385,9 @@ public final class AdmissionLimit {
     private double ownMiddleNanos;
 
     /**
-     * Middle duration of calls, in nanoseconds; 0 while unknown. Half of the time of all handlers goes to calls that
-     * take at least this long. Many quick calls lower it less than they would lower a mean.
+     * Middle duration of calls, in nanoseconds; 0 while unknown. At most about half of the total time of all calls is
+     * spent in shorter calls, and at most about half in longer ones. For example, if 100 calls take 1 ms each and one
+     * call takes 300 ms, the total is 400 ms, and the middle duration is about 300 ms.
      */
     private double middleNanos;
 
@@ -377,58 +398,65 @@ public final class AdmissionLimit {
     private int refusingSteps;
 
     /**
-     * Value of the limit before it began to sink; 0 if it is not sinking. If fewer handlers ran than the limit allowed,
-     * it is their number instead. When the limit is at half of this value, its effect on the rate of ended calls is
-     * judged.
+     * Value of the limit before it began to sink; 0 if no comparison is due. If fewer handlers ran than the limit
+     * allowed, this is the number of handlers instead. If the limit is above this value after an update, but below the
+     * maximum, the value is set anew. When the limit has sunk to half of this value, the rate at which calls end is
+     * compared with {@link #sinkingRate}. If a trial or late calls have halved the limit at once, the comparison waits
+     * until {@link #probeEndNanos}.
      */
     private double sinkingFrom;
 
     /**
      * Rate at which calls ended before the limit began to sink, in calls per nanosecond. If the limit was halved
-     * because most calls were late, only calls that brought a result in time are counted.
+     * because most calls were late, this rate covers only calls that brought a result in time.
      */
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended before the limit was last halved because most calls were late, in calls per nanosecond.
-     * Calls that brought no result in time are counted too.
+     * Rate at which calls ended just before the limit was last halved because of late calls, in calls per nanosecond.
+     * This rate also covers calls that brought no result in time.
      */
     private double sinkingEnds;
 
     /**
-     * Time that a call was found to need without waiting, in nanoseconds, since a lower limit did not make calls
-     * quicker. Until {@link #neededUntilNanos}, this time replaces {@link #ownNanos} if it is greater.
+     * Time that a call needs without waiting for other calls, in nanoseconds. It was measured under a lower limit, when
+     * calls ended at a lower rate than before. Until {@link #neededUntilNanos}, {@link #needNanos} returns this time or
+     * {@link #ownNanos}, whichever is greater.
      */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /** Time since which every refused call has found that hardly any call ends. The limit is raised if this goes on. */
+    /** Time at which refused calls began to find that hardly any call ends. The limit is raised if this goes on. */
     private long stalledSinceNanos;
 
     /**
-     * Number of calls that ended, or waited for a thread in vain, between the last update of the limit and
-     * {@link #stalledSinceNanos}. Valid only while {@code stalledWindowNanos} equals {@code windowBeganNanos}.
+     * Number of calls that had ended since the last update of the limit when {@link #stalledSinceNanos} was set. Calls
+     * that waited for a thread in vain are included. The number is valid only while {@code stalledWindowNanos} equals
+     * {@code windowBeganNanos}, that is, until the next update.
      */
     private long stalledEnds;
 
     private long stalledWindowNanos = Long.MIN_VALUE;
 
-    /** Whether most calls were late, as the last update of the limit found. */
+    /** Whether more than half of the calls were late at the last update of the limit. */
     private boolean wereMostLate;
 
     private boolean isProbe;
 
-    /** Whether the limit has been halved because most calls were late, and the effect is still being checked. */
+    /**
+     * Whether late calls have halved the limit, and the effect of this on the rate of ended calls is still being
+     * checked.
+     */
     private boolean isCut;
 
     private long probeEndNanos;
 
     /**
-     * Creates a limit that adapts to how long calls take, and whose groups of connections all have different addresses.
+     * Creates a limit that adapts to how long calls take, for groups of connections that all have different addresses.
      *
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
-     * @param all number of running handlers; all methods of a server share this counter
+     * @param all counts the running handlers of all methods; all limits of a server share this counter
      */
     public AdmissionLimit(int maxRunning, AtomicInteger all, long nowNanos) {
         this(maxRunning, all, nowNanos, true, () -> 1);
@@ -438,10 +466,10 @@ public final class AdmissionLimit {
      * Creates a limit for one method.
      *
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
-     * @param all number of running handlers; all methods of a server share this counter
+     * @param all counts the running handlers of all methods; all limits of a server share this counter
      * @param isLearning false for a limit that always stays at {@code maxRunning}
-     * @param groupsPerAddress returns how many groups of connections belong to one address now; the groups of one
-     *     address have consecutive numbers, counted from group 0
+     * @param groupsPerAddress returns how many groups of connections each address has now. Groups are numbered address
+     *     by address: if it returns 2, the first address has the groups 0 and 1
      */
     public AdmissionLimit(
             int maxRunning, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
@@ -474,12 +502,12 @@ public final class AdmissionLimit {
     /**
      * Connections that count together when the limit is computed, usually all from one address. A group counts the
      * handlers that its connections run, and records how their calls end. The limit is computed from what most groups
-     * record, so no group decides for the others. {@link AddressGroups} decides which connections form a group.
+     * record, so that no group decides for the others. {@link AddressGroups} assigns connections to groups.
      */
     public final class Group {
         private final AtomicInteger running = new AtomicInteger();
 
-        /** What the calls of this group have shown; null if the limit does not adapt. */
+        /** Results of the calls of this group, from which the limit is computed; null if the limit does not adapt. */
         private final @Nullable GroupStats stats = isLearning ? new GroupStats() : null;
 
         /** Admits or refuses a call of a connection that runs no other handler: see {@link #admit(int, int)}. */
@@ -488,19 +516,23 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Admits a call and counts it as a running handler, or refuses it. A connection that runs n handlers may run
-         * another one only if the maximum for all methods leaves at least n further handlers free. So something always
-         * remains for a connection that runs few handlers. The same rule holds for the handlers of this method and its
-         * limit. But a connection that is the only one to use the method may use all of the limit, until another
-         * connection finds the limit used up. See {@link Ledger} for the source of the rule.
+         * Admits a call and counts its handler as running, or refuses the call. A connection with n running handlers
+         * may run another one only if the maximum for all methods leaves room for at least n more. So something always
+         * remains for a connection that runs few handlers. {@link Ledger} names the source of this rule.
+         *
+         * <p>In the same way, a connection with n running handlers of this method may run another one only if the limit
+         * of the method leaves room for at least n more. But a connection that is the only one to use the method may
+         * use all of the limit, until another connection finds the limit used up.
          *
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
          * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
          * all of it. So more handlers of this method may run than the limit says: with 16 groups, up to 3.4 times as
-         * many.
+         * many. But a connection may be refused if it runs more handlers than its group's part leaves free. For
+         * example, if the part is 10 and the group runs 6 handlers, a connection that runs 5 of them may be refused.
          *
-         * @param own number of handlers that the caller's connection already runs
-         * @param ownHere number of those handlers that are of this method
+         * @param own number of handlers of all methods that the caller's connection already runs, including handlers
+         *     that earlier connections of its address have left behind
+         * @param ownHere number of handlers of this method that the caller's connection already runs
          * @return false if the call has to be refused
          */
         public boolean admit(int own, int ownHere) {
@@ -514,9 +546,9 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, and does not evaluate how long it took. For each
-         * admitted call, exactly one of this method, {@link #release(long, long, long, boolean)} and
-         * {@link #leaveUnbegun} is called, once.
+         * Stops counting the handler of an admitted call as running. The duration of the call does not affect the
+         * limit. For each admitted call, exactly one of this method, {@link #release(long, long, long, boolean)} and
+         * {@link #leaveUnbegun} must be called, once.
          */
         public void release() {
             if (running.decrementAndGet() == 0) {
@@ -526,11 +558,12 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, and evaluates how long it took. For each admitted call,
-         * exactly one of this method, {@link #release()} and {@link #leaveUnbegun} is called, once.
+         * Stops counting the handler of an admitted call as running, and uses the duration of the call to adapt the
+         * limit. For each admitted call, exactly one of three methods must be called, once: this one,
+         * {@link #release()} or {@link #leaveUnbegun}.
          *
-         * @param isDone whether the handler brought a result. A call that failed or was cancelled early is not
-         *     evaluated, since callers decide whether that happens
+         * @param isDone whether the handler brought a result. The duration of a call that failed or was cancelled early
+         *     is not used, since callers decide whether that happens
          */
         public void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
@@ -540,9 +573,10 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call whose handler never began. If the call waited for a thread for nearly all of
-         * the time until its deadline, it counts as late. It does not count as ended, since the rate at which calls end
-         * says how much the method can do. A call whose caller gave up earlier is not evaluated.
+         * Stops counting the handler of an admitted call, which was counted as running but never began. If the call
+         * waited for a thread for nearly all of the time until its deadline, the limit counts the call as late.
+         * Otherwise the call does not affect the limit. In neither case does the call count as ended, since the rate at
+         * which calls end says how much the method can do.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -568,22 +602,21 @@ public final class AdmissionLimit {
     }
 
     /**
-     * What the calls of one group of connections have shown. It has the counters since the last update of the limit,
-     * and the values that they had at that update.
+     * Results of the calls of one group of connections: counters since the last update of the limit, and the values
+     * that the counters had at that update.
      */
     private static final class GroupStats {
-        // The next fields count calls since the last update of the limit. Any thread writes them.
+        // Any thread may write the fields from "done" to "given". They count calls since the last update of the limit.
 
         /**
-         * Number of the group's calls that ended in time and with a result, and the sum of their durations. The layout
-         * of the bits is that of {@link AdmissionLimit#ended}.
+         * Number of the group's calls that ended in time and with a result, and the sum of their durations.
+         * {@link AdmissionLimit#COUNT_SHIFT} describes the bits.
          */
         private final AtomicLong done = new AtomicLong();
 
         /**
-         * Number of the group's calls that ended too late or without a result, and the sum of their given times. A
-         * given time is the time from the start of a call to its deadline. The layout of the bits is that of
-         * {@link AdmissionLimit#ended}.
+         * Number of the group's calls that ended too late or without a result, and the sum of the times from the start
+         * of these calls to their deadlines. {@link AdmissionLimit#COUNT_SHIFT} describes the bits.
          */
         private final AtomicLong undone = new AtomicLong();
 
@@ -591,8 +624,8 @@ public final class AdmissionLimit {
         private final AtomicLong shares = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // The next fields hold the values that the counters above had at the last update of the limit. The lock
-        // "stepping" guards them.
+        // The lock "stepping" guards doneSum, undoneSum and shareSum. They hold the values that the counters above had
+        // at the last update of the limit.
         private long doneSum;
         private long undoneSum;
         private long shareSum;
@@ -636,8 +669,8 @@ public final class AdmissionLimit {
 
         /** Returns the mean duration, in nanoseconds, of all calls that ended, late or not. */
         private double tookNanos() {
-            // A call that did not end in time counts with the time that it was given, since most such calls ended about
-            // then.
+            // undoneSum is the sum of the times that calls were given, not of their durations. The difference is small,
+            // since most calls that do not end in time end at about their deadlines.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -656,8 +689,8 @@ public final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(limitNow, ofGroup, ownHere)) {
             if (!wasLimitReached && limitNow < this.maxRunning) {
-                // A refusal because of a share counts too. Connections that share a limit always leave a part of it
-                // free, so the limit might never seem used up.
+                // Connections that share the limit always leave a part of it free, so they might never use it up.
+                // Therefore a refusal because of a connection's share also counts as reaching the limit.
                 wasLimitReached = true;
             }
             running.decrementAndGet();
@@ -673,10 +706,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether a call is admitted because its group runs fewer handlers than its part of the limit. This is
-     * asked when the limit, or the connection's share of it, is used up. The answer is false if no other group runs
-     * handlers. The call's connection must run at most as many handlers of the method as the group's part leaves free,
-     * or else all handlers of the group.
+     * Returns whether a call is admitted because its group of connections runs few handlers, although the limit or its
+     * connection's share of it is used up. A group's part is the limit divided by the number of groups that run
+     * handlers, including this one. There must be at least two such groups. The group must run fewer handlers than its
+     * part. If the connection does not run all handlers of the group, it must run at most as many as the part leaves
+     * free. For example, if the part is 10 and the group runs 6 handlers, the connection must run at most 4 of them.
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -684,8 +718,8 @@ public final class AdmissionLimit {
             return false;
         }
         int free = limitNow / sharing - ofGroup;
-        // The connection may run handlers that it began when it belonged to another group, so ownHere can be greater
-        // than ofGroup.
+        // ownHere can be greater than ofGroup: it includes handlers that the connection began when it was in another
+        // group.
         return free > 0 && (ownHere <= free || ownHere >= ofGroup);
     }
 
@@ -697,8 +731,8 @@ public final class AdmissionLimit {
 
     /**
      * Checks, after a call has been refused, whether the limit has to be raised. Normally calls that end update the
-     * limit. But if the running calls use up the limit and do not end, only a refused call can find this. Nothing is
-     * done unless an update of the limit is overdue.
+     * limit. But if running calls use up the limit and do not end, only a refused call can find this. This method does
+     * nothing unless an update of the limit is overdue.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -714,12 +748,13 @@ public final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // The running calls use up the present limit, so the new limit must be greater than their number.
+                // The running calls use up the present limit. So sinkingFrom, to which restoreLimit raises the limit,
+                // must be at least twice their number.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // The running calls have used up the limit for a long time, so nobody knows how many other calls the
-                // method could handle. So the limit is at least doubled.
+                // The running calls have used up the limit for a long time, so the rate at which calls end does not
+                // show how many calls the method can handle. So the limit is at least doubled.
                 limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -735,11 +770,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether calls have been refused for so long, while hardly any ended, that the limit has to be raised.
-     * Hardly any means fewer than half the number of running calls. The time that must have passed is between
+     * Returns whether calls have been refused for so long, while hardly any running call ended, that the limit has to
+     * be raised. The calls that ended must be fewer than half of the running ones. The necessary time is between
      * {@link #PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}.
      *
-     * @param ends number of calls, since the last update of the limit, that ended or waited for a thread in vain
+     * @param ends number of calls that ended, or waited for a thread in vain, since the last update of the limit
      */
     private boolean isStalled(long nowNanos, long ends) {
         if (stalledWindowNanos != windowBeganNanos || 2 * (ends - stalledEnds) >= running.get()) {
@@ -749,7 +784,8 @@ public final class AdmissionLimit {
             return false;
         }
         // Calls of an overloaded method end only when their time is over. So if most calls were late, the limit is
-        // raised at the earliest after the usual time, or after MAX_PATIENCE_NANOS if that is shorter.
+        // raised only after hardly any call has ended for at least usualNanos, but no later than after
+        // MAX_PATIENCE_NANOS. If it is unknown how long a call needs, PATIENCE_NANOS is enough.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
@@ -757,7 +793,7 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns how long a call takes that does not wait for other calls, in nanoseconds, as seen lately; 0 if unknown.
+     * Returns how long a call takes if it does not wait for other calls, as seen lately, in nanoseconds; 0 if unknown.
      */
     private double needNanos(long now) {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
@@ -776,8 +812,9 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // No other call runs now, so the duration of this call is not recorded. The time until the next call is
-            // idle time.
+            // No handler runs until the next call comes. So wasIdle is set: if no handler ran for a part of the time,
+            // the rate at which calls end does not show how much the method can do. The duration of this call is not
+            // recorded.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -789,7 +826,7 @@ public final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // The call failed or was cancelled early, or began after its deadline, so it is not evaluated.
+            // The duration of a call that failed or was cancelled early, or began after its deadline, is not recorded.
             return;
         }
         recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
@@ -855,9 +892,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Raises the limit after the last running call of the method has ended, if that call was quick enough. It must have
-     * taken less than {@code NEARLY_ALL} of {@link #usualNanos}, the time that calls are usually given. Otherwise the
-     * limit would stay low for calls that come in bursts with idle time between the bursts.
+     * Raises the limit after a call has ended and no other call of the method runs, if the call took less than
+     * {@code NEARLY_ALL} of {@link #usualNanos}, the time that calls are usually given. Without this method, the limit
+     * would stay low for calls that come in bursts with idle time between the bursts.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -865,8 +902,8 @@ public final class AdmissionLimit {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    // With twice as many calls, each may take twice as long. So the limit is doubled only if calls
-                    // would then still end within the usual time.
+                    // With twice as many calls, each call may take twice as long. So the limit is doubled only if calls
+                    // that take twice as long still end within the usual time.
                     limit = Math.min(maxRunning, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
@@ -876,8 +913,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Takes a step: updates the limit, if an update is due, from the calls that have ended since the last update. The
-     * caller holds the lock {@link #stepping}.
+     * Updates the limit, if an update is due, from the calls that have ended since the last update. The caller holds
+     * the lock {@link #stepping}.
      */
     private void step(long now) {
         if (now - nextStepNanos < 0) {
@@ -901,8 +938,8 @@ public final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // Most calls were late, and some of them got no thread. So the limit is halved, and nothing checks the
-            // effect later.
+            // Most calls were late, and some of them got no thread. So the limit is halved, without a later check of
+            // the effect.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -910,7 +947,8 @@ public final class AdmissionLimit {
         }
         long count = sum >>> COUNT_SHIFT;
         if (count == 0 || idle && elapsed > 2 * STEP_NANOS) {
-            // A rate that is measured over a time that was partly idle would say too little.
+            // If no handler ran for a part of the time, the rate at which calls ended does not show how much the method
+            // can do.
             return;
         }
         double took = Math.max(1, mean(sum));
@@ -926,27 +964,30 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // Computed even if no call was compared with its deadline: if this minimum is too great, no call would ever be
-        // compared.
+        // minGivenNanos is updated even if no call was compared with its deadline. Otherwise, a minGivenNanos that is
+        // too great would never be lowered, since it prevents all comparisons.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // If most calls of several groups are late, the calls did have to wait for each other. A single group may have
-        // given its calls too little time, so only their duration counts.
+        // Calls are unhindered if they did not wait for each other: their mean duration is hardly above the smallest
+        // one that was seen lately. But if most calls of several groups are late, calls waited. The calls of a single
+        // group may be late only because their caller gave them too little time, so it does not matter whether they are
+        // late.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
         double current = count / elapsed;
-        // Includes the calls that have not ended, by Little's law. The calls that end first are the quickest, so a mean
-        // over them alone would be too short.
+        // By Little's law, running calls divided by the rate is the mean duration of all calls, including those that
+        // still run. The calls that have ended are the quickest ones, so their mean alone would be too short.
         double needed = Math.max(tookByMost, running.get() / current);
-        // How long a trial lasts, or the check of a halved limit. It is bounded, since callers choose how long their
-        // calls take.
+        // A trial, and the check of a halved limit, last as long as a call takes. The time is bounded, since callers
+        // choose how long their calls take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        // A lower limit refuses mainly calls of the group with the most calls, which shows nothing about the other
-        // groups. So in these rates no group counts for many more calls than most groups do.
+        // A lower limit refuses mainly calls of the group that calls most. If all calls of this group counted, the
+        // rates would sink although other groups are not affected. So in "ends" and "inTime", a group counts only up to
+        // a bound: see weigh.
         double ends = endedByMost / elapsed;
         double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
@@ -974,7 +1015,7 @@ public final class AdmissionLimit {
             }
             return;
         }
-        // The effect of a change is seen at the earliest when calls end that began after the change.
+        // The next update waits for the duration of a call, so that it sees calls that began after this update.
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
@@ -987,8 +1028,9 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls, the rate at which calls end is high, although hardly any long ones end. So it is
-        // converted to the rate of calls that take tookByMost each and the same time in total.
+        // If one group makes many quick calls, the rate "current" is high although hardly any long calls end. So calls
+        // are converted to calls that take tookByMost each. For example, ten calls of 1 ms count as one call if
+        // tookByMost is 10 ms.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == maxRunning) {
             refusingSteps = 0;
@@ -1012,43 +1054,51 @@ public final class AdmissionLimit {
 
     // ---- what groups report in a step
 
-    /** Reads one number from what a group of connections has reported, such as the mean duration of its calls. */
+    /** Reads one number from the results of a group of connections, for example the mean duration of its calls. */
     private interface GroupFigure {
         double value(GroupStats stats);
     }
 
     /**
-     * Value in {@link #counts} for a group, or an address, that has reported no call yet. It runs handlers, but none of
-     * its calls has ended since the last update of the limit.
+     * Value in {@link #counts} for a group of connections that runs handlers, but in which no call has ended since the
+     * last update of the limit. Then {@code weigh} stores in {@code counts} the sum of the weights of each address. If
+     * this sum is 0, and at least one group of the address has this value, the address has this value too.
      */
     private static final double NOT_REPORTED = -1;
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group of connections where times until the deadline are evaluated. It is the number of the group's
-     * calls that were compared with their deadlines, but bounded: see {@code weigh}. The index is the group's number.
+     * Weight of each group of connections in the medians that concern deadlines. It is the number of the group's calls
+     * that were compared with their deadlines, but at most the bound that {@code weigh} computes, so that no group
+     * dominates. The index is the group's number.
      */
     private final double[] weights = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group of connections where durations of calls are evaluated. It is the number of the group's calls
-     * that have ended, but bounded: see {@code weigh}. The index is the group's number.
+     * Weight of each group of connections in the median of the durations of calls. It is the number of the group's
+     * calls that have ended, but at most the bound that {@code weigh} computes, so that no group dominates. The index
+     * is the group's number.
      */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
     /**
-     * Part of {@link #endedWeights}, the weight of each group's ended calls, for calls that ended in time and with a
-     * result. The index is the group's number.
+     * Part of each group's weight in {@link #endedWeights} that belongs to calls that ended in time and with a result.
+     * For example, if half of the group's ended calls did so, this is half of its weight. The index is the group's
+     * number.
      */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
     /**
-     * Weighted number of calls that were compared with their deadlines: the sum of {@link #weights} over all groups.
+     * Weighted number of calls that were compared with their deadlines: the sum of {@link #weights} over all groups of
+     * connections.
      */
     private double counted;
 
-    /** Weighted number of calls that have ended: the sum of {@link #endedWeights} over all groups. */
+    /**
+     * Number of calls that have ended, where a group of connections counts only up to a bound: the sum of
+     * {@link #endedWeights} over all groups.
+     */
     private double endedByMost;
 
     /**
@@ -1056,13 +1106,16 @@ public final class AdmissionLimit {
      */
     private double done;
 
-    /** Number of late calls among those in {@link #counted}, with the same weights. */
+    /** Weighted number of late calls; {@link #counted} includes them. */
     private double late;
 
-    /** Number of calls that were compared with their deadlines before the last update of the limit, without weights. */
+    /**
+     * Number of calls that were compared with their deadlines between the last two updates of the limit. Unlike in
+     * {@link #counted}, every call counts fully.
+     */
     private long countedCalls;
 
-    /** Number of groups of connections that had at least one call end before the last update of the limit. */
+    /** Number of groups of connections in which at least one call ended between the last two updates of the limit. */
     private int groupsEnded;
 
     private void takeAll() {
@@ -1101,10 +1154,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether enough calls have ended, in enough groups of connections, to update the limit. A group counts for
-     * at most {@code MAX_OF_MIDDLE} times as many calls as the median group. A group that runs handlers, and has had no
-     * call end, has 0 calls in that median, so no update is based only on a group that calls often. An update that is
-     * overdue by {@link #PATIENCE_NANOS} no longer waits for such groups.
+     * Returns whether enough calls have ended, in enough groups of connections, to update the limit: the sum of the
+     * weights of all groups must be at least {@link #MIN_COUNT}. A weight is bounded by the calls of the median group,
+     * where a group that runs handlers, but in which no call has ended, has 0 calls. So one group that calls often is
+     * not enough, unless there are at most two groups or addresses: see {@link #bound}. After an update has been
+     * overdue for {@link #PATIENCE_NANOS}, the answer is always true.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1120,13 +1174,13 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Computes how much each group of connections counts, from the number of its calls. A group counts for at most
-     * {@code MAX_OF_MIDDLE} times as many calls as the median group of its address. An address counts for at most
-     * {@code MAX_OF_MIDDLE} times as many calls as the median address.
+     * Computes the weight of each group of connections: its number of calls, but at most {@code MAX_OF_MIDDLE} times
+     * the number of calls of the median group of its address. If the groups of one address together then have more than
+     * {@code MAX_OF_MIDDLE} times the weight of the median address, their weights are reduced to that value.
      *
      * @param weights receives the weight of each group, in calls
      * @param each number of groups that belong to one address
-     * @param calls number of calls by which a group is weighed
+     * @param calls reads the number of calls of a group
      * @return the sum of the weights
      */
     private double weigh(double[] weights, int each, GroupFigure calls) {
@@ -1163,9 +1217,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight for the groups or addresses in a range, from the numbers of their calls. It is
-     * {@code MAX_OF_MIDDLE} times the median of the numbers that are not 0; in the median, {@link #NOT_REPORTED} counts
-     * as 0 calls. If at most two numbers are not 0, there is no maximum, since the smaller one would determine it.
+     * Returns the maximum weight for the groups or addresses in a range: {@code MAX_OF_MIDDLE} times their median
+     * number of calls. The median leaves out elements that are 0, but includes elements that are {@link #NOT_REPORTED},
+     * as 0 calls. If it includes at most two elements, there is no maximum: of two groups, the one with fewer calls
+     * would decide for how many calls the other one counts.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1199,11 +1254,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the middle time that calls are given until their deadlines, in nanoseconds. It is the weighted median of
+     * Returns the middle time from the start of a call to its deadline, in nanoseconds: the weighted median of
      * {@link GivenTimes#middleNanos} over all groups of connections. While hardly any call is late, the weight of a
-     * group is the time that it gives in total, so callers who give little time have little weight, even if they are
-     * many. In an overload, the weight is the number of the group's calls; otherwise the limit would serve only callers
-     * who give much time.
+     * group is the sum of these times over its calls. So callers who give little time have little influence, even if
+     * they are many. Otherwise, the weight is the group's number of calls, so that the limit does not serve only
+     * callers who give much time.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1222,8 +1277,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether more than half of all the time that calls were given belonged to calls that brought no result in
-     * time.
+     * Adds up the times that calls were given until their deadlines, and returns whether more than half of the sum
+     * belongs to calls that brought no result in time.
      */
     private boolean isMostGivenInVain() {
         double inVain = 0;
@@ -1241,9 +1296,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the new value of {@link #usualNanos}: the measured value, unless it is much greater than the present one.
-     * If few calls were counted, it is not much smaller than the present one either, since most of these calls may come
-     * from a minority of the groups.
+     * Returns the new value of {@link #usualNanos}, the time that calls are usually given. It is the measured value,
+     * but not much greater than the present value. If few calls were counted, it is not much smaller either, since most
+     * of these calls may come from a minority of the groups of connections.
      *
      * @param usual the measured value, in nanoseconds
      * @param elapsed time since the last update of the limit, in nanoseconds
@@ -1256,9 +1311,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the mean duration of calls, in nanoseconds, from their number and the sum of their durations.
+     * Returns the mean duration of calls, in nanoseconds.
      *
-     * @param sum value of {@link #ended}, or of the same layout; must not be 0
+     * @param sum number of calls and sum of their durations, in the bits that {@link #COUNT_SHIFT} describes; must not
+     *     be 0
      */
     private static double mean(long sum) {
         return sum(sum) / (sum >>> COUNT_SHIFT);
@@ -1269,11 +1325,14 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Halves the limit, because most calls are late although they were given enough time. The limit is halved again, at
-     * the earliest, after the duration of a call, or after the usual time if that is shorter.
+     * Halves the limit, because most calls are late although they were given enough time. The new limit is half of the
+     * present one, or half of the number of running handlers if that is smaller, but at least {@link #MIN}. During a
+     * trial, the limit from before the trial is used instead of the present one. After a halving, this method does
+     * nothing for {@code took} or {@link #usualNanos}, whichever is shorter. If the limit has been restored since the
+     * last halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
      *
-     * @param took mean duration of a call, in nanoseconds
-     * @return false, without changing the limit, if it was halved or restored too recently
+     * @param took mean duration of a call in nanoseconds; for calls that waited for a thread in vain, their mean wait
+     * @return false if this method has done nothing
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1289,12 +1348,14 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns how long a call takes that does not wait for other calls. The results are {@link #ownNanos} and
-     * {@link #ownMiddleNanos}. {@link #learn} learns separately which part of the time until its deadline a call takes,
-     * since callers choose their deadlines.
+     * Learns how long a call takes if it does not wait for other calls, and stores the time in {@link #ownNanos} and
+     * {@link #ownMiddleNanos}. {@link #learn} separately learns {@link #ownShare}, the part of the time until its
+     * deadline that a call takes. That part does not follow from the duration alone, since callers choose their
+     * deadlines.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
-        // Smoothed, since the smallest of many means would be too small if each were a mean over only a few calls.
+        // The mean duration is smoothed over SMOOTHED calls before its minimum is taken. The smallest of many means
+        // over a few calls each would be too small.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         minNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(minNanosNow, smoothNanos);
@@ -1311,9 +1372,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Updates {@link #middleNanos}, the middle duration of calls, from the calls that ended before this update of the
-     * limit. These calls count by their part of the time that all handlers took since the last update. So quick calls
-     * that end while long calls still run change hardly anything.
+     * Updates {@link #middleNanos}, the middle duration of calls, from the calls that have ended since the last update
+     * of the limit. For example, 10 handlers that run for 100 ms take 1 s in total. If the durations of the calls that
+     * have ended add up to 100 ms, {@code middleNanos} moves a tenth of the way to the middle duration of these calls.
+     * So quick calls that end while long calls still run change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1324,20 +1386,21 @@ public final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         minMiddleNow = Math.min(minMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
-            // At the smallest limit, calls wait for each other as little as possible. So the duration that is measured
-            // now replaces the earlier minimum. learn() does the same with the part of their time that calls take.
+            // At the smallest limit, calls wait for each other as little as possible. So the present middle duration
+            // replaces the minimum of the earlier ones.
             minMiddleNow = middleNanos;
             minMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * Decides whether a limit that has sunk to half of its earlier value stays low. If calls end at about the same rate
-     * as before, the calls that are kept out had only waited. Then the limit stays low or, after a trial, returns to
-     * its earlier value. If calls end at a lower rate, the limit is restored.
+     * Decides whether a limit that has sunk to half of its earlier value stays low. If calls end at a lower rate than
+     * before, the limit is restored. If calls end at about the same rate, they had only waited for each other under the
+     * earlier limit, so the limit stays low. But after a trial, the limit returns to its earlier value, and only
+     * {@link #ownShare} may be lowered.
      *
      * @param current rate at which calls end now, in calls per nanosecond
-     * @param used part of the time until their deadlines that calls took
+     * @param used duration of calls, divided by the time until their deadlines
      * @param needed mean duration of a call in nanoseconds, including calls that have not ended
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
@@ -1354,17 +1417,20 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether calls need all the time that they took, as the effect of halving the limit shows. They do if
-     * fewer calls end, and fewer bring a result in time. Had they waited for each other, they would end at the same
-     * rate under a lower limit. If many calls still end, but hardly any of them brings a result in time, the limit is
-     * still too high, and the answer is false.
+     * Returns whether halving the limit has shown that calls do not wait for each other. If they did, they would end at
+     * the same rate under the lower limit. So the answer is true if fewer calls end, and fewer bring a result in time.
+     * There is one exception: if many calls still end, but hardly any brings a result in time, the answer is false,
+     * since the limit is still too high.
+     *
+     * @param ends rate at which calls end now, in calls per nanosecond
+     * @param done rate at which calls bring a result in time now, in calls per nanosecond
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
         return areFewer && (done > STOPPED_RATE * sinkingRate || ends < STOPPED_RATE * sinkingEnds);
     }
 
-    /** Restores the limit to at least the value that it had when it began to sink. */
+    /** Raises the limit to at least the value that it had when it began to sink, and ends any trial or check. */
     private void restoreLimit() {
         limit = (int) Math.max(MIN, Math.min(maxRunning, Math.max(limit, sinkingFrom)));
         isCut = false;
@@ -1373,9 +1439,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Remembers how long calls take without waiting, after a lower limit has shown it. The smallest mean duration would
-     * be too short, since the quickest calls determine it. For at least {@link #HOLD_NANOS}, late calls do not halve
-     * the limit.
+     * Remembers how long a call takes without waiting for other calls, as a lower limit has shown. {@link #ownNanos}
+     * would be too short, since the quickest calls determine it. This method also prevents late calls from halving the
+     * limit for at least {@link #HOLD_NANOS}.
+     *
+     * @param nanos mean duration of a call, in nanoseconds
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1391,8 +1459,8 @@ public final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < ownShare || refusing && limit == MIN) {
-            // At the smallest limit, calls wait for each other as little as possible. So the part of their time that
-            // calls take now replaces the earlier one.
+            // Under the smallest limit, calls hardly wait for each other, so "used" is what their handlers need. While
+            // calls are refused there, it replaces ownShare even if it is greater.
             resetOwnShare(Math.min(maxOwnShare, used));
         } else if (!refusing) {
             minShareNow = Math.min(minShareNow, used);
@@ -1408,28 +1476,29 @@ public final class AdmissionLimit {
     /**
      * Computes the new limit: the rate at which calls end, multiplied by the time that a call should take.
      *
-     * @param refusing whether calls have been refused since the last update of the limit
+     * @param refusing whether calls have been refused, or have found the limit used up, since the last update of the
+     *     limit
      * @param areSomeLate whether at least one in {@code SOME_LATE} calls was late. If not, no limit is needed, even if
      *     calls take nearly all of their time, as a call that waits for news does
-     * @param used part of the time until their deadlines that calls took: the median of the groups' means
-     * @param inTheirTime number of calls that end, at the current rate, in a span as long as {@link #usualNanos}
+     * @param used duration of calls, divided by the time until their deadlines: the median, over all groups of
+     *     connections, of the mean of each group
+     * @param inTheirTime number of calls that end, at the current rate, in a time as long as {@link #usualNanos}
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + ownShare) / 2;
-        // If isCalm is true, hardly any of the calls that have ended had to wait. But the calls that still run may have
-        // waited longer.
+        // "Calm" means that the calls that have ended hardly waited. It says nothing about calls that still run.
         boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
-        // If no call was refused, it is not known whether calls wait for each other. Then a limit below the maximum is
-        // lowered only if calls come close to their deadlines, and a limit at the maximum only if, besides, some calls
-        // were late.
+        // If calls found the limit used up, the limit moves to the goal. If not, calls may take long for other reasons
+        // than waiting for each other. So a limit below the maximum then moves only if calls take more than "target" of
+        // their time. A limit at the maximum moves only if they take even more, and some calls were late.
         if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A limit at the maximum has admitted more than enough calls. So it is set to the goal at once, unless
-            // isCalm is true.
+            // The limit moves halfway to the goal. But if it is at the maximum and calls had to wait (they were not
+            // calm), it is lowered to the goal at once, since the maximum has admitted more than enough calls.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

@@ -5,33 +5,42 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 
 /**
- * Charges of one call at a server. Most calls are charged only for their place, so this object is made when it is first
- * needed. Later calls of the same {@code ServerCall} use it again.
+ * Counts the memory that one call of a server holds, apart from its place, with one {@link Charge} for each purpose. A
+ * {@link ServerCall} makes this object when the first of these charges is needed, since most calls are charged only for
+ * their place. Later calls of the same {@code ServerCall} use the object again.
  *
- * <p>Not thread-safe: the object belongs to whoever owns the call at that time, as {@link Charge} says.
+ * <p>Not thread-safe: at any time, only the thread that works on the call uses the object, as {@link Charge} says.
  */
 final class CallCharges {
     /**
-     * Charge for the growth of the call's buffer by the request, and for metadata that are not small. Held until the
-     * handler has ended and its reply has been sent or queued. The metadata stay charged until the threads of the call
-     * have ended.
+     * Counts the bytes by which the request has made the call's buffer grow, and the bytes of large metadata. For a
+     * postponed call, the whole buffer and all metadata are counted. The buffer is counted until the handler has ended
+     * and the reply has been sent or queued. If the call takes or returns a stream, the buffer is counted only until
+     * {@link ServerCall#giveUpBody}. The metadata are counted until the call is over and its last thread has ended.
+     * When {@link ServerCall#giveUpRequest} releases this charge, {@link #reply} counts the metadata instead.
      */
     final Charge request;
 
     /**
-     * Charge for the objects into which a large request has been read. Held until the handler, and the threads that the
-     * call's interceptors have started, have ended.
+     * Counts the bytes of the Java objects into which a large request has been decoded. These bytes are counted until
+     * the handler, and a stream that it has returned, have ended. If the method has interceptors, other threads can run
+     * code of the call too, for example callbacks: see {@link CallThreads}. The bytes are then also counted until these
+     * threads have ended. When the server stops waiting for an unfinished stage, {@link PendingResult} takes over the
+     * charge.
      */
     final Charge objects;
 
     /**
-     * Charge for a reply, together with the metadata of its call. A reply is charged if it cannot be sent immediately.
-     * A thread other than the event loop charges a large reply before it queues it, since otherwise all threads
-     * together could make more replies than the heap can hold.
+     * Counts the bytes of a reply and of the call's metadata, if the reply cannot be sent completely at once, or is
+     * large and was made on a thread other than the event loop. A thread other than the event loop counts a large reply
+     * before it queues the reply. Otherwise all these threads together could fill the heap with replies.
      */
     final Charge reply;
 
-    /** Charge for the call's buffer while it is kept for the next call, for the size that it had when it was kept. */
+    /**
+     * Counts the bytes of a buffer that has grown and that the {@link ServerCall} keeps for its next call. If the next
+     * request makes the buffer grow further, that growth is counted in {@link #request}.
+     */
     final Charge kept;
 
     CallCharges(Account account) {

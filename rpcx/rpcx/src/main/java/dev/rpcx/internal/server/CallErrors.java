@@ -5,15 +5,16 @@ import dev.rpcx.codec.Words;
 import dev.rpcx.internal.ThrowableText;
 
 /**
- * Makes the errors that callers get, on both wires: the code, the text, and whether the handler has run. Thread-safe.
+ * Makes errors that a server sends to its callers, on the native wire and on the classic wire. Each error has a code
+ * and a text, and says whether the handler has run. Thread-safe.
  */
 final class CallErrors {
-    /** Text of the error NOT_FOUND, with which a connection refuses a call of a method that is not published. */
+    /** Text of the error NOT_FOUND for a call of a method that the server does not publish. */
     static final String NOT_PUBLISHED = "no such service or method";
 
     private CallErrors() {}
 
-    /** Returns the error for a call whose time was already over when a thread began to work on the call. */
+    /** Returns the error for a call whose deadline passed before a thread began to work on the call. */
     static RPCXException late() {
         return RPCXException.refused(
                 RPCXException.Code.DEADLINE_EXCEEDED, "the call's time was over before the handler started");
@@ -22,18 +23,19 @@ final class CallErrors {
     /**
      * Returns the error for a call whose arguments could not be read.
      *
-     * @param t what was thrown when they were read; if it is an {@link RPCXException}, it is returned unchanged
+     * @param t exception that was thrown while the arguments were read; an {@link RPCXException}, such as that of
+     *     {@link #late}, is returned unchanged
      */
     static RPCXException unread(Throwable t) {
         return t instanceof RPCXException refused ? refused : unreadable(t);
     }
 
-    /** Returns the error for a call that was cancelled before its handler began. */
+    /** Returns the error for a call that was cancelled before its handler started. */
     static RPCXException gone() {
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
     }
 
-    /** Returns the error for a call whose handler cannot start any more, because the server is closing. */
+    /** Returns the error for a call whose handler is not started, because the server is closing. */
     static RPCXException closing() {
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
@@ -45,17 +47,21 @@ final class CallErrors {
     }
 
     /**
-     * Makes the error for a call whose handler or interceptor has thrown something. The error has the code and the
-     * message of what was thrown, but does not name its class. It says that the handler has not run only if an
-     * interceptor ended the call before the handler started; the handler then does not start later either.
+     * Returns the error for a call whose handler, interceptor or stream has failed with an exception. The error has the
+     * code of an {@link RPCXException}, and repeats the exception's message unless {@link Words} replaces the message.
+     * The error does not name the exception's class.
+     *
+     * <p>The error says that the handler has not run only if the method has interceptors and the call has ended before
+     * the handler started. If the exception is an {@link RPCXException}, a further condition is that the exception says
+     * that the call has not been executed. This method also prevents the handler from starting later.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));
     }
 
     /**
-     * Makes the error for a call whose result cannot be sent. An interceptor may have made the result, so the error
-     * says whether the handler has run.
+     * Returns the error for a call whose result cannot be sent. The error says whether the handler has run, because an
+     * interceptor can make a result without the handler.
      */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
         return ended(code, text, hasRun(method, context));
@@ -66,8 +72,9 @@ final class CallErrors {
     }
 
     /**
-     * Makes the error for a call whose handler has thrown something. The error has the code and the message of what was
-     * thrown, but does not name its class: see {@link Words}. It says that the handler has run.
+     * Returns the error for a call whose handler has thrown an exception; the error says that the handler has run. The
+     * error has the code of an {@link RPCXException}, and repeats the exception's message unless {@link Words} replaces
+     * the message. The error does not name the exception's class.
      */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);
@@ -77,7 +84,7 @@ final class CallErrors {
         try {
             return asSeenByCaller(thrown, hasRun);
         } catch (Throwable worse) {
-            // methods of the exception itself have thrown: the caller gets an answer nevertheless
+            // A method of the exception itself has thrown. The caller nevertheless gets an answer.
             return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
         }
     }

@@ -3,15 +3,17 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * List of calls of one connection, in the order in which they were added. Adding and removing a call take constant
- * time. A call is in at most one list at a time. Event loop only.
+ * Linked list of calls of one connection, in the order in which they were added. Adding or removing a call takes
+ * constant time. A call is in at most one list at a time. Used only on the connection's event loop.
  */
 final class CallList {
     private @Nullable ServerCall first;
     private @Nullable ServerCall last;
     private int size;
 
-    /** Number of calls that have ever been added to this list. */
+    /**
+     * Number of additions to this list so far. Each added call gets the new number as its {@link LoopState#addition}.
+     */
     private long additions;
 
     @Nullable
@@ -32,18 +34,17 @@ final class CallList {
     }
 
     /**
-     * Returns whether the call has been in this list since a certain addition.
-     *
-     * @param addition value that {@code LoopState.addition} of the call had after that addition
+     * Returns whether the call is in this list and has not been removed since its {@link LoopState#addition} was
+     * {@code addition}. A call that has been removed and added again has a higher number.
      */
     boolean hasKept(ServerCall call, long addition) {
         return contains(call) && call.loopState.addition == addition;
     }
 
     /**
-     * Adds a call at the end of this list.
+     * Adds a call to the end of this list.
      *
-     * @throws IllegalStateException the call is already in a list
+     * @throws IllegalStateException if the call is already in a list
      */
     void add(ServerCall call) {
         if (call.loopState.list != null) {
@@ -62,7 +63,7 @@ final class CallList {
         size++;
     }
 
-    /** Removes a call from this list. Does nothing if the call is not in it. */
+    /** Removes a call from this list. Does nothing if the call is not in this list. */
     void remove(ServerCall call) {
         if (call.loopState.list != this) {
             return;

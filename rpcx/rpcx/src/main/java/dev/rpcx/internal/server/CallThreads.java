@@ -17,35 +17,43 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the user code of a connection's calls besides their handlers: callbacks for the end of a call, the publishers
- * and subscribers of its streams, and the rest of its chain of interceptors if an interceptor proceeds on an event
- * loop. All this code runs where the handlers of the method run. Used for both wires.
+ * Runs callbacks, streams and interceptors of a connection's calls on the kind of thread on which the handlers of the
+ * call's method run: see {@link RunOn.Place}. This code consists of the callbacks for the cancel or the end of a call,
+ * the publishers and subscribers of streams, and the rest of a chain of interceptors if an interceptor proceeds on an
+ * event loop. Used for both wires.
  *
- * <p>The threads that run such code are counted, and so is an interceptor's own thread on which the handler runs. The
- * count is in the call's {@link HandledContext}, since the object of the call may serve another call later. A call that
- * is over keeps its place, and its handler stays counted, until the last of these threads has ended.
+ * <p>Each thread that runs such code is counted, and so is an interceptor's own thread that runs the handler. The count
+ * is in the call's {@link HandledContext} and not in the {@link Call} object, since that object may serve another call
+ * later. A call that is over keeps its place on the connection until the last of these threads has ended. Until then,
+ * the connection counts the handler as running. If the method has interceptors, its {@link AdmissionLimit} does the
+ * same, since one of these threads may run the handler. A handler that has returned a stream is not counted any more.
  */
 public final class CallThreads {
-    /** Call for which further threads may run, besides the thread of its handler. */
+    /** Call whose code may run on other threads in addition to the thread of its handler. */
     public interface Call {
         ServerMethod method();
 
         HandledContext context();
 
-        /** Returns whether the calling thread was given to this call, and is running its handler or interceptors. */
+        /**
+         * Returns whether the calling thread is the call's own, that is, was given to the call and is running the
+         * call's handler or interceptors.
+         */
         boolean isRunner();
 
         /**
-         * Stops counting the call's handler in the limit of its method. Any thread may call this, but only one at a
-         * time. Further calls do nothing.
+         * Removes the call's handler from the count of running handlers in its method's {@link AdmissionLimit}. Any
+         * thread may call this method, but only one at a time. Does nothing if the handler is not counted any more, or
+         * was never counted.
          *
          * @param isDone whether the call has produced a result
          */
         void releaseAdmission(boolean isDone);
 
         /**
-         * Called when the last further thread has ended for a call that is over, or of which only the reply remains to
-         * be sent. Event loop only.
+         * Notifies the call that the last of the threads that {@link CallThreads} counts for the call has ended. By
+         * then, the call is over, or only its reply remains to be sent. Called on the event loop or, after the event
+         * loop's end, while holding the connection's lock.
          *
          * @param of context of the call for which the threads ran; this {@code Call} object may serve another call by
          *     now
@@ -53,7 +61,7 @@ public final class CallThreads {
         void threadsEnded(HandledContext of);
     }
 
-    /** {@link Steps} of every call that is over. They run nothing. */
+    /** {@link Steps} that run nothing. They are used for a call that is over and whose threads have all ended. */
     public static final Steps NO_STEPS = new Steps() {
         @Override
         public boolean isElsewhere() {
@@ -67,7 +75,9 @@ public final class CallThreads {
 
         @Override
         public boolean bringsStream() {
-            // the method of the call is not known any more; with true, the result of the call stays unchanged
+            // This object does not know the call's method. The answer true, as for a method that returns a stream,
+            // leaves the result of a step unchanged. After the answer false, a result that is a stage could be replaced
+            // by another stage.
             return true;
         }
 
@@ -91,16 +101,16 @@ public final class CallThreads {
     };
 
     /**
-     * Number of stack frames that must be free before a handler starts or a thread is counted. So many are enough to
-     * hand a task over to a thread, or to record that a thread has ended.
+     * Number of stack frames that must be free before a thread is counted for a call. These frames are enough to hand a
+     * task over to a thread, or to record that a thread has ended.
      */
     private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
 
     /**
-     * Runs a task on the connection's event loop, after the method that hands it over has returned. If the loop has
-     * ended, runs the task immediately on the calling thread.
+     * Runs a task on the connection's event loop. If the event loop itself hands the task over, the task runs after the
+     * present one. If the loop has ended, the task runs immediately on the calling thread, under the connection's lock.
      */
     private final Executor inLoopOrHere;
 
@@ -115,9 +125,10 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call where the handlers of its method run, without a current call. They run
-     * after the code that ends the call has returned. They run earlier only if there is no thread for them or the event
-     * loop has ended.
+     * Runs the callbacks for the cancel or the end of a call where the handlers of the call's method run, without a
+     * current call. This method hands the callbacks over to run later, or on another thread, which may run them before
+     * this method returns. If there is no thread for the callbacks, or the event loop has ended, this method may run
+     * the callbacks itself.
      */
     public void runCallbacks(Call call, List<? extends Runnable> callbacks) {
         run(
@@ -126,8 +137,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call like {@link #runCallbacks(Call, List)}, but only reports a failure. The
-     * call is over in any case.
+     * Runs the callbacks for the end of a call like {@link #runCallbacks(Call, List)}, but reports a failure instead of
+     * throwing it. The call is over in any case.
      */
     void runCallbacksIfPossible(Call call, List<? extends Runnable> callbacks) {
         try {
@@ -148,8 +159,8 @@ public final class CallThreads {
     }
 
     /**
-     * Returns an executor that calls the publishers and subscribers of a call's streams. It calls them in the call's
-     * context, where the handlers of the method run.
+     * Returns an executor that calls the publishers and subscribers of a call's streams. The executor calls them where
+     * the handlers of the call's method run, and makes the call's context the current one.
      */
     public Executor signalsOf(Call call) {
         HandledContext context = call.context();
@@ -158,7 +169,8 @@ public final class CallThreads {
     }
 
     /**
-     * Returns an object that runs the rest of the call's chain of interceptors where the handlers of its method run.
+     * Returns an object that runs the rest of the call's chain of interceptors where the handlers of the call's method
+     * run.
      */
     public Steps stepsOf(Call call) {
         return new StepsOfCall(this, call);
@@ -202,16 +214,16 @@ public final class CallThreads {
         try {
             inLoopOrHere.execute(() -> call.threadsEnded(context));
         } catch (Throwable t) {
-            // the call was not notified: the next check for lost calls gives its place back
+            // threadsEnded will not run or has failed, so the next check for lost calls gives the call's place back
             lost.isAny = true;
             throw t;
         }
     }
 
     /**
-     * Task for a thread that is counted for its call. The task runs at most once, even if an executor takes it and
-     * throws nevertheless. Create the task before its thread is counted, and hand it over right after: then a counted
-     * thread is also counted as ended, whatever fails.
+     * Task for a thread that is counted for its call. The task runs at most once, even if an executor takes the task
+     * and throws an exception nevertheless. Create the task before its thread is counted, and hand the task over right
+     * after. A failure between counting the thread and handing the task over would leave the thread counted for ever.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -221,8 +233,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Part of the call's chain of interceptors that this task runs; null for any other task. Such a part runs only
-         * where handlers of the method run. Any other task runs on the event loop if there is no thread for it.
+         * Part of the call's chain of interceptors that this task runs; null for any other task. If there is no thread
+         * for the task, such a part is refused, and any other task runs on the event loop.
          */
         final transient @Nullable LaterStep step;
 
@@ -234,8 +246,8 @@ public final class CallThreads {
         }
 
         /**
-         * Counts one more thread for the call. If this method throws, for example because the stack is nearly full,
-         * nothing has been counted.
+         * Counts one more thread for the call. If this method throws an exception, for example because the stack is
+         * nearly full, no thread has been counted.
          */
         Counted begin() {
             ThreadTools.reserveStack(RESERVED_FRAMES);
@@ -265,7 +277,7 @@ public final class CallThreads {
             }
         }
 
-        /** Stops counting the thread of a task that will not run. Does nothing if the task has begun. */
+        /** Stops counting the thread of this task, which will not run. Does nothing if the task has begun to run. */
         void endUnrun() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
@@ -286,8 +298,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs parts of one call's chain of interceptors on the threads on which the handlers of its method run. The chain
-     * ends with the handler.
+     * Runs parts of a call's chain of interceptors on threads for handlers of the call's method. The handler is the
+     * last part of the chain.
      */
     public interface Steps {
         /** Returns whether the calling thread is an event loop on which handlers of the method must not run. */
@@ -302,8 +314,8 @@ public final class CallThreads {
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
         /**
-         * Returns whether the method of the call returns a stream. If so, a publisher that is also a
-         * {@link CompletionStage} must not be treated as a stage.
+         * Returns whether the method of the call returns a stream. The publisher of such a stream must not be treated
+         * as a stage, even if the publisher is also a {@link CompletionStage}.
          */
         boolean bringsStream();
 
@@ -313,14 +325,15 @@ public final class CallThreads {
         boolean isAnyBehind();
 
         /**
-         * Returns whether the call stays open as long as the calling thread runs for it. This is so if the thread is
-         * the call's own, or if it is counted and runs a part of the call's chain of interceptors.
+         * Returns whether the calling thread is the call's own, or is counted for the call because it runs a part of
+         * the call's chain of interceptors. If the handler starts on such a thread, no further thread has to be
+         * counted. Returns false for a thread that is counted only because it runs a callback or a stream of the call.
          */
         boolean isCounted();
 
         /**
-         * Runs the handler on the calling thread, which belongs to an interceptor. Meanwhile, the thread is counted for
-         * the call, and a cancel of the call interrupts it.
+         * Runs the handler on the calling thread, which belongs to an interceptor. While the handler runs, the thread
+         * is counted for the call, and a cancel of the call interrupts the thread.
          *
          * @throws RPCXException the call has ended
          */
@@ -328,8 +341,8 @@ public final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Called when the call has ended, to withdraw the steps that still wait for a thread. Any thread may call this.
-         * The method throws nothing.
+         * Withdraws the steps that still wait for a thread of the pool, because the call has ended. Other steps fail
+         * when they start. Any thread may call this method. The method throws no exception.
          */
         void callEnded();
     }
@@ -342,14 +355,14 @@ public final class CallThreads {
         private final boolean bringsStream;
 
         /**
-         * Steps of the call's chain of interceptors that wait for a thread. Null if no step has ever been handed to
-         * another thread. Guarded by {@code this}.
+         * Steps of the call's chain of interceptors that wait for a thread. Null if no step has ever waited for one.
+         * Guarded by {@code this}.
          */
         private @Nullable Set<LaterStep> unbegun;
 
         /**
-         * Threads other than the call's own that are running a part of its chain of interceptors. Null if there has
-         * never been one. Guarded by {@code this}.
+         * Threads other than the call's own that are running a part of the call's chain of interceptors. Null if there
+         * has never been such a thread. Guarded by {@code this}.
          */
         private @Nullable Set<Thread> counted;
 
@@ -370,8 +383,8 @@ public final class CallThreads {
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
-            // nothing may fail between counting the step's thread and handing the step over, so all that may fail is
-            // done before
+            // Everything that may fail is done before the step's thread is counted. A failure between counting the
+            // thread and handing the step over would leave the thread counted for ever.
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -421,8 +434,8 @@ public final class CallThreads {
         }
 
         /**
-         * Runs the next step of the chain of interceptors on the calling thread. The thread has been counted for the
-         * call before. A cancel of the call interrupts the thread during the step.
+         * Runs the next step of the chain of interceptors on the calling thread. The caller has already counted this
+         * thread as one of the call's threads. A cancel of the call interrupts the thread during the step.
          */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {
@@ -454,7 +467,7 @@ public final class CallThreads {
                 }
                 all.forEach(LaterStep::takeBack);
             } catch (Throwable noMemory) {
-                // steps that have not been taken back do no harm: when they run, they find that the call has ended
+                // a step that has not been withdrawn does no harm: when it runs, it finds that the call has ended
                 ThreadTools.report(noMemory);
             }
         }
@@ -467,8 +480,9 @@ public final class CallThreads {
     }
 
     /**
-     * Rest of a call's chain of interceptors, which runs later on a thread for handlers of the method. A cancel of the
-     * call interrupts this thread. If the call ends before the step has started, the step is withdrawn.
+     * Step that runs the rest of a call's chain of interceptors later, on a thread for handlers of the method. A cancel
+     * of the call interrupts that thread. If the call ends before the step has started, the step is withdrawn if it
+     * waits for a thread of the pool, and otherwise fails when it starts.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
@@ -487,7 +501,8 @@ public final class CallThreads {
         }
 
         /**
-         * Called after the step has been handed to a thread. Withdraws the step if the call has ended in the meantime.
+         * Withdraws this step if the call has ended while the step was being handed to a thread. Called right after the
+         * step has been handed over.
          */
         void onQueued() {
             if (context.isBarred()) {
@@ -496,8 +511,9 @@ public final class CallThreads {
         }
 
         /**
-         * Withdraws the step if it still waits for its thread. Called when the call has ended. The result of the step
-         * then fails, and code that waits for this result runs where the publishers and subscribers of the call run.
+         * Withdraws this step if the step still waits for a thread of the pool. Called when the call has ended. The
+         * result of a withdrawn step fails, and code that waits for the result runs where the publishers and
+         * subscribers of the call run.
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
@@ -527,8 +543,8 @@ public final class CallThreads {
             try {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
-                    // calls may share the stage, and it may never end, so the result comes from a stage of this call
-                    // alone
+                    // Other calls may share the stage, and the stage may never end. Therefore this step waits for a
+                    // stage that belongs to this call alone and ends at the latest when the call is given up.
                     context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);
@@ -550,18 +566,22 @@ public final class CallThreads {
             try {
                 return of.proceedCounted(invocation, step);
             } finally {
-                // the thread's next task must not see an interrupt, even one that the handler itself has caused
+                // clears any interrupt, even one that the handler itself has caused, since the thread's next task must
+                // not see it
                 Thread.interrupted();
             }
         }
     }
 
     /**
-     * Thread that a cancel of the call interrupts, as long as the thread runs a part of the call's chain of
+     * Interrupts a thread when the call is cancelled, as long as the thread runs a part of the call's chain of
      * interceptors.
      */
     static final class Interruptible implements Runnable {
-        /** Thread that runs a part of the chain; null after it has done so. Guarded by {@code this}. */
+        /**
+         * Thread to interrupt; null after the thread has run its part of the chain of interceptors. Guarded by
+         * {@code this}.
+         */
         private @Nullable Thread thread;
 
         /** Whether a cancel of the call has interrupted the thread. Guarded by {@code this}. */
@@ -580,9 +600,9 @@ public final class CallThreads {
         }
 
         /**
-         * Called on the thread itself, after it has run its part of the chain. From now on, a cancel of the call does
-         * not interrupt the thread, and the interrupt of an earlier cancel is cleared. Any other interrupt is kept,
-         * since it may come from the owner of the thread.
+         * Prevents any further interrupt by a cancel of the call. Called on the thread itself, after the thread has run
+         * its part of the chain. If a cancel has interrupted the thread, that interrupt is cleared. Any other interrupt
+         * is kept, since it may come from the owner of the thread.
          */
         public synchronized void end() {
             thread = null;

@@ -24,22 +24,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Call at a server on the classic wire. It ends exactly once: with a reply, or when it is given up, or by
- * {@link #endLost} if the thread that was to end it has failed.
+ * A call on the classic wire, at the server. A call ends exactly once: with a reply, when the connection withdraws the
+ * call before a thread runs it, by {@link #giveUp} when the server stops waiting for the result, or by {@link #endLost}
+ * when the call's thread has failed.
  */
 public final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
 
-    /**
-     * Id of the call. It is kept as an object, so that removing the call from the connection's table needs no memory.
-     */
+    /** Id of the call, stored as an object so that removing the call from the connection's table needs no memory. */
     private final Long id;
 
     /**
-     * Request; null once its arguments have been read, or when the call is over. It is not kept longer, since a small
-     * request is not charged.
+     * Request of the call; null when the arguments have been read, or the call is over. The bytes of a small request do
+     * not count against the memory limits of the server, so the call keeps its request no longer than necessary.
      */
     private ClassicWire.@Nullable Request request;
 
@@ -52,68 +51,75 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private @Nullable Thread runner;
 
     /**
-     * Receives the result of a handler that has returned a future; null for other handlers. Guarded by {@code this}.
+     * Waits for the future that the handler, or an interceptor instead of the handler, has returned; null if no future
+     * has been returned. Guarded by {@code this}.
      */
     private @Nullable PendingResult pendingResult;
 
-    /** Whether the handler, or an interceptor before it, has begun. */
+    /** Whether the first interceptor of the call has begun, or the handler if there is no interceptor. */
     private boolean hasBegun;
 
     /**
-     * Group that counts the handler against the limit of its method; null if no group counts it now. Guarded by
-     * {@code this} until the handler has begun.
+     * Group of clients in which the {@link AdmissionLimit} of the method counts the handler of this call; null if the
+     * handler is not counted now. Guarded by {@code this} until the handler has begun.
      */
     private AdmissionLimit.@Nullable Group admitted;
 
-    /** Whether a thread of the call has failed before it could end the call: see {@link LostCalls}. */
+    /** Whether a thread has failed before it could end the call, see {@link LostCalls}. */
     private boolean isMarkedLost;
 
     /**
-     * Charge for a large reply; null if the reply is not charged. Written by the thread that ends the call, before the
-     * connection's event loop is notified of the end.
+     * Charge for a large reply, made before the reply waits for the event loop; null if no such charge was made. A
+     * reply that the event loop itself has made is charged when the event loop sends it. The thread that ends the call
+     * writes this field before the event loop learns of the end.
      */
     @Nullable
     Charge replyBytes;
 
     /**
-     * Whether the place of this call stays charged for a handler's future that has not ended, because nothing else
-     * could be charged for it. Written by the thread that ends the call, before the connection's event loop is notified
-     * of the end.
+     * Whether the place that the call takes in its connection stays charged after the end of the call. This is so if
+     * the handler's future has not ended, and the objects that the future may hold could not be charged. The place is
+     * then charged instead of these objects. The thread that ends the call writes this field before the event loop
+     * learns of the end.
      */
     boolean isPlaceKeptCharged;
 
-    /** Whether the call is over, but threads that {@link CallThreads} runs for it have not ended. */
+    /** Whether the call is over, but threads that {@link CallThreads} counts for the call have not ended. */
     boolean isOverButThreads;
 
-    /** Whether the method itself, after its interceptors, may have been called. Set when the call is cancelled. */
+    /** Whether the published method, and not only interceptors, may have been called. Written by {@link #cancel}. */
     boolean mayHaveRun;
 
     /**
-     * What the reply says about whether the call has been executed. Written by the thread that ends the call, before
-     * the connection's event loop is notified of the end.
+     * What the reply tells the client about whether the call has been executed. The thread that ends the call writes
+     * this field before the event loop learns of the end.
      */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
     /**
-     * Whether nobody waits for the call any more, and the handler's future still has some time to end. Only the
-     * connection uses this field.
+     * Whether the connection has begun to wait for the handler's future after the client had stopped waiting for the
+     * call. The field stays true if the result comes during this wait. Used only by the connection.
      */
     boolean isLingering;
 
     /**
-     * Whether the connection has taken over the reply with which the call has ended, or the call was withdrawn before a
-     * thread ran it. Only the connection uses this field.
+     * Whether the call has passed its reply to the connection, or was withdrawn before a thread ran the call. Used only
+     * by the connection.
      */
     boolean isAnswered;
 
-    /** Whether the connection counts the call among its running handlers. Only the connection uses this field. */
+    /** Whether the connection counts this call's handler as running. Used only by the connection. */
     boolean running;
 
-    /** Estimated number of bytes that the objects of the arguments take, not counting the bytes that are charged. */
+    /**
+     * Estimated memory, in bytes, of those objects of the arguments that do not count against the memory limits of the
+     * server.
+     */
     private int uncharged;
 
     /**
-     * Time at which the connection gives the call up, if its handler's future has not ended by then. Event loop only.
+     * Time until which the connection waits for the handler's future after the client has stopped waiting, in
+     * nanoseconds. Used only on the event loop.
      */
     long lingerUntilNanos;
 
@@ -163,7 +169,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     @Override
     public boolean isRunner() {
-        // No lock is needed: a thread can find itself in this field only if it has written itself there.
+        // No lock is needed: if a thread finds itself in this field, then the same thread has written the field.
         return runner == Thread.currentThread();
     }
 
@@ -197,11 +203,15 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         try {
             connection.lost.requestCheck();
         } catch (Throwable again) {
-            // The connection finds the call at its next check for lost calls.
+            // No check was requested, but lost.isAny is set, so the connection's next check for lost calls finds the
+            // call.
         }
     }
 
-    /** Returns whether no thread will ever end this call. Called by the connection. */
+    /**
+     * Returns whether the thread that was to end this call has failed, so that no thread will end the call. Called by
+     * the connection.
+     */
     boolean isLost() {
         PendingResult result;
         synchronized (this) {
@@ -211,8 +221,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Ends the call in place of the thread that has failed to do so. Called by the connection. The limit of the method
-     * ignores how long this call took.
+     * Ends this call, because the thread that was to end it has failed. Called by the connection. The
+     * {@link AdmissionLimit} of the method ignores how long the call took.
      */
     public void endLost() {
         executed = RPCXException.Executed.MAYBE;
@@ -228,8 +238,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the limit of the method may stop counting the handler now: see
-     * {@link ServerCall#leavesUnlessThreads}.
+     * Returns whether the handler may leave the count of running handlers in its method's {@link AdmissionLimit} now.
+     * While other threads run for the call, the handler stays counted, since one of these threads may run the handler.
+     * The last of these threads then calls {@link #releaseAdmission}. If the method has interceptors, this method also
+     * prevents the handler from starting later.
+     *
+     * @param isDone whether the call has produced a result
      */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method.chain() == null || context.leavesUnlessThreads(isDone);
@@ -264,8 +278,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         try {
             arguments = arguments();
         } catch (Throwable t) {
-            // An Error is caught too: if a class cannot be initialised, the caller gets the error, and this thread goes
-            // on.
+            // An Error is caught too, for example if a class cannot be initialised. The client gets the error, and this
+            // thread goes on.
             fail(CallErrors.unreadable(t));
             return;
         }
@@ -291,7 +305,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** Waits, without a thread, for a result that comes later or never. */
+    /** Begins to wait for the result of a stage, without blocking a thread. */
     private void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
         boolean isGone;
@@ -307,12 +321,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // The call is marked as lost here too: if this method runs as a callback of a stage, the exception goes
-                // to that stage, and the caller of this method does not mark the call.
+                // This method may run as a callback of a stage. The exception then does not reach run(), which would
+                // mark the call as lost, so the call is marked here.
                 isMarkedLost = true;
                 throw t;
             }
-            // The thread that has received the result ends the call.
+            // The wait could not be given up, because the result has come. The thread that has received the result ends
+            // the call.
             ThreadTools.report(t);
         }
     }
@@ -320,8 +335,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // An interceptor proceeded after another stage had ended, so the value is a stage itself. Its result is
-            // that of the call.
+            // The awaited stage has ended with another stage as its value. Usually, an interceptor has called the rest
+            // of the chain in a callback, and the value is the stage that the rest of the chain has returned. The call
+            // now waits for the result of that stage.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -330,19 +346,17 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /**
-     * Returns whether the handler has returned a future whose result has not come yet. The handler has no thread then.
-     */
+    /** Returns whether the handler has returned a future whose result has not come yet. */
     synchronized boolean isAwaiting() {
         return pendingResult != null && pendingResult.isOpen();
     }
 
     /**
-     * Gives up a call whose result nobody waits for any more, if the result has not come. The handler no longer counts
-     * as running, but what it was given stays charged while its future may refer to it. Called by the connection, on
-     * its event loop or while holding its lock.
+     * Stops waiting for the handler's future, whose result nobody needs any more. The handler no longer counts as
+     * running, but its arguments stay charged while the future may refer to them. Called by the connection, on the
+     * event loop or while holding the connection's lock.
      *
-     * @return false if the result has come
+     * @return false if the result has come, or there is no future
      */
     boolean giveUp() {
         PendingResult result;
@@ -357,11 +371,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             leaveSilently();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // The result cannot be given up a second time, so the call ends in spite of this failure.
+            // The wait for a result can be given up only once, so no later attempt could end the call. Therefore the
+            // failure is only reported, and the call ends now.
             ThreadTools.report(noMemory);
         }
-        // Done before the callbacks below run: they end the stages that interceptors have been given, and something
-        // stays charged only for a stage that has not ended.
+        // Only a stage that has not ended can keep a charge. Therefore the charge is handed over first: the callbacks
+        // below end the stages that interceptors have been given.
         isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, own);
@@ -378,13 +393,15 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.position()] = parameter.codec().read(values.get(i), memory);
         }
-        // The call may wait for a future much longer than it needs the frame.
+        // The frame is dropped now, since the call may wait much longer for a future.
         request = null;
         return arguments;
     }
 
     /**
-     * Memory for the arguments. Each argument gets an equal part of the bytes that the call may take without a charge.
+     * Counts the memory of the decoded arguments against the memory limits of the server. Each call may use 1024 bytes
+     * that are not counted ({@link Charge#freeBytes}), and each argument gets an equal part of these bytes. For
+     * example, each of 4 arguments may use 256 of them.
      */
     private final class ShareOfFreeBytes implements Memory {
         private final int arguments;
@@ -410,9 +427,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Begins the part of the call during which {@link #cancel} interrupts the calling thread.
+     * Records that the calling thread runs the handler and its interceptors, so that {@link #cancel} interrupts the
+     * thread.
      *
-     * @return false if the call has already been cancelled, or has ended
+     * @return false if the call has been cancelled or has ended, so that the handler must not run
      */
     private synchronized boolean enter() {
         if (context.isCancelled() || ended.get()) {
@@ -427,16 +445,17 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // An interrupt up to now was caused by a cancel of this call or by its handler. Neither the call's reply nor
-        // the thread's next task must see it.
+        // Thread.interrupted clears an interrupt that was meant for this call or was left by its handler. Neither the
+        // call's reply nor the thread's next task must see the interrupt.
         Thread.interrupted();
     }
 
     /**
-     * Cancels the call, since nobody waits for its result any more. If the handler has not begun, it will not begin,
-     * and the limit of the method stops counting it immediately. Event loop only.
+     * Cancels the call, since the client no longer waits for the result. If the handler has not begun, it will not
+     * begin. If no interceptor has begun either, the handler no longer counts against the {@link AdmissionLimit} of its
+     * method. Called only on the event loop.
      *
-     * @return false if the handler has not begun, and will not
+     * @return true if the handler or an interceptor has begun; false if neither has begun, and therefore neither will
      */
     boolean cancel() {
         List<Runnable> callbacks;
@@ -448,7 +467,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             try {
                 callbacks = context.cancel();
             } finally {
-                // The thread is interrupted even if there is no memory for the callbacks.
+                // If context.cancel() fails, because there is no memory for the list of callbacks, the thread is
+                // interrupted all the same.
                 ThreadTools.interrupt(runner);
             }
         }
@@ -471,12 +491,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Stops counting, against the limit of its method, a handler that will not begin. The thread that cancels the call
-     * and the thread that takes it up may both call this; the second time it does nothing.
+     * Removes a handler that will not begin from the count of running handlers in its method's {@link AdmissionLimit}.
+     * Only the first call of this method has an effect: the thread that cancels the call and the thread that runs the
+     * call can both call this method.
      */
     private void leaveUnbegun() {
-        // The clock is read first: if that fails, the call still has its group, and the thread that ends the call can
-        // take the group.
+        // The clock is read before the group is taken out of the field admitted. If reading the clock fails, the thread
+        // that ends the call still finds the group there, and can remove the handler from the group's count.
         long now = connection.nanoTime();
         AdmissionLimit.Group admission = takeAdmitted();
         if (admission == null) {
@@ -496,7 +517,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Ends the call, whose handler has not started, with an error.
+     * Ends the call with an error before its handler has started.
      *
      * @param text text of the error
      */
@@ -551,11 +572,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Ends the call with a reply. Only the first call of this method does anything; a stage may complete twice.
+     * Ends the call with a reply. Only the first call of this method has an effect.
      *
      * @param frame frame of the reply
-     * @param said what the reply says about whether the call has been executed
-     * @param isDone whether the handler has brought a result
+     * @param said what the reply tells the client about whether the call has been executed
+     * @param isDone whether the handler has produced a result
      */
     private void endWith(byte[] frame, RPCXException.Executed said, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
@@ -571,7 +592,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         connection.ended(this, frame);
     }
 
-    /** Gives up the stages of this call, which has ended: see {@link ServerCall#leaveStages}. */
+    /**
+     * Ends the {@link DetachableStage}s for which this call's interceptors may still wait, since the call has ended. If
+     * the handler's own stage has not ended, what that stage may hold stays charged.
+     */
     private void leaveStages() {
         if (method.chain() == null) {
             return;
@@ -585,8 +609,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Releases what the request has held. Called by the connection after the handler has ended, on the event loop or
-     * while holding the lock of the connection.
+     * Releases the request and its charges when the call is over and no thread runs for the call any more. Called by
+     * the connection, on the event loop or while holding the connection's lock.
      */
     void release() {
         context.releaseReferences();

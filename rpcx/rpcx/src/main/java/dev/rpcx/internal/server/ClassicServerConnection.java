@@ -35,15 +35,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connection of a server on the classic wire, which is the wire of the paper on which RPCX is based: each message is an
- * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. There is no handshake and no cancel, and the
- * server sets the time of each call. All state belongs to the event loop. After the event loop's end, a thread that
- * ends a call changes the state while it holds this object's lock.
+ * Connection of a server on the classic wire, the protocol of the paper on which RPCX is based. A message is an
+ * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. There is no handshake. A client cannot cancel a
+ * call or choose a deadline; the server gives every call the same maximum time.
+ *
+ * <p>Only the event loop uses the state of this object. After the event loop has ended, other threads may use the state
+ * while they hold this object's lock, for example a thread that ends a call, or the thread that stops the server.
  */
 public final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
     /**
-     * Maximum time of a call, which the caller cannot change. A call without a reply by then is answered with an error,
-     * and its handler is interrupted.
+     * Maximum time of a call, in nanoseconds. A client cannot change this time. When the time is over, the client gets
+     * an error as the reply, and the handler is interrupted.
      */
     public static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
@@ -54,64 +56,84 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     final ConnectionThreads threads;
     private final Account account;
 
-    /** Maximum number of bytes of a request or a reply that is not charged. */
+    /**
+     * Maximum size, in bytes, of a request or a reply that is not charged, that is, does not count against the memory
+     * limits of the server.
+     */
     private final int unchargedBytes;
 
-    /** The tables of calls are replaced when no call is left, if more places than this were held at one time. */
+    /**
+     * Maximum number of calls at one time for which the tables of calls are kept. Tables that have held more calls are
+     * replaced when no call is left.
+     */
     private static final int MAX_PLACES_KEPT = 64;
 
-    /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
+    /**
+     * Counts the calls of the connection against the server's limit on calls, as one place for each call. A call keeps
+     * its place until its handler has ended, or until the server stops waiting for the handler's future. The place is
+     * kept even if the client no longer waits for the call.
+     */
     private final Charge places;
 
-    /** Calls that the client waits for, by id, in the order of their deadlines: all have the same maximum time. */
+    /**
+     * Calls that the client waits for, by id. The calls are in the order of their deadlines, since all have the same
+     * maximum time.
+     */
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
-    /** Charge for the frame that is currently arriving. When the frame is complete, the charge goes to its call. */
+    /**
+     * Counts the bytes of the frame that is arriving against the memory limits of the server, if there are more than
+     * {@link #unchargedBytes}. When the frame is complete, the call of that frame takes over this charge.
+     */
     private Charge arriving;
 
-    /** Number of bytes that are held for the frame that is currently arriving. */
+    /** Number of bytes that are held for the frame that is arriving. */
     private long arrivingBytes;
 
     private final RunningHandlers running;
 
-    /** Maximum time of a call: {@link #CALL_NANOS}, or the server's maximum time of a call if that is less. */
+    /**
+     * Maximum time of a call in nanoseconds: the smaller of {@link #CALL_NANOS} and the server's maximum time of a
+     * call.
+     */
     private final long callNanos;
 
     /**
-     * Calls that nobody waits for any more, and whose handlers' futures still have some time to end, in the order in
-     * which they will be given up.
+     * Calls that the client no longer waits for, and whose handlers have returned futures. The server waits for each
+     * future up to {@link PendingResult#GRACE_NANOS}, 1 s. The calls are in the order in which these waits end. A call
+     * whose result comes earlier usually stays in this queue until its time is over.
      */
     private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
-    /**
-     * Calls that nobody waits for any more, and that will be ended by their handlers or by threads that run for them.
-     */
+    /** Calls that the client no longer waits for, and that keep their places until their threads have finished. */
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
     /**
-     * Largest number of places that were held at the same time since the tables of calls were made or last replaced.
+     * Largest number of places held at one time since the tables of calls were made; each call that has not ended holds
+     * a place.
      */
     long peakPlaces;
 
-    /** Set if threads that were about to end calls may have failed to do so. Any thread may set this flag. */
+    /** Flag that says whether threads may have failed to end their calls. Any thread can set the flag. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
 
     /**
-     * Timer for the first call of {@link #lingering} or, after the connection's end, for the next check for lost calls.
-     * Null if the timer is not set.
+     * Timer for the first call in {@link #lingering}; null if the timer is not set. After the connection's end, the
+     * timer is also used to check for lost calls.
      */
     private @Nullable ScheduledFuture<?> lingerTimer;
 
     /** Whether the connection has ended. Handlers may still run. */
     private boolean isOver;
 
-    /** Charge for {@code lingerTimer}. */
+    /** Charge for {@link #lingerTimer}. */
     private final Charge lingerTimers;
 
     /**
-     * Timer for the earliest deadline; the call with that deadline may have ended since. Null if the timer is not set.
+     * Timer for the earliest deadline of a call; null if the timer is not set. The timer stays set if that call ends
+     * before its deadline.
      */
     private @Nullable ScheduledFuture<?> dueTimer;
 
@@ -119,10 +141,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private boolean draining;
 
-    /** Value of {@link #reads} when the last pause in reading ended; -1 if there has been no pause. */
+    /**
+     * Result of {@link #reads} when the server last resumed reading; -1 if it has never resumed reading. Each time that
+     * bytes arrive, {@link #reads} changes its result. While the result is still the one in this field, the server does
+     * not pause again.
+     */
     private int readsBeforeResume = -1;
 
-    /** Number of bytes that have been sent since this side paused reading. */
+    /** Number of bytes that have been sent since reading was paused. */
     private int sentInPause;
 
     public ClassicServerConnection(Channel channel, ServerCore server, Account account) {
@@ -164,12 +190,15 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return !calls.isEmpty();
     }
 
-    /** Returns the calls that the client of this connection waits for. For tests. */
+    /** Returns the calls that the client waits for. For tests. */
     public List<ClassicServerCall> callsUnderWay() {
         return List.copyOf(calls.values());
     }
 
-    /** Returns the number of calls that nobody waits for any more, and that have not ended. For tests. */
+    /**
+     * Returns the number of calls in {@link #dropped} and {@link #lingering}. The client no longer waits for these
+     * calls, but some of them may have ended. For tests.
+     */
     public int abandonedCalls() {
         return dropped.size() + lingering.size();
     }
@@ -185,7 +214,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return true;
     }
 
-    /** Returns the charge for the frame that has just ended, and begins a new charge for the next frame. */
+    /**
+     * Returns {@link #arriving}, the charge for the frame that has arrived or is skipped, and creates a new charge for
+     * the next frame.
+     */
     private Charge arrived() {
         Charge charge = arriving;
         arriving = account.charge(Resource.REQUEST_BYTES);
@@ -231,7 +263,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Ends the connection if a call with this id is under way, since the client could not distinguish the two replies.
+     * Ends the connection if a call with this id is under way, since the client could not tell the two replies apart.
      *
      * @throws WireFault a call with this id is under way
      */
@@ -242,10 +274,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Starts the call of a request, or refuses it.
+     * Starts the call of a request, or refuses the request.
      *
-     * @param charge charge for the frame of the request; a call that is started takes it over
-     * @return false if the call has been refused
+     * @param charge charge for the frame of the request; a call that is started takes over the charge
+     * @return false if the request has been refused
      */
     private boolean take(ClassicWire.Request request, Charge charge) {
         long id = request.id();
@@ -284,7 +316,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
-        // Idle places are reclaimed before this call's place is taken: if reclaiming fails, no place is lost.
+        // Unused places are reclaimed before this call takes a place. If reclaiming fails, no place is lost.
         if (account.isHalfTaken(Resource.CALLS)) {
             server.reclaimIdlePlaces(nanoTime());
         }
@@ -311,8 +343,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             isTaken = true;
         } finally {
             if (!isTaken) {
-                // Either the call has been refused, or there was no memory for it. In the second case the connection
-                // ends, and that releases what its calls hold.
+                // If the request has been refused, or there was no memory for the call, the call is null. A lack of
+                // memory ends the connection, which releases what its calls hold.
                 if (call != null) {
                     forget(call);
                 }
@@ -357,8 +389,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what a call holds after its end, if the threads that ran for it have ended. Does nothing for a call that
-     * is not over. Event loop only.
+     * Releases what an ended call holds, if the threads that ran for the call have ended. Does nothing for a call that
+     * has not ended. Called on the event loop or, after the event loop's end, while holding this object's lock.
      */
     void settleIfThreadsEnded(ClassicServerCall call) {
         if (call.isOverButThreads && !call.context().hasThreads()) {
@@ -374,9 +406,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     // ---- replies
 
     /**
-     * Sends the reply with which a call has ended. Any thread may call this, at most once for each call that was
-     * started. A large reply is charged before it waits for the event loop; otherwise all threads together could make
-     * more replies than the heap can hold.
+     * Sends the reply of a call that has ended. Called at most once for each call, on any thread. A large reply is
+     * charged before it waits for the event loop, since waiting replies could otherwise fill the heap.
      */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
@@ -409,8 +440,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
-        // The call is removed before its place is released: when the last place is released, the tables are replaced
-        // only if "calls" is empty.
+        // The call is removed from the table first. When settle() releases the last place, it replaces large tables by
+        // small ones, but only if the table of calls is empty by then.
         boolean isAwaited = forget(call);
         settle(call);
         if (isAwaited && !isEnding()) {
@@ -423,7 +454,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Releases what a call holds after its end. If threads still run for the call, everything is released when the last
-     * of them has ended.
+     * of these threads has ended.
      */
     private void settle(ClassicServerCall call) {
         call.isOverButThreads = !call.context().endUnlessThreads();
@@ -450,7 +481,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
+    /**
+     * Returns whether a stop of the server has got so far that no handler starts any more. Can be called on any thread.
+     */
     boolean isCutOff() {
         return server.isCutOff();
     }
@@ -461,7 +494,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Returns the group of this connection's peer in the limit of a method; null if the method has no limit. */
+    /**
+     * Returns the group in which the {@link AdmissionLimit} of the method counts this connection's handlers; null if
+     * the method has no limit.
+     */
     private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
         AdmissionLimit limit = method.admission();
         return limit == null ? null : limit.group(account.group());
@@ -477,9 +513,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     // ---- calls whose callers are gone
 
     /**
-     * Cancels a call that nobody waits for any more.
+     * Cancels a call that the client no longer waits for.
      *
-     * @return false if the call's method has not been executed, and will not be
+     * @return false if the call's method has not been executed, and will not be executed
      */
     private boolean abandon(ClassicServerCall call) {
         forget(call);
@@ -488,11 +524,12 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             boolean hasBegun = call.cancel();
             isCancelled = true;
             if (!hasBegun) {
-                // A thread may still take the call up, but then does not begin the handler.
+                // A thread may still take the call, but will not begin the handler.
                 uncount(call);
             }
         } finally {
-            // Even if the cancel has failed for want of memory, the call must be in one of the tables.
+            // The call has left the table calls. Unless it has ended, it must now get into lingering or dropped, even
+            // if there was no memory to cancel it.
             trackAbandoned(call, isCancelled);
         }
         return call.mayHaveRun;
@@ -500,13 +537,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
-            // The call was waiting for a thread that would have ended it. That thread will not come.
+            // The call has been taken back from the threads, so no thread will end the call.
             call.isAnswered = true;
             settle(call);
         } else if (call.isAwaiting()) {
             linger(call);
         } else if (!call.isAnswered) {
-            // A call that the callbacks of the cancel have already ended is not added.
+            // The call could have ended while it was being cancelled. It has not, so it keeps its place until its
+            // threads have finished.
             dropped.add(call);
         }
     }
@@ -557,7 +595,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return true;
     }
 
-    /** Called on the handler's thread if the handler has returned a future and nobody waits for its call any more. */
+    /**
+     * Limits the wait for the future that the handler of a cancelled call has returned: see {@link #linger}. Any thread
+     * may call this.
+     */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -572,12 +613,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Gives the handler's future some time to end. If the server is closing, or the event loop is shutting down and
-     * sets no more timers, the call is given up immediately.
+     * Limits the time for which a call waits for the future that its handler has returned. After
+     * {@link PendingResult#GRACE_NANOS}, 1 s, this connection gives the call up. If the server is stopping, or if no
+     * timer can be set because the event loop is shutting down, this connection gives the call up immediately.
      */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
-            // Both the end of the connection and the handler's thread may have called this method.
+            // This method can be called twice for a call: when the call is cancelled, and when the handler's thread
+            // finds that the call has been cancelled.
             return;
         }
         if (draining || loop().isShuttingDown()) {
@@ -586,7 +629,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         call.lingerUntilNanos = nanoTime() + PendingResult.GRACE_NANOS;
         if (lingering.isEmpty()) {
-            // The timer may be set for a check of the dropped calls, which is due later than this call.
+            // The timer may be set for a later check for lost calls. That check would be too late for this call.
             cancelLingerTimer();
         }
         call.isLingering = true;
@@ -613,8 +656,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Closes the connection, because a check of its calls, or setting the timer for a check, has failed, and there may
-     * be no timer for another check. Sets the timer again for calls that outlast the connection.
+     * Closes the connection after a check of its calls has failed, or the timer for a check could not be set. The
+     * connection must not stay open, since there may be no timer for its next check. This method also sets a timer for
+     * calls that outlast the connection.
      */
     private void checkFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -631,7 +675,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void checkLingeringNow() {
         cancelLingerTimer();
         if (isOver) {
-            // For want of memory, some calls may not have been cancelled at the connection's end.
+            // Some calls may not have been cancelled at the connection's end, for lack of memory.
             cancelAll();
         }
         endLost();
@@ -662,7 +706,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Replaces the tables of calls, if they have grown large. Does nothing as long as the connection has a call. */
+    /**
+     * Replaces the tables of calls if they have grown large and the client waits for no call. Called only when no call
+     * holds a place, since this method also drops what {@link #lingering} and {@link #dropped} contain.
+     */
     private void forgetTables() {
         if (peakPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();
@@ -673,19 +720,19 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Removes a call from {@code calls}, the table of calls that the client waits for.
+     * Removes a call from {@link #calls}, the table of calls that the client waits for.
      *
-     * @return false if nobody waits for the call any more
+     * @return false if the call was not in the table
      */
     private boolean forget(ClassicServerCall call) {
         return calls.remove(call.id(), call);
     }
 
     /**
-     * Sends a reply. If the reply is large and there is no room for it, sends an error instead of it.
+     * Sends a reply. If there is no room for a large reply, this method sends an error instead.
      *
      * @param charged charge for the reply; null if the reply has not been charged
-     * @param executed what the reply says about whether the call has been executed
+     * @param executed what the reply tells the client about whether the call has been executed
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
         if (charged != null) {
@@ -704,8 +751,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void writePaid(byte[] frame, Charge paid) {
         write(frame, released -> {
-            // The account gets back full steps of {@code Charge.STEP_BYTES}, and the rest when the last byte has been
-            // sent.
+            // The charge for the reply becomes smaller while the reply is sent. The account gets the bytes back in
+            // steps of 4 KiB (Charge.STEP_BYTES), and the rest when the last byte has been sent.
             paid.set(Math.max(0, paid.held() - released));
         });
     }
@@ -737,8 +784,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading after each read from the socket if too much waits to be sent. The end of a pass of reading would
-     * be too late: a pass may take in as much as sixteen buffers of the largest size.
+     * Pauses reading if too many bytes wait to be sent. The check is made after each read from the socket. A check
+     * after a whole series of reads would be too late, since a series can take in as much as sixteen buffers of the
+     * largest size.
      */
     @Override
     public void onRead() {
@@ -758,8 +806,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading while replies wait to be sent, so that a client has to read its replies before it can send more
-     * requests.
+     * Pauses reading while too many bytes of replies wait to be sent. The client has to read replies before it can send
+     * more requests.
      *
      * <p>Between two pauses, something is always read. Otherwise a large request of a client that reads its replies
      * slowly would never arrive.
@@ -787,9 +835,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Sets the timer that ends the calls whose time is over. Does nothing if the timer is set already.
+     * Sets the timer that ends calls at their deadlines. Does nothing if the timer is set already.
      *
-     * @param waitNanos time until the first call is due
+     * @param waitNanos nanoseconds until the earliest deadline
      */
     private void watchDue(long waitNanos) {
         if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
@@ -821,8 +869,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         for (ClassicServerCall call : calls.values()) {
             long left = call.deadlineNanos() - now;
             if (left > 0) {
-                // The calls after this one have more time. Checking all of them each time would take quadratic time in
-                // total.
+                // The remaining calls have later deadlines, so the search ends here, and a timer is set for this call.
+                // Searching all calls each time would take quadratic time in total.
                 watchDue(left);
                 break;
             }
@@ -859,7 +907,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    /** Does nothing, since a place on the classic wire is released when its call ends. */
+    /** Does nothing, since this connection keeps no places for later calls. */
     @Override
     public void giveUpIdlePlaces() {}
 
@@ -870,8 +918,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Sends the client the reason for the connection's end, in a reply with id 0. Then closes the connection so that
-     * this reply can still arrive.
+     * Sends the client the reason for the connection's end, in a reply with id 0. The connection is closed in a way
+     * that lets the reply arrive.
      */
     @Override
     public void onEnd(RPCXException why) {
@@ -885,7 +933,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     @Override
     public void onOver() {
-        // Each of these steps is taken even if the previous one fails, since other code waits for each of them.
+        // Each step is taken even if the step before it fails, since other code waits for each of these steps.
         try {
             cancelAll();
         } finally {
@@ -915,13 +963,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void cancelAll() {
         arriving.release();
         arrivingBytes = 0;
-        // "abandon" first removes the call, which needs no memory. So this loop ends even if cancelling fails.
+        // The loop always ends, because abandon() removes the call from the table before it cancels the call. The
+        // removal allocates no memory, so it does not fail.
         while (!calls.isEmpty()) {
             ClassicServerCall call = calls.values().iterator().next();
             try {
                 abandon(call);
             } catch (Throwable t) {
-                // For example, a timer could not be set. The other calls are ended nevertheless.
+                // The other calls are cancelled even if this one fails, for example because a timer could not be set.
                 ThreadTools.report(t);
             }
         }

@@ -8,8 +8,8 @@ import io.netty.channel.EventLoop;
  * Runs the handlers and the signals of one connection on threads other than its event loop. A signal is a task that
  * notifies a stream or a call of the connection.
  *
- * <p>The pool of platform threads has a part for handlers and a part for signals, each with its own maximum number of
- * threads. All connections share both parts. Signals have their own part because a handler may keep its thread until it
+ * <p>All connections share the pool of platform threads, which has two parts. The part for handlers and the part for
+ * signals each have their own maximum number of threads, because a handler may keep its thread until the handler
  * receives a signal. On virtual threads, handlers and signals are treated alike.
  */
 public final class ConnectionThreads {
@@ -26,7 +26,7 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a handler on a thread, at once or when the pool has a thread for it.
+     * Starts a handler on a thread, at once or when the pool has a thread for the handler.
      *
      * <p>If the start fails at once, this method throws what {@link Threads#run} throws. If the start fails later,
      * {@link PoolShares.Task#refused} of the handler is called.
@@ -36,8 +36,10 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a signal, as {@link #run} starts a handler, but in the part of the pool that is for signals. A signal is a
-     * task that notifies a stream's subscriber or publisher, or runs a callback that a handler has registered.
+     * Starts a signal on a thread, at once or when the pool has a thread for the signal. A signal is a task that
+     * notifies a stream's subscriber or publisher, or runs a callback that a handler has registered. If the pool cannot
+     * start a thread, the signal usually waits until the pool tries again: see {@link PoolShares#patient}. If the
+     * signal does not wait, or does not run on the pool, a start that fails has the same effect as in {@link #run}.
      */
     void runSignal(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
@@ -54,23 +56,24 @@ public final class ConnectionThreads {
     /**
      * Takes back a handler that was given to {@link #run} and still waits for a thread.
      *
-     * @return false if the handler does not wait, because it has started or is about to start
+     * @return false if the handler does not wait, because the handler has started or is about to start
      */
     boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
     /**
-     * Returns whether a handler waits although the pool has a free thread, because its connection already holds too
-     * many threads.
+     * Returns whether a handler waits although fewer threads than the maximum run handlers. The usual reason is that
+     * too many threads already count in the share of the handler's connection: see
+     * {@link PoolShares.Share#isBlockedByShare}. Returns false if the handler does not run on the pool.
      */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBlockedByShare(handler);
     }
 
     /**
-     * Records that the connection is gone. Called exactly once. From now on, its handlers and signals that still run or
-     * wait count in the shares of connections that come later from the same address.
+     * Records that the connection has closed. Called exactly once. Handlers and signals of the connection can still run
+     * or wait after that. They then count in the shares of later connections from the same address.
      */
     void connectionGone() {
         handlers.connectionGone();

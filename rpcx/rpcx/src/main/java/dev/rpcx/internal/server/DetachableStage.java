@@ -7,12 +7,12 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stage that the interceptors of one call see in place of the one that the handler or a later interceptor has returned.
- * The returned stage is called the source. This stage ends when the source ends. If the call ends or is given up before
- * that, this stage ends as cancelled. Thread-safe.
+ * Stage that the interceptors of one call see instead of a stage that the handler or a later interceptor has returned.
+ * The returned stage is called the source. This stage ends when the source ends. If the call ends or is given up
+ * earlier, this stage fails with the error CANCELLED. Thread-safe.
  *
- * <p>Interceptors attach their callbacks here and not to the source, because the source may never end, and other calls
- * may share it.
+ * <p>Interceptors attach their callbacks to this stage and not to the source, because the source may never end, and
+ * other calls may share the source.
  */
 public final class DetachableStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
@@ -32,7 +32,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     };
 
     /**
-     * Whether the source has ended, or waiting for it has failed. An interceptor may have completed this stage earlier.
+     * Whether the source, the stage that this one replaces, has brought its result. Also true if attaching a callback
+     * to the source has failed. This stage itself may have ended earlier, since an interceptor can complete it.
      */
     private volatile boolean isBrought;
 
@@ -53,15 +54,15 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Starts to wait for the source. If the source throws when a callback is attached to it, this method throws the
-     * same exception and leaves this stage uncompleted.
+     * Starts to wait for the source. If the source throws an exception when a callback is attached, this method throws
+     * the same exception and leaves this stage uncompleted.
      */
     void begin() {
         try {
             waiter.await(source);
         } catch (Throwable t) {
             waiter.leave();
-            // the interceptor gets the exception instead of this stage
+            // the interceptor gets the exception and never sees this stage, so nothing has to end this stage
             isBrought = true;
             throw t;
         }
@@ -72,20 +73,23 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         waiter.leave();
     }
 
-    /** Returns whether this stage has not seen its source end yet. */
+    /** Returns true until this stage learns that its source has ended. */
     boolean isOpen() {
         return !isBrought;
     }
 
-    /** Ends this stage with the error CANCELLED. Called when the call does not wait for the source any more. */
+    /**
+     * Ends this stage with the error CANCELLED. Called when the call no longer waits for the source, that is, for the
+     * stage that this one replaces.
+     */
     @Override
     public void run() {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
     /**
-     * Cancels the source if it is the future of an RPC that the handler has made. Does nothing if another call waits
-     * for the source too. See {@link PendingResult#cancel(HandledContext)}.
+     * Cancels the source if the source is the future of an RPC that the handler has made, and no other call waits for
+     * that future. See {@link PendingResult#cancel(HandledContext)}.
      *
      * @param given context of the handler's own call, which is being cancelled
      */
@@ -94,8 +98,9 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Returns the callback that was attached to the source for this call, a {@link Stages.Hook}. Returns null if there
-     * is none, for example because the callback of another call was there already.
+     * Returns the {@link Stages.Hook}, RPCX's callback, that was attached to the source for this call. Returns null if
+     * none was attached for this call. For example, RPCX may already have attached one for another call, which then
+     * serves both calls.
      */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);
@@ -107,7 +112,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
             try {
                 future.cancel(mayInterruptIfRunning);
             } catch (UnsupportedOperationException minimal) {
-                // the source does not support cancelling, so the source goes on
+                // the source does not support a cancel, so only this stage is cancelled
             }
         }
         return super.cancel(mayInterruptIfRunning);

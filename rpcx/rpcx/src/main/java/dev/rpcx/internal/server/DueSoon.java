@@ -4,18 +4,19 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Calls of a connection that will soon reach one of their time limits. Between two full scans of all calls, the
- * connection scans only this set. Otherwise a client with many calls could cause a full scan each time that one of them
- * reaches its limit.
+ * Set of those calls of a connection that have a slot and will soon reach one of their time limits. A connection with a
+ * table of more than 64 slots usually scans this set, and seldom all its calls. Without the set, a client with many
+ * calls could cause a scan of all calls each time that one call reaches its limit. A connection with a smaller table
+ * always scans all its calls.
  *
- * <p>A full scan fills the set with the calls that are due within a span of time, and later calls are added. If there
- * are more than {@value #MAX} such calls, the span is halved until at most half as many are left. When the span is
- * over, the next scan is a full one.
+ * <p>A scan of all calls fills the set with those that are due within {@code SPAN_NANOS}, and the connection adds calls
+ * that begin later. If more than {@value #MAX} calls are due within that span of time, the set shortens the span. When
+ * the span is over, the connection has to scan all its calls again.
  *
- * <p>Event loop only.
+ * <p>Used only on the event loop.
  */
 final class DueSoon {
-    /** Time that {@link Calls#left} returns for a call that has ended. */
+    /** Result of {@link Calls#left} for a call that has ended. */
     static final long NEVER = Long.MAX_VALUE / 2;
 
     static final long SPAN_NANOS = 1_000_000_000;
@@ -23,13 +24,13 @@ final class DueSoon {
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
-    /** Returns the time that remains for a call. An implementation may also end a call that is due. */
+    /** Tells how much time a call has left. Some implementations also end a call that has no time left. */
     interface Calls {
         /**
-         * Returns the time from {@code nowNanos} until a call is due.
+         * Returns the time that is left from {@code nowNanos} until a call reaches a time limit.
          *
-         * @return nanoseconds; 0 or less for a call that is due and has not been ended; {@link #NEVER} if the call has
-         *     ended
+         * @return nanoseconds; 0 or less for a call that has reached its limit and has not been ended; {@link #NEVER}
+         *     for a call that has ended
          */
         long left(int id, long nowNanos);
     }
@@ -45,8 +46,8 @@ final class DueSoon {
     private long untilNanos;
 
     /**
-     * Whether calls were left out because they are not due before {@link #untilNanos}. The first of them is due at
-     * {@link #laterNanos}.
+     * Whether calls were left out of the set because they are not due before {@link #untilNanos}. The first of these
+     * calls is due at {@link #laterNanos}, unless it has ended meanwhile.
      */
     private boolean isAnyLater;
 
@@ -54,23 +55,23 @@ final class DueSoon {
     private boolean isScanning;
 
     /**
-     * Creates an empty set. The first scan has to be a full one.
+     * Creates an empty set, which a scan of all calls has to fill.
      *
-     * @param calls returns the time that remains for a call, and ends no call
+     * @param calls tells how much time a call has left; unlike the argument of {@link #scan}, it ends no call
      */
     DueSoon(Calls calls, LongSupplier clock) {
         this.calls = calls;
         this.clock = clock;
     }
 
-    /** Returns whether a scan of the set finds all calls that are due now. */
+    /** Returns whether the set contains all calls that are due now, so that scanning the set is enough. */
     boolean isComplete(long nowNanos) {
         return isComplete && untilNanos - nowNanos > 0;
     }
 
     /**
-     * Begins a full scan. After this call, the caller scans all calls, and has to {@link #add add} each call that has
-     * not ended.
+     * Empties the set before a scan of all calls. During the scan, the caller has to {@link #add add} each call that
+     * has not ended.
      */
     void begin(long nowNanos) {
         count = 0;
@@ -79,13 +80,17 @@ final class DueSoon {
         isComplete = true;
     }
 
-    /** Empties the set. Until the next call of {@code begin}, every scan has to be a full one. */
+    /** Empties the set. Until {@link #begin} is called, every scan has to cover all calls. */
     void forget() {
         isComplete = false;
         count = 0;
     }
 
-    /** Adds a call that is due at {@code dueNanos}. A call may be added again with an earlier time. */
+    /**
+     * Adds a call that is due at {@code dueNanos}. If the call is not due before {@link #untilNanos}, it is not added,
+     * and only {@code dueNanos} is noted. If {@code isComplete} is false, nothing happens, since the next scan covers
+     * all calls anyway. A call can be added again with an earlier time.
+     */
     void add(int id, long dueNanos) {
         if (!isComplete) {
             return;
@@ -108,14 +113,14 @@ final class DueSoon {
     }
 
     private void makeRoom() {
-        // The set is incomplete until there is room. If no room can be made, the next scan is a full one.
+        // If no room can be made for the call, the set stays incomplete, and the next scan covers all calls.
         isComplete = false;
         if (ids.length < MAX) {
             try {
                 ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
                 isComplete = true;
             } catch (OutOfMemoryError none) {
-                // No call is lost: the set only makes scans shorter.
+                // The call cannot be added. It is not missed, since the next scan covers all calls.
             }
         } else if (!isScanning) {
             long now = clock.getAsLong();
@@ -129,10 +134,12 @@ final class DueSoon {
     }
 
     /**
-     * Scans the set, and ends the calls that are due.
+     * Scans the calls in the set, and ends those that are due.
      *
-     * @param each ends a call that is due
-     * @return nanoseconds from {@code nowNanos} until the next call is due
+     * @param each tells how much time a call has left, and ends the call if no time is left
+     * @return nanoseconds from {@code nowNanos} until the next call is due; {@link #NEVER} if there is no such call.
+     *     The result can be too small, since a call that is not in the set counts with its noted time even if it has
+     *     ended
      */
     long scan(long nowNanos, Calls each) {
         isScanning = true;
@@ -146,8 +153,8 @@ final class DueSoon {
     }
 
     /**
-     * Removes from the set the calls that have ended and those that are due after the end of the span. Calls that are
-     * added while this method runs are scanned too.
+     * Keeps in the set only the calls that have not ended and are due before {@link #untilNanos}. Calls that are added
+     * while this method runs are scanned too.
      *
      * @return nanoseconds from {@code nowNanos} until the first call in the set is due; {@link #NEVER} if the set is
      *     empty

@@ -6,23 +6,29 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Ends the connection of a client that sends more CANCELs or PINGs in a second than any honest client would, or sends
- * SETTINGS twice. Event loop only.
+ * Ends the connection of a client that sends too many CANCEL, PING or SETTINGS frames. These frames make work for the
+ * server, and cost the client almost nothing. Used only on the event loop.
+ *
+ * <p>When the number of CANCELs or of PINGs exceeds its limit, the connection is ended if the counts began less than a
+ * second ago. Otherwise both counts begin anew. So a client can send about twice as many in one second. For example, a
+ * new client that has sent nothing for a second can send 100 PINGs up to the limit, one that begins the counts anew,
+ * and 100 more.
  */
 public final class FloodGuard {
     /**
-     * Maximum number of CANCELs in a second, in addition to one for each call. It is twice the number of all slots.
-     * Source: "HTTP/2 rapid reset", CVE-2023-44487.
+     * Maximum number of CANCEL frames in a second. In addition, each request allows the client one more CANCEL. The
+     * limit protects against "HTTP/2 rapid reset" (CVE-2023-44487), and is twice the largest number of calls that a
+     * connection can have at a time.
      */
     public static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
     /**
-     * Maximum number of PINGs in a second. A client sends at most 60: 30 to find out whether the server is still there,
-     * and 30 to find out whether its CANCELs have been read.
+     * Maximum number of PING frames in a second. A client of RPCX sends at most 60: 30 to check that the server is
+     * still there, and 30 to check that the server has read the client's CANCELs.
      */
     public static final int PINGS_PER_SECOND = 100;
 
-    /** Maximum number of SETTINGS on a connection. A client sends them once. */
+    /** Maximum number of SETTINGS frames on a connection. A client of RPCX sends one. */
     public static final int SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -39,8 +45,8 @@ public final class FloodGuard {
     }
 
     /**
-     * Counts a call, which allows the client one more CANCEL. At most {@code CANCELS_PER_SECOND} such CANCELs can be
-     * saved up.
+     * Counts a request, which allows the client one more CANCEL. The client can save up at most
+     * {@code CANCELS_PER_SECOND} of these CANCELs.
      */
     void requested() {
         cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
@@ -69,7 +75,7 @@ public final class FloodGuard {
             throw new WireFault("more than " + max + " " + what + " in a second");
         }
         secondBegan = now;
-        // a negative count is kept: it is the number of CANCELs that the client has saved up
+        // a negative count of cancels is kept, since it is the number of CANCELs that the client has saved up
         cancels = Math.min(cancels, 0);
         pings = 0;
     }

@@ -3,14 +3,14 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the times that callers give their calls, from the start of a call to its deadline. The width of a bucket
- * is at most a quarter of its lower bound. Any thread may call {@code add}. Only one thread at a time may call
- * {@code take} and then read the results.
+ * Counts calls by the time that their callers give them, from the admission of a call to its deadline. The counts form
+ * a histogram, in which the width of a bucket is at most a quarter of its lower bound. Any thread may call {@code add}.
+ * Only one thread at a time may call {@code take} and read the results.
  */
 final class GivenTimes {
     /**
-     * Number of bits, after the highest set bit of a time in nanoseconds, that determine the time's bucket. With 2
-     * bits, there are four buckets from each power of two to the next.
+     * The times from each power of two to the next are divided into 2^{@code FINE_BITS} buckets of equal width. For
+     * example, the times from 8 to 15 ns have the four buckets 8-9, 10-11, 12-13 and 14-15.
      */
     private static final int FINE_BITS = 2;
 
@@ -53,9 +53,10 @@ final class GivenTimes {
     }
 
     /**
-     * Adds the time that a call was given. Any thread may call this.
+     * Counts a call by the time that it was given. Any thread may call this method.
      *
-     * @param nanos a time from {@code minNanos} to {@code maxNanos} of the constructor
+     * @param nanos time from the admission of the call to its deadline, from {@code minNanos} to {@code maxNanos} of
+     *     the constructor
      */
     void add(long nanos) {
         now.addAndGet(position(nanos) - lowest, 1L << COUNT_SHIFT | nanos >>> UNIT_SHIFT);
@@ -64,9 +65,8 @@ final class GivenTimes {
     /**
      * Computes the results from the times that were added since the last call of this method, and clears the histogram.
      *
-     * @param part about one call in this number is given at most the usual time, which is one of the results. It is the
-     *     mean time of the first bucket for which the calls of this and all lower buckets are at least 1 / {@code part}
-     *     of all calls
+     * @param part determines the usual time, which is one of the results. With 20, for example, about one call in 20 is
+     *     given at most the usual time, so the usual time is about the 5th percentile
      */
     void take(int part) {
         count = 0;
@@ -114,9 +114,10 @@ final class GivenTimes {
     }
 
     /**
-     * Returns the middle time, in nanoseconds, or 0 if no call was added. About half of all the time that calls were
-     * given went to calls that were given at most this much each. Calls with little time lower it only if, together,
-     * they were given as much time as all other calls.
+     * Returns the middle time that calls were given, in nanoseconds, or 0 if no call was added. At most about half of
+     * the sum of all times belongs to calls that were given less, and at most about half to calls that were given more.
+     * For example, if 100 calls are given 10 ms each, which is 1 s in total, and one call is given 3 s, the middle time
+     * is 3 s.
      */
     double middleNanos() {
         return middleNanos;

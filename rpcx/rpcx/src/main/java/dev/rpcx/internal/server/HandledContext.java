@@ -19,35 +19,42 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of one call that a server handles, on either wire. It knows whether the handler has started, counts the
- * further threads that run for the call, and has the tasks to run when the call is cancelled. Unlike the call object, a
- * context is never used for a second call.
+ * Context of one call that a server handles, on either wire. It records whether the handler has started, counts the
+ * threads other than the call's own that run code of the call, and keeps the tasks that a cancel of the call runs.
+ * Unlike the call object, a context is never used for a second call.
  */
 public final class HandledContext extends TimedContext implements HandledCall {
-    /** Bit of {@code handler}: the handler itself has started, after the last interceptor. */
+    /** Bit in the field {@code handler} that is set when the call's handler starts, after the last interceptor. */
     private static final int ENTERED = 1;
 
-    /** Bit of {@code handler}: the handler must not start any more, since the outcome of the call is decided. */
+    /**
+     * Bit in the field {@code handler} that is set when the outcome of the call is decided. From then on, the call's
+     * handler must not start any more.
+     */
     private static final int BARRED = 2;
 
-    /** Bit of {@code handler}: the call is over, except for its threads and perhaps the sending of its reply. */
+    /**
+     * Bit in the field {@code handler} that is set when the call waits only for its counted threads to end, and perhaps
+     * for its reply to be sent.
+     */
     private static final int OVER = 4;
 
     /**
-     * Bit of {@code handler}: when the last of the call's threads ends, the limit of the method has to stop counting
-     * the handler.
+     * Bit in the field {@code handler} that is set if the last of the call's threads has to remove the handler from the
+     * count of running handlers in its method's {@link AdmissionLimit}.
      */
     private static final int LEAVES = 8;
 
     /**
-     * Bit of {@code handler}, set only together with {@code LEAVES}: the handler or an interceptor has produced a
-     * result.
+     * Bit in the field {@code handler} that is set if the handler or an interceptor has produced a result. It is set
+     * only together with {@code LEAVES}, for the thread that then removes the handler from the count.
      */
     private static final int DONE = 16;
 
     /**
-     * Value that stands for one thread in {@code handler}, whose bits from this one on count threads. These are the
-     * threads that {@link CallThreads} counts for the call, besides the thread of the handler.
+     * Amount that is added to the field {@code handler} for each counted thread. The field divided by this amount,
+     * rounded down, is the number of threads that {@link CallThreads} counts for the call. The handler's own thread is
+     * not included.
      */
     private static final int THREAD = 32;
 
@@ -61,35 +68,36 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Time at which the first frame of the call had arrived, by the ticker. */
+    /** Time at which the first frame of the call arrived, in nanoseconds of the ticker. */
     private final long arrivedNanos;
 
     private volatile boolean cancelled;
 
     /**
-     * Value of {@code cancelTasks} for a call that is over. Tasks that are added later are dropped, or run immediately
-     * if the call has been cancelled.
+     * Value of {@code cancelTasks} for a call that is over. A task that is added to such a call is dropped, or runs
+     * immediately if the call has been cancelled.
      */
     private static final List<Runnable> NOBODY = List.of();
 
     /**
-     * Tasks to run when the call is cancelled, and stages that interceptors see in place of the returned ones. Null if
-     * there has been neither yet. Guarded by {@code this}.
+     * Tasks to run when the call is cancelled, and the {@link DetachableStage}s that replace returned stages. Null if
+     * there is neither now. Guarded by {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 
-    /** Whether the call has its result, or nobody waits for the result any more. Guarded by {@code this}. */
+    /** Whether {@link #giveUp} has been called, or the call is over. Guarded by {@code this}. */
     private boolean isGivenUp;
 
     /**
-     * State of the handler and of its call, as bits, with a number of threads from the bit {@code THREAD} on. The bits
-     * {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE} matter only if the call has interceptors.
+     * State of the handler and of its call: the bits {@code ENTERED} to {@code DONE}, and above these bits the number
+     * of the call's further threads. The bits {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE} matter
+     * only if the call has interceptors.
      */
     private volatile int handler;
 
     /**
-     * Continues the call's chain of interceptors where the handlers of its method run; null if the call has no
-     * interceptors.
+     * Runs the rest of the call's chain of interceptors on threads for handlers of the call's method; null if the call
+     * has no interceptors.
      */
     private CallThreads.@Nullable Steps steps;
 
@@ -125,8 +133,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once. It may also run
-     * the handler on a thread of its own, which then counts as one of the call's threads.
+     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once, and also on a
+     * thread of its own. Such a thread is counted as one of the call's threads.
      *
      * @throws RPCXException the call has ended, so the handler does not start
      */
@@ -142,31 +150,33 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the handler is about to start on a thread for which the end of the call waits.
+     * Records that the handler is about to start on the call's own thread, or on one that is counted for the call
+     * already.
      *
-     * @return false if the call has ended: then the handler must not start
+     * @return false if the call has ended and the handler must not start
      */
     boolean enterHandler() {
         return enterUnlessBarred(ENTERED, 0);
     }
 
     /**
-     * Records that the handler is about to start on an interceptor's thread, and counts this thread for the call. The
-     * thread is counted until {@link #endThread} is called.
+     * Records that the handler is about to start on a thread of an interceptor. That thread counts as one of the call's
+     * threads until {@link #endThread} is called.
      *
-     * @return false if the call has ended: then the handler must not start, and the thread is not counted
+     * @return false if the call has ended: the handler must not start, and the thread is not counted
      */
     boolean enterHandlerOnThread() {
         return enterUnlessBarred(ENTERED, THREAD);
     }
 
     /**
-     * Sets bits of {@code handler} and counts threads there, unless the call has ended. Both happen in one atomic
-     * operation: between two operations, the call could end, and its object could start to serve another call.
+     * Sets bits of the field {@code handler} and adds to the number of threads in that field, unless the call has
+     * ended. All this is one atomic operation. Between two operations, the call could end, and its object could start
+     * to serve another call.
      *
      * @param bits bits to set
      * @param threads {@code THREAD} to count one thread; 0 to count none
-     * @return false if the call has ended: then nothing is changed
+     * @return false if the call has ended, so that nothing was changed
      */
     private boolean enterUnlessBarred(int bits, int threads) {
         int before;
@@ -186,7 +196,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has ended, so that its handler cannot start any more.
      *
-     * @return whether the handler has started
+     * @return whether the start of the handler has been recorded; for a call without interceptors, it never is
      */
     public boolean barHandler() {
         int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);
@@ -200,10 +210,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Withdraws the parts of the call's chain of interceptors that wait for a thread. Each of them is counted as a
-     * thread already.
+     * Takes the parts of the call's chain of interceptors that still wait for a thread back from the pool, so that they
+     * do not run. Such a part is counted as one of the call's threads before it waits.
      *
-     * @param before value of {@code handler} when the call ended
+     * @param before value of the field {@code handler} when the call ended; if it counts no thread, no part waits
      */
     private void takeStepsBack(int before) {
         CallThreads.Steps given = steps;
@@ -212,7 +222,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Counts a thread that is about to run for the call, besides the thread of its handler. */
+    /** Counts one more thread that is about to run code of the call. The handler's own thread is not counted. */
     void beginThread() {
         HANDLER.getAndAdd(this, THREAD);
     }
@@ -220,18 +230,19 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Counts a thread that will run the rest of the call's chain of interceptors.
      *
-     * @return false if the call has ended: then the rest of the chain must not run
+     * @return false if the call has ended and the rest of the chain must not run
      */
     boolean beginStep() {
         return enterUnlessBarred(0, THREAD);
     }
 
     /**
-     * Stops counting a thread that has finished its work for the call. If it is the last one, and the method's limit is
-     * still to stop counting the handler, the limit does so first. Once no thread is counted, the call object may serve
-     * another call.
+     * Stops counting one of the call's threads, which has finished its work for the call. Before the last thread stops
+     * being counted, this method removes the handler from the count of running handlers in its method's
+     * {@link AdmissionLimit} if the bit {@code LEAVES} is set. When no thread is counted any more, the object of a call
+     * that is over may serve another call.
      *
-     * @return true if this was the last thread, and everything else of the call is over
+     * @return true if the thread was the call's last one and the call is over
      */
     boolean endThread(CallThreads.Call call) {
         while (true) {
@@ -251,17 +262,18 @@ public final class HandledContext extends TimedContext implements HandledCall {
         try {
             call.releaseAdmission(isDone);
         } catch (Throwable t) {
-            // the failure must not keep the thread from being counted as ended
+            // the failure is only reported, because endThread still has to stop counting the thread
             ThreadTools.report(t);
         }
     }
 
     /**
-     * Prevents the handler from starting, because the limit of its method is about to stop counting it.
+     * Prevents the call's handler from starting, or from starting again. Called before the handler is removed from the
+     * count of running handlers in its method's {@link AdmissionLimit}.
      *
      * @param isDone whether the call has produced a result
-     * @return false if threads run for the call, since one of them may run the handler: then the limit counts the
-     *     handler until the last of them ends
+     * @return false if threads still run for the call, since one of them may run the handler; the handler then stays
+     *     counted until the last of these threads ends
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -279,14 +291,14 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the call is over, so that its handler cannot start any more.
+     * Records that the call is over and its handler must not start any more.
      *
-     * @return false if further threads run for the call: then {@link #endThread} returns true for the last of them
+     * @return false if further threads run for the call; {@link #endThread} then returns true for the last of them
      */
     public boolean endUnlessThreads() {
         if (steps != null) {
-            // barHandler has not been called yet for a call that returns a stream, since such a call goes on after its
-            // handler
+            // A call that returns a stream does not end when its handler returns, so the code that runs after the
+            // handler may not have called barHandler.
             barHandler();
         }
         int before;
@@ -300,14 +312,16 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Sets the object that runs the rest of the call's chain of interceptors. Called before the first interceptor runs.
+     * Sets the object that runs the rest of the call's chain of interceptors on the threads for handlers of the method.
+     * Called before the first interceptor runs.
      */
     public void setSteps(CallThreads.Steps given) {
         steps = given;
     }
 
     /**
-     * Clears the references of a context whose call is over, since other code may keep the context. For example, the
+     * Clears the references of this context to the call object, to the tasks for a cancel and to the
+     * {@link DetachableStage}s. Called after the call is over, since other code may keep the context. For example, the
      * future of an RPC that the handler has made refers to the context.
      */
     void releaseReferences() {
@@ -338,10 +352,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * Runs the next step of the call's chain of interceptors on the calling thread, in the call's context. The caller
-     * has checked that the call has not ended. If the step returns a lazy stage, which may start its work only when a
-     * callback is attached, a callback is attached here: see {@link ServerMethod#invoke}.
+     * has checked that the call has not ended. The step may return a lazy stage, which starts its work only when a
+     * callback is attached; this method attaches one to such a stage. See {@link ServerMethod#invoke}.
      *
-     * @param steps steps of the call; null if the call has no interceptors
+     * @param steps {@link CallThreads.Steps} of the call; null if the call has no interceptors
      */
     static @Nullable Object proceedHere(
             HandledContext handled,
@@ -362,8 +376,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the result, or what {@code own} returns for it if it is a lazy stage. A lazy stage may start its work
-     * only when a callback is attached. The publisher of a stream is never replaced.
+     * Returns {@code result}, unless it is a stage that may be lazy. A lazy stage may start its work only when a
+     * callback is attached: see {@link Stages#isPassive}. For a stage that may be lazy, returns what
+     * {@link #own(CompletionStage)} returns. The publisher of a stream is never replaced.
      */
     private @Nullable Object ownIfActive(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
@@ -375,10 +390,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the next step of the call's chain of interceptors later, where the handlers of its method run. The thread
-     * that runs the step is counted for the call.
+     * Runs the next step of the call's chain of interceptors later, where the handlers of the call's method run. The
+     * thread that runs the step is counted for the call.
      *
-     * @return stage that ends with the result of the step; it has failed already if the call has ended
+     * @return stage that ends with the result of the step; the stage has failed already if the call has ended
      */
     CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
         CallThreads.Steps given = steps;
@@ -402,8 +417,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Adds a task to those that run when the call is cancelled. Does nothing if the call is over. Called with the lock
-     * of this object held.
+     * Adds a task that runs when the call is cancelled. If the task is a {@link DetachableStage}, it does not run then,
+     * but {@link DetachableStage#cancelSource} is called. Does nothing if the call is over. The caller holds the lock
+     * of this object.
      */
     private void addCancelTask(Runnable task) {
         if (cancelTasks == NOBODY) {
@@ -418,8 +434,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has been cancelled.
      *
-     * @return tasks that the caller has to run now, in this order. Tasks that users gave to {@link #onCancel} are last,
-     *     since they may wait for threads and calls that the other tasks interrupt or cancel
+     * @return tasks that the caller has to run now, in this order. The tasks that users gave to {@link #onCancel} are
+     *     last, since they may wait for threads that the other tasks interrupt, or for RPCs that the other tasks cancel
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -449,19 +465,19 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns a {@link DetachableStage} for interceptors to see in place of the returned stage. It belongs to this call
-     * alone, and ends at the latest when the call is given up. If the returned stage has ended already, it is returned
-     * itself.
+     * Returns a {@link DetachableStage}, which interceptors and the server see in place of the returned stage. The new
+     * stage belongs to this call alone, and ends at the latest when the call is given up. A returned stage that has
+     * ended already, as {@link Stages#isDone} says, is not replaced.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
     /**
-     * Does what {@link #own(CompletionStage)} does, and can also refuse null as the result.
+     * Does the same as {@link #own(CompletionStage)}, and can also refuse null as the result.
      *
      * @param nullRefused message of the exception with which the stage fails if the result of {@code returned} is null;
-     *     null if that result is allowed
+     *     null to allow that result
      */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
@@ -476,15 +492,17 @@ public final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // a cancel that came before the stage was added has not reached the source
+            // The call may have been cancelled before the DetachableStage was added. That cancel did not reach the
+            // returned stage, which is its source, so the source is cancelled here.
             made.cancelSource(this);
         }
         return made;
     }
 
     /**
-     * Returns the stage itself if it was made for this call; otherwise returns what {@code own} returns for it. A stage
-     * that was made for another call is replaced too, since it does not end when this call ends.
+     * Returns {@code brought} if that stage was made for this call; otherwise returns what
+     * {@link #own(CompletionStage)} returns for it. A stage that was made for another call is replaced, since it does
+     * not end when this call ends.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);
@@ -502,16 +520,20 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return true;
     }
 
-    /** Returns whether a thread other than the call's own is running a part of the call's chain of interceptors. */
+    /**
+     * Returns whether a thread other than the call's own is running a part of the call's chain of interceptors. That
+     * part may be the handler.
+     */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;
         return its != null && its.isAnyBehind();
     }
 
     /**
-     * Stops waiting for the stages that interceptors still see, because the call has its result or nobody waits for it.
+     * Makes the {@link DetachableStage}s of this call stop waiting for their sources. Called when a call with
+     * interceptors has its result, or when nobody waits for the result of the call any more.
      *
-     * @return stages whose sources have not ended; the caller has to run them, so that they end
+     * @return stages whose sources have not ended; the caller has to run these stages, so that they end
      */
     synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;
@@ -519,9 +541,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
         if (all == null) {
             return List.of();
         }
-        // the lists are made first: if there is no memory for them, no stage has been given up
+        // Both lists are made first. If there is no memory for them, this method fails before it has given up any
+        // stage.
         List<DetachableStage> stages = new ArrayList<>(all.size());
-        // a handler that runs on may still be cancelled, so its tasks are kept
+        // If another thread still runs the handler, a later cancel of the call has to reach that thread. Therefore the
+        // tasks that such a cancel runs are kept.
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
         for (Runnable task : all) {
             if (task instanceof DetachableStage own) {

@@ -3,23 +3,23 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the time that handlers took, which shows how much of their total time went to long calls. The value of a
- * bucket is not a number of calls, but the sum of their durations. The width of a bucket is at most a quarter of its
- * lower bound. Any thread may call {@code add}. Only one thread at a time may call {@code take} and then read the
+ * Histogram of the durations of calls. A bucket holds the total duration of its calls, not their number, so the
+ * histogram shows how much of the time of all handlers went to long calls. The width of a bucket is at most a quarter
+ * of its lower bound. Any thread may call {@code add}. Only one thread at a time may call {@code take} and read the
  * results.
  *
- * <p>Only a sample of the calls is added. The longer a call took, the more likely it is part of the sample. Some
- * hundreds of calls in the sample are enough, however many calls there are.
+ * <p>Only a sample of the calls is added, because some hundreds of calls are enough for the results. The longer a call
+ * took, the more likely it is in the sample.
  */
 final class HandlerTimeHistogram {
-    /** Exponent of the unit in which durations are measured: the unit is 2^{@code UNIT_SHIFT} ns. */
+    /** Durations are measured in units of 2^{@code UNIT_SHIFT} ns. */
     static final int UNIT_SHIFT = 16;
 
     private static final int LOOKS = 256;
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
     /**
-     * Time that handlers took since the last {@code take}, for each bucket of durations. Its unit is
+     * Estimated total duration of all calls in each bucket since the last {@code take}, in units of
      * 2^{@code UNIT_SHIFT} ns.
      */
     private final AtomicLongArray now;
@@ -27,9 +27,10 @@ final class HandlerTimeHistogram {
     private final long[] taken;
 
     /**
-     * Determines how many calls are added to the histogram: at most one for each 2^{@code grainShift} units of time
-     * that handlers take. A call is added if, with its duration, the sum of all durations reaches a further multiple of
-     * this time. A unit is 2^{@code UNIT_SHIFT} ns.
+     * Determines how many calls are in the sample: at most one for each 2^{@code grainShift} units of handler time. A
+     * unit is 2^{@code UNIT_SHIFT} ns. A call is in the sample if the sum of all durations reaches or passes a multiple
+     * of 2^{@code grainShift} units when the call is added to it. For example, if 2^{@code grainShift} is 64 and calls
+     * take 16 units each, every fourth call is in the sample.
      */
     private volatile int grainShift;
 
@@ -42,12 +43,11 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * Adds the duration of a call, if the call is part of the sample. Any thread may call this.
+     * Adds the duration of a call if the call is part of the sample. Any thread may call this method.
      *
-     * @param units duration of the call, in units of 2^{@code UNIT_SHIFT} ns, at most {@code maxNanos} of the
-     *     constructor
-     * @param sum sum of the durations of all calls up to and including this one, in the same units; the caller keeps
-     *     this sum
+     * @param units duration of the call, in units of 2^{@code UNIT_SHIFT} ns; at most the {@code maxNanos} that the
+     *     constructor got; a call of 0 units is never part of the sample
+     * @param sum total duration of all calls up to and including this one, in the same units; the caller keeps this sum
      */
     void add(long units, long sum) {
         int shift = grainShift;
@@ -77,15 +77,16 @@ final class HandlerTimeHistogram {
         }
     }
 
-    /** Returns about how much time the handlers of all calls took together, in nanoseconds. */
+    /** Returns about how much time the handlers of all calls took in total, in nanoseconds. */
     double sumNanos() {
         return sum * (double) (1L << UNIT_SHIFT);
     }
 
     /**
-     * Returns the middle duration, in nanoseconds, or 0 if handlers took no time. About half of all the time that
-     * handlers took went to calls that took at least this long each. Quick calls lower it only if, together, they took
-     * as much time as all other calls.
+     * Returns the middle duration of calls, in nanoseconds, or 0 if the sample had no call. All shorter calls together
+     * take at most about half of the total time of all calls. All longer calls together also take at most about half of
+     * it. For example, if 100 calls take 1 ms each and one call takes 300 ms, the total is 400 ms, and the middle
+     * duration is about 300 ms.
      */
     double middleNanos() {
         return middleNanos;

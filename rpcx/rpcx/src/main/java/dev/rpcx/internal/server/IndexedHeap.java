@@ -5,9 +5,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Priority queue of entries, as a binary heap. The entry with the lowest {@link Entry#order} comes first. Adding an
- * entry takes logarithmic time, and so does removing any entry, since each entry knows its index in the heap. Not
- * thread-safe.
+ * A priority queue that returns the entry with the lowest {@link Entry#order} first. It is a binary heap in which each
+ * entry knows its own index. So removing any entry takes only logarithmic time, as adding an entry does. This class is
+ * not thread-safe.
  */
 final class IndexedHeap<E extends IndexedHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
@@ -38,7 +38,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return at(0);
     }
 
-    /** Makes room for one more entry, so that adding the entry later needs no memory. */
+    /** Makes room for one more entry, so that the next {@code add} allocates no memory. */
     void makeRoom() {
         if (size == entries.length) {
             entries = Arrays.copyOf(entries, 2 * size);
@@ -79,7 +79,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return (E) entries[i];
     }
 
-    /** Puts the entry at index {@code from}, or further up the heap if the entries above have higher orders. */
+    /** Puts the entry at index {@code from}, then moves it up while its parent has a greater {@link Entry#order}. */
     private void up(int from, Entry entry) {
         int at = from;
         while (at > 0) {
@@ -93,7 +93,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         put(at, entry);
     }
 
-    /** Puts the entry at index {@code from}, or further down the heap if an entry below has a lower order. */
+    /** Puts the entry at index {@code from}, then moves it down while a child has a smaller {@link Entry#order}. */
     private void down(int from, Entry entry) {
         int at = from;
         while (2 * at + 1 < size) {

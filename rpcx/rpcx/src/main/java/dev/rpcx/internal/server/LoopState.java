@@ -3,72 +3,92 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * State of a call that only the connection's event loop reads and writes. It is kept apart from {@link ServerCall}, so
- * that the event loop and the handler's thread share fewer cache lines.
+ * Part of a {@link ServerCall} that only the connection's event loop reads and writes. The part is a separate object,
+ * so that the event loop and the handler's thread seldom use the same cache line.
  */
 final class LoopState {
     boolean receiving;
     boolean handling;
 
-    /** Whether the connection counts this call's handler as running. */
+    /** Whether the connection's count of running handlers includes the handler of this call. */
     boolean running;
 
-    /** Whether the caller is answered without waiting for the handler. The handler's result is then dropped. */
+    /**
+     * Whether the caller gets an answer that does not depend on the handler, such as an error at the deadline. If the
+     * handler still produces a result, the result is dropped.
+     */
     boolean abandoned;
 
     /**
-     * Whether nothing uses the call object any more. The room that the connection holds for one call, its place, has
-     * then been given back or is kept for the next call.
+     * Whether the call has ended completely, so that its {@link ServerCall} object is free, or is just being freed, for
+     * a later call or for the garbage collector.
      */
     boolean isRecycled;
 
-    /** Whether the call is over, except for threads that {@link CallThreads} still runs for it. */
+    /**
+     * Whether the call is over, but the event loop has not yet noticed the end of all threads that {@link CallThreads}
+     * counts for the call.
+     */
     boolean isOverButThreads;
 
     /**
-     * Whether the call no longer counts against the client's maximum number of calls, because only threads still run
-     * for it.
+     * Whether this call does not count against the client's maximum number of calls, because the call is over for the
+     * client. Nothing remains to be sent for the call, but threads that {@link CallThreads} counts still run for it.
      */
     boolean isPlaceLent;
 
-    /** Progress of a request or stream item of which only some parts have arrived; null if there is none. */
+    /** Progress of the request or stream item that is arriving in several frames; null if there is none. */
     @Nullable
     UnfinishedMessage unfinished;
 
-    /** Number of stream items that the client allowed the server to send before the call's stream was opened. */
+    /**
+     * Number of stream items that the client allowed in CREDIT frames that arrived before the call's stream was opened.
+     */
     long credit;
 
     /** List that contains this call; null if the call is in no list. Only {@link CallList} writes this field. */
     @Nullable
     CallList list;
 
-    /** Call before this one in {@code list}; null if there is none. Only {@link CallList} writes this field. */
+    /**
+     * Previous call in {@link #list}; null for the first call, or if this call is in no list. Only {@link CallList}
+     * writes this field.
+     */
     @Nullable
     ServerCall previous;
 
-    /** Call after this one in {@code list}; null if there is none. Only {@link CallList} writes this field. */
+    /**
+     * Next call in {@link #list}; null for the last call, or if this call is in no list. Only {@link CallList} writes
+     * this field.
+     */
     @Nullable
     ServerCall following;
 
     /**
-     * Sequence number that the call got when it was last added to a list. Each list counts its additions from 1, so a
-     * call that was removed from a list and added to it again has another number. Only {@link CallList} writes this
-     * field.
+     * Number of calls that had been added to {@link #list} when this call was added, including this call. A call that
+     * is removed from the list and added to it again gets a higher number. Only {@link CallList} writes this field.
      */
     long addition;
 
     /**
-     * Time by which a call that waits for its caller to read earlier replies has to start, by the event loop's ticker.
+     * Time by which a postponed call has to be started, in nanoseconds of the event loop's ticker. A call is postponed
+     * until its client has read enough of earlier replies and stream items, and the call is admitted.
      */
     long waitsUntilNanos;
 
     /**
-     * Time until which a call without a slot in the connection's table may go on, by the event loop's ticker. Then the
-     * connection cancels the call. If the call has been cancelled before, the connection gives it up.
+     * End of the time limit of a call that has no slot in the table of calls any more, in nanoseconds of the event
+     * loop's ticker. At this time, the connection cancels the call. If the call has been cancelled already, the
+     * connection stops waiting for the call's handler instead. For calls with a slot or without a time limit, the value
+     * has no meaning.
      */
     long detachedUntilNanos;
 
-    /** Resets the state for a new call. The fields that are not set here were reset when the previous call ended. */
+    /**
+     * Resets the state for a new call. This method must not reset {@link #running}, which can be true for the new call
+     * already. The other fields that are not set here were reset when the previous call ended, or are written before
+     * each use.
+     */
     void begin() {
         receiving = false;
         handling = false;

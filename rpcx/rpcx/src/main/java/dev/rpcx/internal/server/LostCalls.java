@@ -3,42 +3,48 @@ package dev.rpcx.internal.server;
 import java.util.function.BooleanSupplier;
 
 /**
- * Flag that says whether a connection may have lost calls. A call is lost if the thread that was about to end it has
- * failed, because its stack was full or there was no memory. Such a thread may not be able to call any method, so it
- * only stores two values: first it marks the call as lost, then it sets {@link #isAny}. The event loop ends the call at
- * its next check.
+ * Tells the event loop of a connection that calls may be lost. A call is lost if the thread that was about to end the
+ * call has failed, usually for lack of stack or memory. Such a thread may be unable to call any method, so it first
+ * writes two fields: it marks its call as lost, and after that it sets {@link #isAny}. Then the thread tries to call
+ * {@link #requestCheck}; if the call of this method fails, the event loop ends the lost calls at its next check.
  */
 public final class LostCalls {
-    /** Whether there may be lost calls. Set after the call itself has been marked as lost. */
+    /**
+     * Whether the connection may have lost calls. A thread that marks a call as lost sets this field after that. The
+     * field can also be set without a marked call.
+     */
     public volatile boolean isAny;
 
     private final Runnable check;
 
     /**
-     * Creates a flag that is not set.
+     * Creates an instance that reports no lost calls.
      *
-     * @param check makes the event loop check for lost calls as soon as it can
+     * @param check makes the event loop check for lost calls as soon as possible; if the event loop has ended, checks
+     *     on the calling thread
      */
     public LostCalls(Runnable check) {
         this.check = check;
     }
 
     /**
-     * Makes the event loop check for lost calls as soon as it can. May throw if the calling thread has no stack or
-     * memory left.
+     * Makes the event loop check for lost calls as soon as possible. May throw if the calling thread has too little
+     * stack or memory left.
      */
     void requestCheck() {
         check.run();
     }
 
     /**
-     * Ends the lost calls by means of {@code ends}. Called on the event loop if there may be lost calls.
+     * Clears {@link #isAny}, and runs an action that ends the lost calls. Called if {@code isAny} is set, on the event
+     * loop or, after the event loop's end, while holding the connection's lock.
      *
-     * @param ends ends the lost calls; returns false if it cannot say yet which calls are lost. If it returns false or
-     *     throws, {@link #isAny} is set again
+     * @param ends action that ends the lost calls; returns false if it cannot tell yet which calls are lost. If the
+     *     action returns false or throws, {@code isAny} is set again
      */
     void endLost(BooleanSupplier ends) {
-        // The flag is cleared first, so that calls that are marked from now on are found by the next check.
+        // The flag is cleared before the action runs, so that the next check finds calls that are marked as lost while
+        // the action runs.
         isAny = false;
         boolean isDone = false;
         try {

@@ -1,6 +1,6 @@
 package dev.rpcx.internal.server;
 
-/** Computes the weighted median of a few values. Not thread-safe: only one thread at a time may use this object. */
+/** Computes the weighted median of a few values. This class is not thread-safe. */
 final class Medians {
     private final double[] values;
     private final double[] weights;
@@ -17,7 +17,7 @@ final class Medians {
         all = 0;
     }
 
-    /** Adds a value with its weight. A value whose weight is 0 or less is ignored. */
+    /** Adds a value with its weight. A value with a weight of 0 or less is ignored. */
     void add(double value, double weight) {
         if (weight <= 0) {
             return;

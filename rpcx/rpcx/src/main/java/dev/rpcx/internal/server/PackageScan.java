@@ -16,15 +16,16 @@ import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
 /**
- * Finds the services among the classes of a package and of all packages below it. To find them, it loads all these
- * classes, but does not initialise them.
+ * Finds the services, that is, the classes that have or inherit the annotation {@link RPCXServer}, in a package and in
+ * all packages below it. The scan loads all classes of these packages, but does not initialize them. A jar is searched
+ * only if it has an entry for the folder of the package.
  */
 public final class PackageScan {
     private PackageScan() {}
 
     public static List<Class<?>> services(String packageName) {
         if (packageName.isEmpty()) {
-            // Every class of the class path is in or below the default package.
+            // Every class on the class path is in the default package or below it, so a scan would have to load all.
             throw new IllegalArgumentException(
                     "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
                             + " one by one, as in RegistryServer.registry(new Greetings()))");
@@ -36,8 +37,8 @@ public final class PackageScan {
             for (URL place : Collections.list(loader.getResources(folder))) {
                 URLConnection connection = place.openConnection();
                 if (connection instanceof JarURLConnection jar) {
-                    // If the JDK cached the jar, it would keep the file open, and would go on reading the old file
-                    // after the jar has been replaced.
+                    // The JDK would keep a cached jar open, and would go on reading the old file after the jar has been
+                    // replaced.
                     jar.setUseCaches(false);
                     try (JarFile all = jar.getJarFile()) {
                         all.stream().map(entry -> entry.getName()).forEach(names::add);

@@ -11,36 +11,40 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits for the stage that a handler has returned, and passes the result on to the handler's call. Only the first
- * result counts, and none after the call has been given up. Used for both wires. Thread-safe.
+ * Waits for the stage that a handler or its first interceptor has returned, and passes the stage's result to the
+ * handler's call. The call gets at most one result, and none if {@link #giveUp} has returned true. Used for both wires.
+ * Thread-safe.
  */
 public final class PendingResult extends Stages.Waiter {
     /**
-     * Time for which the server still waits for a handler's stage after the caller has gone. No thread is blocked
-     * meanwhile.
+     * Maximum time, in nanoseconds, for which the server still waits for a handler's stage when nobody needs the result
+     * any more, for example after a cancel or the deadline. No thread is blocked while the server waits.
      */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of bytes that RPCX leaves at an unfinished stage when it gives up the stage's call. The objects of
-     * the call's request are not included. Source: RPCX's callback at the stage, the list of the stage's waiters in
-     * {@link Stages}, and the charge take 270 bytes together, with compressed references.
+     * Number of bytes charged for RPCX's own objects that stay in memory if a call is given up before its stage ends.
+     * These objects are RPCX's callback at the stage, the list of the stage's waiters in {@link Stages}, and the
+     * charge. With compressed references, the objects take 270 bytes together. Without, they take more, but at most
+     * this number.
      */
     public static final int LINGERING_BYTES = 512;
 
     /**
-     * Number of stack frames that a thread must have free before it takes over a call in order to end it. With fewer,
-     * the thread fails without taking the call over. Counted in frames of {@code ThreadTools.reserveStack}, which are
-     * smaller than most of the frames that are needed to end the call.
+     * Free stack that a thread needs before it takes over a call in order to end it, as a number of frames of
+     * {@code ThreadTools.reserveStack}. With less free stack, the thread fails before it takes the call over. Most
+     * frames that ending a call needs are larger, so the free stack has room for fewer of them.
      */
     private static final int RESERVED_FRAMES = 100;
 
-    /** Call whose handler has returned a stage that had not ended yet. */
+    /** Call whose handler or first interceptor has returned a stage. The stage may have ended already. */
     interface Call {
         /**
-         * Called at most once, when the stage has ended or could not be waited for. Any thread may call this.
+         * Gives the call its result. Called at most once for each stage, on any thread, when the stage has ended or
+         * waiting for the stage has failed.
          *
-         * @param value result of the handler; null if {@code thrown} is not null
+         * @param value result of the stage; null if {@code thrown} is not null. If the method has interceptors, the
+         *     value can be another stage, for which the call then has to wait
          * @param thrown why there is no result; null if there is one
          */
         void onResult(@Nullable Object value, @Nullable Throwable thrown);
@@ -50,7 +54,7 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** Whether the thread that received the result took over the call, but failed before it had ended the call. */
+    /** Whether the thread that received the result has taken over the call, but has failed to end the call. */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -60,8 +64,8 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Starts to wait for the stage. The call may get the result before this method returns. If the stage throws, the
-     * call gets the exception as its result.
+     * Starts to wait for the stage. The call may get its result before this method returns. If the stage throws an
+     * exception here, that exception is the call's result.
      */
     void begin() {
         try {
@@ -77,8 +81,9 @@ public final class PendingResult extends Stages.Waiter {
 
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-        // if the stack is nearly full, this fails before the call is taken over: then the call ends when its time is
-        // over
+        // If the stack is nearly full, reserveStack throws an error before this thread takes the call over. If begin()
+        // has called this method and passes the error on, the call is marked as lost, and the event loop ends it.
+        // Otherwise the call usually ends when its time is over.
         ThreadTools.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
@@ -92,13 +97,14 @@ public final class PendingResult extends Stages.Waiter {
             try {
                 lost.requestCheck();
             } catch (Throwable again) {
-                // the next check for lost calls finds the call
+                // The request for a check has failed, usually for lack of stack or memory. The event loop's next check
+                // still finds this call, because lost.isAny is set.
             }
             throw t;
         }
     }
 
-    /** Returns whether the result has come, but the thread that received it failed to end the call. */
+    /** Returns whether the thread that received the result has taken over the call, but has failed to end the call. */
     boolean isLost() {
         return isLost;
     }
@@ -112,7 +118,7 @@ public final class PendingResult extends Stages.Waiter {
     /**
      * Stops waiting for the stage. A result that comes later is ignored.
      *
-     * @return false if the result has come, or this method has been called before
+     * @return false if the result has come already, or if this method has been called before
      */
     boolean giveUp() {
         if (take() == null) {
@@ -127,9 +133,11 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Cancels the stage if it is the future of an RPC that the handler has made. The future is not cancelled if another
-     * call waits for it too. A stage of another kind is never cancelled: that would skip what its maker has attached to
-     * it, for example to give a resource back, and other code may wait for it.
+     * Cancels the stage if the stage is the future of an RPC that the handler has made, and no other call or code needs
+     * that future. If the stage is a {@link DetachableStage}, this method checks the source of that stage instead, and
+     * cancels the source under the same conditions. A stage of any other kind is never cancelled. A cancel of such a
+     * stage would skip the code that the stage's maker has attached to it, for example to release a resource. Other
+     * code may also wait for such a stage.
      *
      * @param given context of the handler's own call, which is being cancelled
      */
@@ -149,19 +157,23 @@ public final class PendingResult extends Stages.Waiter {
 
     /**
      * Keeps the objects of a given-up call's request charged, since the handler's unfinished stage may refer to them.
-     * The charge is released when the stage ends or becomes unreachable. If another call has returned the same stage
-     * before, nothing stays charged, because RPCX has attached nothing of this call to the stage.
+     * The charge is released when the stage ends or becomes unreachable.
      *
-     * @param own stages that interceptors got in place of the handler's stage
-     * @param chargedBytes bytes that are already charged for the objects of the request; this method takes over the
+     * <p>If several calls return the same stage, RPCX attaches its callback to the stage only for the first of these
+     * calls. This callback holds the charge of the first call. The other calls leave no charge at this stage.
+     *
+     * @param own stages that the call's interceptors saw in place of the returned stages
+     * @param chargedBytes number of bytes already charged for the objects of the request; this method takes over the
      *     charge
-     * @param unchargedBytes bytes of the handler's arguments that are not charged yet
-     * @param metadataBytes bytes that the metadata of the request take
-     * @return true if some of these bytes could not be charged; the call's place then has to stay charged instead
+     * @param unchargedBytes number of bytes of the handler's arguments that are not charged yet
+     * @param metadataBytes number of bytes that the metadata of the request take
+     * @return true if some of these bytes could not be charged; the caller then has to keep the call's place charged
      */
     boolean leaveCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        // the stage may have ended without calling the hook, if the thread that ended it has failed
+        // A charge that is left at a stage is released by RPCX's callback at this stage. If the stage has ended, the
+        // thread that ended it may have failed before it called the callback. The charge would then stay until the
+        // stage is unreachable, so an ended stage gets no charge.
         if (Stages.isDone(stage)) {
             account.release(Resource.OBJECT_BYTES, chargedBytes);
             return false;
@@ -170,8 +182,9 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Does what {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its interceptors have ended.
-     * The handler's stage had not ended then, and the call does not wait for it.
+     * Does the same as {@link #leaveCharge(Account, List, long, int, int)} for a call that has ended before the
+     * handler's stage, and does not wait for it. Either the result of such a call came from an interceptor, or the call
+     * was lost: see {@link LostCalls}.
      */
     static boolean leaveOwnCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -179,11 +192,12 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Lets the first {@link Stages.Hook} that was attached to a stage for this call hold the charge until that stage
-     * ends.
+     * Hands the charge for a call's request to a {@link Stages.Hook}, RPCX's callback at a stage, which releases the
+     * charge when the stage ends. This method first looks for a hook that the stages in {@code own} have attached to
+     * their sources. If there is none, it looks for the hook of {@code last}. If there is no hook at all, the charge is
+     * released at once.
      *
-     * @param last waits for the call's result; its hook is used if the stages in {@code own} have attached none; null
-     *     if the call waits for no result
+     * @param last object that waited for the call's result until the call was given up; null if there is none
      */
     private static boolean leaveCharge(
             Account account,
@@ -208,7 +222,8 @@ public final class PendingResult extends Stages.Waiter {
                 lingering = account.leaveCharge(hook, charged, isCharged ? 0 : 1);
             }
         } catch (Throwable noMemory) {
-            // the call is over nevertheless, and its charge is released below
+            // The call is over even if no charge could be left at a stage. The code below then releases all bytes that
+            // have been charged for the request.
             ThreadTools.report(noMemory);
         }
         if (hook == null || lingering == null) {
@@ -220,8 +235,9 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first {@link Stages.Hook} that one of the given stages has attached to its source; null if there is
-     * none. The first one is at the stage that the handler itself has returned.
+     * Returns the first {@link Stages.Hook} that one of the given stages has attached to its source, that is, to the
+     * stage that it replaces. Returns null if no stage has attached one. If the stage that the handler itself has
+     * returned is still unfinished, it is usually the source of the first given stage.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

@@ -24,36 +24,37 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shares the threads of a pool among connections. A connection may begin another task if it holds at most as many
- * threads as are free, which is the rule of {@link AdmissionLimit}. Other tasks wait. The waiting tasks of one
+ * Shares the threads of a pool among connections. A connection may begin another task if a thread is free and the
+ * connection holds at most as many threads as are free. {@link AdmissionLimit} has a similar rule, but here the rule
+ * also limits a connection that is alone: it gets at most 51 of 100 threads. All other tasks wait: the tasks of one
  * connection begin in the order in which they came, and the connections take turns. Thread-safe.
  *
- * <p>A task whose connection has gone is left behind. The task counts in the shares of connections that come later from
- * the same address: see {@link OrphanedWork}. When a connection comes, it <em>finds</em> the tasks that have been left
- * behind at its address so far.
+ * <p>When a connection closes, its tasks that still run or wait are left behind. While such tasks run, they count in
+ * the shares of connections that come later from the same address: see {@link OrphanedWork}. So a client does not get
+ * more threads by connecting again.
  *
- * <p>Whether a connection may begin a task depends on two numbers: the number of free threads, and the number of
- * threads that the connection holds plus the number of running tasks that it has found. For each value of the second
- * number, there is a queue of the connections that wait. The next task to begin is that of the connection whose turn
- * comes first in the queues for values up to the number of free threads.
+ * <p>Connections with waiting tasks stand in queues. For example, the queue with the number 3 is for connections in
+ * whose shares 3 threads count. If 5 threads are free, the connections in the queues 0 to 5 may begin a task, and the
+ * connection among them whose turn comes first begins the next task.
  *
- * <p>An entry of a queue stands for all connections of one address that hold equally many threads and have found the
- * same tasks. Connections of one address that hold equally many threads and have found all running tasks left behind
- * there also share an entry, whenever they came: see {@code Crowd}. So few entries move when a task that was left
- * behind begins or ends, however many connections wait.
+ * <p>An entry of a queue stands for a group of connections of one address. Either all of them may begin a task, or none
+ * may. So few entries move when a task of a closed connection begins or ends, however many connections wait: see
+ * {@code Crowd}.
  *
- * <p>If no thread can be started for a waiting task, the task waits for the end of a running task. If no task runs, all
- * waiting tasks are refused, or wait until the pool tries again: see {@link #patient}. A lack of memory is handled like
- * a lack of threads. To keep all counts right even then, everything that needs memory is done before a task is counted,
- * and before an entry moves to another queue.
+ * <p>If no thread can be started for a waiting task, a {@link #patient} pool sets a timer and tries again later. In any
+ * other pool, or if no timer can be set, all waiting tasks wait for the end of a running task, or are refused if no
+ * task runs. The same happens in every pool, and no timer is set, if memory is lacking to take a waiting task.
+ *
+ * <p>To keep all counts right when memory is lacking, memory is allocated before a task is counted and before a
+ * connection moves to another queue. Only {@code changeOrphanedWork} may allocate memory while it moves entries.
  */
 public final class PoolShares {
     /** Runs tasks on the threads that the connections share. */
     @FunctionalInterface
     public interface Pool {
         /**
-         * Runs {@code run} on a thread at once, or throws. The caller never has more runs under way than the maximum
-         * number of threads that the connections share.
+         * Runs {@code run} on a thread at once, or throws. A {@code PoolShares} object never has more runs under way
+         * than its maximum number of threads. A run that has no more task and is about to return does not count.
          */
         void run(EventLoop loop, Runnable run);
     }
@@ -61,8 +62,8 @@ public final class PoolShares {
     /** Task that a connection wants to run on a thread of the pool, for example a call's handler. */
     public interface Task extends Runnable {
         /**
-         * Called instead of {@code run} if no thread can be started for the task, and the task cannot wait for one.
-         * {@code Share.run} has accepted the task before. Any thread may call this.
+         * Called instead of {@code run} if no thread can be started for the task, and the task cannot wait for a
+         * thread. {@code Share.run} has accepted the task, but may not have returned yet. Any thread may call this.
          *
          * @param noThread why no thread can be started
          */
@@ -70,8 +71,8 @@ public final class PoolShares {
     }
 
     /**
-     * Number of waiting tasks above which a share's set of these tasks counts as large. A set that has been large is
-     * replaced by a smaller one, to save memory, when at most a quarter of this number still wait.
+     * A connection's set of waiting tasks is large if it has held more than this number of tasks. To save memory, a
+     * large set is replaced by a smaller one when at most 16 tasks, a quarter of this number, still wait.
      */
     private static final int MAX_KEPT = 64;
 
@@ -82,37 +83,42 @@ public final class PoolShares {
     private final Pool pool;
     private final Function<Ledger.Address, OrphanedWork> orphanedWorkAt;
 
-    // the next fields are guarded by the lock of this object
+    // The lock of this object guards the fields from here to the constructor.
     private int running;
 
     /**
-     * Connections with waiting tasks, grouped by address. The key is the {@link OrphanedWork} of the address; a
-     * connection without an address has its {@link Share} as the key.
+     * Connections with waiting tasks, grouped by address. The key is the {@link OrphanedWork} of the address. A
+     * connection without an address is alone in its group, and its {@link Share} is the key.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
     /**
-     * Queues of connections with waiting tasks. The index of a queue is the number of threads that each of its
-     * connections holds, plus the number of running tasks of gone connections that count in its share.
+     * Queues of connections with waiting tasks. The index of a queue is the number of threads that count in the share
+     * of each connection in the queue. For an open connection, these are the threads that run its own tasks, or tasks
+     * that closed connections of the same address had left behind before the connection came. For a closed connection,
+     * these are the threads that run tasks of any closed connection of the address.
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
-    /** Indexes of those queues in {@link #byHeld} that are not empty. */
+    /** Indexes in {@link #byHeld} of the queues that are not empty. */
     private final BitSet waitingAt = new BitSet();
 
     private int waitingConnections;
     private long queueJoins;
 
     /**
-     * Value of {@code order} for the next share that joins the end of the rotation. The share with the smallest order
-     * has the first turn.
+     * Value of {@code order} for the next share that goes behind all other shares. Connections take turns in beginning
+     * tasks, and the share with the smallest {@code order} has the first turn.
      */
     private long nextOrder;
 
-    /** Whether starting a thread has failed, so that a task may wait although it is allowed to begin. */
+    /**
+     * Whether a thread could not be started, so that tasks may wait although the shares of their connections allow them
+     * to begin.
+     */
     private boolean isShortOfThreads;
 
-    /** Whether a timer is set after which the pool tries again to start threads. */
+    /** Whether a timer is set. When the timer expires, the pool tries again to start threads. */
     private boolean isRetryPlanned;
 
     private boolean isClosed;
@@ -120,18 +126,19 @@ public final class PoolShares {
     /**
      * Creates shares of a pool that refuses its waiting tasks if no thread can be started and no task runs.
      *
-     * @param maxThreads maximum number of threads that are in use at the same time
+     * @param maxThreads maximum number of threads that run tasks at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns the counts of the pool's tasks that were left behind at an address, that is, tasks
-     *     whose connections have gone; only this object may change these counts
+     * @param orphanedWorkAt returns the counts of the tasks that closed connections of an address have left behind in
+     *     this pool; only this object may change these counts
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);
     }
 
     /**
-     * Creates shares of a pool for tasks that should not be refused, because other tasks may wait for them. If no
-     * thread can be started for a task, the task waits, and the pool tries again every {@code RETRY_NANOS}. The
+     * Creates shares of a pool for tasks that should not be refused, because other tasks may depend on them. If no
+     * thread can be started for a task, the task waits, and the pool tries again every 10 ms. Nevertheless, tasks may
+     * be refused if memory is lacking. If no timer can be set, all waiting tasks are refused, unless a task runs. The
      * parameters are those of the public constructor.
      */
     public static PoolShares patient(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
@@ -165,9 +172,9 @@ public final class PoolShares {
     }
 
     /**
-     * Closes the pool, and removes all waiting tasks. From now on, {@code Share.run} throws.
+     * Closes the pool, and removes all waiting tasks. After that, {@code Share.run} throws.
      *
-     * @return the tasks that were waiting, which the pool will not run
+     * @return the tasks that were waiting; the pool will not run them
      */
     public synchronized List<Task> close() {
         isClosed = true;
@@ -178,7 +185,7 @@ public final class PoolShares {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
-        // The list is completed before any task is removed, since there may be no memory for the list.
+        // The list is completed before any task is removed. So no task is lost if there is no memory for the list.
         all.forEach(share -> left.addAll(share.waiting()));
         for (Share share : all) {
             share.dropped(share.waiting().size());
@@ -189,7 +196,8 @@ public final class PoolShares {
     }
 
     /**
-     * Returns the share whose task has to begin next; null if no waiting task may begin. Called while holding the lock.
+     * Returns the share of the connection whose waiting task has to begin next; null if no waiting task may begin.
+     * Called while holding the lock.
      */
     private @Nullable Share next() {
         int free = maxThreads - running;
@@ -208,7 +216,8 @@ public final class PoolShares {
 
     private IndexedHeap<QueueEntry> queue(int held) {
         while (held >= byHeld.size()) {
-            // This gives the bit set room for the index, so that setting the bit later needs no memory.
+            // Setting the bit once makes the bit set large enough for this index, so that setting the bit later needs
+            // no memory.
             waitingAt.set(byHeld.size());
             waitingAt.clear(byHeld.size());
             byHeld.add(new IndexedHeap<>());
@@ -221,18 +230,19 @@ public final class PoolShares {
         if (next == null) {
             return null;
         }
-        // The ThreadRun is created before a task is taken: there may be no memory for it, and a task that has been
-        // taken has to run.
+        // The ThreadRun is created before the task is taken from the waiting tasks. If there were no memory for the
+        // ThreadRun afterwards, the taken task would be lost.
         ThreadRun run = new ThreadRun(next);
         run.task = next.take();
         return run;
     }
 
     /**
-     * Begins all waiting tasks that may begin, each on its own thread. Throws nothing, since these tasks may belong to
-     * other connections than the caller's.
+     * Begins all waiting tasks that may begin, each on its own thread. This method throws nothing, because the tasks
+     * may belong to other connections than the caller's.
      *
-     * @param first run to begin first, whose task no longer waits; null if this method has to find it
+     * @param first runs the first task, which has already been taken from the waiting tasks; null if this method has to
+     *     look for the first task
      */
     private void beginWaiting(@Nullable ThreadRun first) {
         ThreadRun run = first;
@@ -276,10 +286,10 @@ public final class PoolShares {
     }
 
     /**
-     * Sets a timer after which the pool tries again to start threads, if none is set. The timer is needed even while a
-     * task runs, since that task may block for long.
+     * Sets a timer after which the pool tries again to start threads, unless such a timer is set already. The timer is
+     * needed even while a task runs, because that task may block for a long time.
      *
-     * @return false if nothing will try again, because the pool is closed or no timer can be set
+     * @return false if the pool will not try again, because the pool is closed or no timer can be set
      */
     private boolean retryLater(EventLoop loop) {
         synchronized (this) {
@@ -311,8 +321,9 @@ public final class PoolShares {
     }
 
     /**
-     * Leaves the waiting tasks to the threads that run, each of which looks for another task when its own has ended. If
-     * no thread runs, refuses all waiting tasks. Called when no thread can be started or there is no memory.
+     * Leaves the waiting tasks to the threads that run, each of which looks for another task when its own task has
+     * ended. If no thread runs, refuses all waiting tasks. Called when no thread can be started or when memory is
+     * lacking.
      */
     private void leaveToRunningThreadsOrRefuse(Throwable noThread) {
         List<Task> refused = List.of();
@@ -325,7 +336,8 @@ public final class PoolShares {
                 }
             }
         } catch (Throwable noMemory) {
-            // All waiting tasks are still in their queues; the next thread that looks for a task finds them.
+            // Usually memory was lacking for the list that takeAll() returns. In this case, all tasks still wait, and
+            // the next thread that looks for a task finds them.
             ThreadTools.report(noMemory);
         }
         for (Task task : refused) {
@@ -342,8 +354,9 @@ public final class PoolShares {
     }
 
     /**
-     * Changes the counts of the tasks that gone connections have left behind at an address. Also moves the waiting
-     * connections in whose shares these tasks count to the queues where these connections belong now.
+     * Changes the counts of the tasks that closed connections have left behind at an address. The queue of a waiting
+     * connection depends on these counts, so this method also moves the waiting connections of the address to the right
+     * queues.
      */
     private void changeOrphanedWork(OrphanedWork orphanedWork, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(orphanedWork);
@@ -355,33 +368,34 @@ public final class PoolShares {
     }
 
     /**
-     * Entry in one of the queues of {@link #byHeld}. It stands for one or more connections with waiting tasks; either
-     * all of them may begin a task, or none may.
+     * Entry in one of the queues of {@link #byHeld}, which stands for one or more connections with waiting tasks. The
+     * same number of threads counts in the share of each of these connections, so all of them may begin a task, or none
+     * may.
      */
     private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
 
         /**
-         * Index in {@link #byHeld} of the queue that contains the entry; {@link #NOWHERE} if none does. It is recorded
-         * because {@link #held} may have changed since the entry joined the queue.
+         * Index in {@link #byHeld} of the queue that contains this entry; {@link #NOWHERE} if no queue contains the
+         * entry. The index is stored because {@link #held} also returns an index while no queue contains the entry.
          */
         private int standsAt = NOWHERE;
 
         /**
-         * Returns how many threads count in the share of each connection of this entry. These are the threads that the
-         * connection holds, and those that run tasks that it has found: see {@link PoolShares}.
+         * Returns the number of threads that count in the share of each connection of this entry. The number is the
+         * index in {@link #byHeld} of the queue for these connections.
          */
         abstract int held();
 
         /**
-         * Returns the share whose turn is first among the connections of this entry; null if none of them waits. This
-         * is the share with the lowest order.
+         * Returns the share whose turn comes first among the connections of this entry; null if none of the connections
+         * waits. The share with the smallest {@code order} has the first turn.
          */
         abstract @Nullable Share first();
 
         /**
-         * Removes the entry from its queue, if it is in one. Must be called before {@link #held} or {@link #first}
-         * changes.
+         * Removes this entry from its queue; does nothing if the entry is in no queue. Must be called before the result
+         * of {@link #held} or of {@link #first} changes.
          */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
@@ -396,7 +410,8 @@ public final class PoolShares {
 
         /**
          * Makes room in the queue that this entry will join, so that {@link #joinQueue} needs no memory. The room lasts
-         * until {@link #held} changes or another entry joins that queue.
+         * until another entry joins that queue, or until {@link #held} returns another number, because this entry will
+         * then join another queue.
          */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
@@ -416,19 +431,22 @@ public final class PoolShares {
     }
 
     /**
-     * Connections of one address that have waiting tasks. A connection without an address has its own object of this
+     * Connections of one address that have waiting tasks. A connection without an address is alone in an object of this
      * class.
      */
     private final class Neighbours {
         /**
-         * The waiting connections, by their marks. A connection's mark is the number of tasks that had ever been left
-         * behind at the address when the connection came, or {@link OrphanedWork#ALL} if the connection has gone.
+         * The waiting connections of the address, grouped by mark. The mark of a connection is the number of tasks that
+         * closed connections had left behind at the address when the connection came. The number includes tasks that
+         * have ended. For example, the mark is 10 if 10 tasks had been left behind, even if 7 of them have ended. When
+         * the connection closes, its mark becomes {@link OrphanedWork#ALL}.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Each {@link Crowd} of the address, at the index that is the number of threads that each connection of the
-         * crowd holds. An element is null if no crowd has been needed for that number yet.
+         * The {@link Crowd} objects of the address, that is, groups of waiting connections. The index of a crowd is the
+         * number of threads that each connection of the crowd holds. Closed connections that still have waiting tasks
+         * are in the crowd with the index 0. An element is null if no crowd has been needed for that number yet.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -451,12 +469,16 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the counts of the tasks that were left behind at the address, and moves the waiting connections whose
-         * queues depend on these counts.
+         * Changes the counts of the tasks that closed connections have left behind at the address, and moves the
+         * waiting connections whose queues depend on these counts.
          *
-         * <p>{@link OrphanedWork#allFrom} is the smallest mark with which all running tasks that were left behind count
-         * in a connection's share. Waiting connections with at least this mark are in crowds, except with the mark 0:
-         * see {@link Crowd}. The value never decreases, so a connection may leave its crowd, but never comes back.
+         * <p>If the mark of a connection is at least {@link OrphanedWork#allFrom}, all running tasks of closed
+         * connections count in its share. Waiting connections with such a mark are in crowds, and each {@link Crowd} is
+         * moved as one entry. The mark 0 is an exception: no task of a closed connection counts, and the connection is
+         * in no crowd. Other connections that have to move are moved one group at a time.
+         *
+         * <p>Since {@code allFrom} never decreases, a connection that has left the crowds never comes back while the
+         * connection is open. A closed connection is in a crowd, because its mark is {@link OrphanedWork#ALL}.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -484,9 +506,11 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one address that hold equally many threads. All running tasks that gone connections have
-     * left behind at the address count in the share of each. The connections are one entry of a queue, so only this
-     * entry moves when such a task begins or ends.
+     * Waiting connections of one address that hold equally many threads. In addition, all running tasks that closed
+     * connections have left behind at the address count in the share of each connection. The crowd stands in a queue as
+     * one entry, so usually only this entry moves when a task that was left behind begins or ends. If such a task
+     * begins but does not count in the share of a connection, that connection leaves the crowd: see
+     * {@link Peers#leaveCrowds}.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork orphanedWork;
@@ -498,7 +522,11 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more {@link Level} in this crowd, so that {@link #add} needs no memory. */
+        /**
+         * Makes room for one more {@link Level} in this crowd, and for this crowd in the queue that it will join. So
+         * {@link #add} needs no memory. The room lasts until another entry joins that queue, or until {@link #held}
+         * returns another number, because the crowd will then join another queue.
+         */
         void makeRoom() {
             levels.makeRoom();
             makeRoomInQueue();
@@ -530,28 +558,31 @@ public final class PoolShares {
     }
 
     /**
-     * Connections of one address that have waiting tasks and the same mark. {@link Neighbours#byMark} says what the
-     * mark is. The same tasks left behind count in the shares of all these connections.
+     * Connections of one address that have waiting tasks and the same mark: see {@link Neighbours#byMark}. The mark of
+     * a connection determines which running tasks of closed connections count in its share. So the same tasks count in
+     * the shares of all these connections.
      */
     private final class Peers {
         private final Object key;
         private final Neighbours among;
 
         /**
-         * Key of this object in {@link Neighbours#byMark}. It is kept as an object, so that removing the key needs no
-         * memory.
+         * Key of this object in {@link Neighbours#byMark}. The key is kept as a {@code Long} object, so that removing
+         * the key from the map needs no memory.
          */
         private final Long mark;
 
         /**
-         * The waiting connections, grouped in levels by the number of threads that each of them holds. That number is
-         * the index. An element is null if no connection with that number of threads has waited yet.
+         * The waiting connections, in groups. The index of a group is the number of threads that each connection of the
+         * group holds. The index is 0 for a closed connection that still has waiting tasks, because its running tasks
+         * count as left behind at the address instead. An element is null if no connection has waited yet while it held
+         * that number of threads.
          */
         private @Nullable Level[] byOwn = new Level[1];
 
         /**
-         * Whether each {@link Level} of this object is in a {@link Crowd} of the address. If not, each level is itself
-         * an entry in one of the queues of {@link #byHeld}.
+         * Whether each group of {@link #byOwn} belongs to a {@link Crowd}. If true, only the crowd stands in a queue of
+         * {@link #byHeld}, as one entry. If false, each group stands in a queue as its own entry.
          */
         private boolean isOfCrowds;
 
@@ -597,9 +628,10 @@ public final class PoolShares {
         }
 
         /**
-         * Moves each {@link Level} of these connections from its {@link Crowd} to a queue. Called when, by the counts
-         * of {@link OrphanedWork}, a task runs that was left behind at the address after these connections came. That
-         * task does not count in their shares, so these connections no longer belong in a crowd.
+         * Moves each group of {@link #byOwn} out of its {@link Crowd}, so that the group becomes an entry of a queue
+         * itself. Consider a task that was left behind after these connections had come. While the task runs, it counts
+         * in the shares of the crowd, but not in the shares of these connections. So this method is called when, by the
+         * counts of {@link OrphanedWork}, such a task has begun or will never run.
          */
         void leaveCrowds() {
             leaveTurns();
@@ -628,8 +660,8 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one {@link Peers} object that hold equally many threads. They have the same address, and
-     * the same tasks left behind there count in their shares.
+     * Waiting connections of one {@link Peers} object that hold equally many threads. Because these connections also
+     * have the same address and the same mark, the same number of threads counts in the share of each connection.
      */
     private final class Level extends QueueEntry {
         private final Peers of;
@@ -641,7 +673,12 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more share in this level, so that {@link #add} needs no memory. */
+        /**
+         * Makes room for one more share in this level, and for this level in its {@link Crowd} or queue. So
+         * {@link #add} needs no memory. The room lasts until another entry joins the queue that this level or its crowd
+         * will join, or until {@link #held} of the level or crowd returns another number, because the level or crowd
+         * will then join another queue.
+         */
         void makeRoom() {
             shares.makeRoom();
             if (of.isOfCrowds) {
@@ -675,8 +712,8 @@ public final class PoolShares {
         }
 
         /**
-         * Removes the level from its {@link Crowd} or queue. Must be called before {@link #held} or {@link #first}
-         * changes.
+         * Removes this group of connections from its {@link Crowd}, or from its queue if the group belongs to no crowd.
+         * Must be called before the result of {@link #held} or of {@link #first} changes.
          */
         private void leaveTurn() {
             if (!of.isOfCrowds) {
@@ -705,34 +742,32 @@ public final class PoolShares {
         private final EventLoop loop;
 
         /**
-         * Counts of the tasks that gone connections have left behind at this connection's address; null if it has no
-         * address.
+         * Counts of the tasks that closed connections have left behind at this connection's address; null if this
+         * connection has no address.
          */
         private final @Nullable OrphanedWork orphanedWork;
 
-        // The next fields are guarded by PoolShares.this.
+        // The lock of the PoolShares object guards the fields from here to the constructor.
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
 
         /**
-         * Largest number of tasks that {@link #waiting} has held since it was created. It shows whether a smaller set
-         * would save memory.
+         * Largest number of tasks that the set {@link #waiting} has held since the set was created. If this number is
+         * large, a smaller set can save memory.
          */
         private int peakWaiting;
 
         private boolean isGone;
 
         /**
-         * Number of tasks that gone connections had ever left behind at the address when this connection came.
-         * {@link OrphanedWork#ALL} if this connection has gone too. {@link #orphanedWork} computes from this number how
-         * many running tasks of gone connections count in this share.
+         * Number of tasks that closed connections had left behind at the address when this connection came;
+         * {@link OrphanedWork#ALL} if this connection has closed. The number includes tasks that have ended, but
+         * {@link OrphanedWork#runningOf} subtracts them. For example, if the mark is 10 and 7 tasks that were left
+         * behind have ended, at most 3 running tasks count in this share.
          */
         private long mark;
 
-        /**
-         * Group of waiting connections that contains this share; null while no task of this share waits. The
-         * connections of the group have the same address and the same mark, and hold equally many threads.
-         */
+        /** Group of waiting connections that contains this connection; null while no task of this connection waits. */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable OrphanedWork orphanedWork) {
@@ -743,11 +778,13 @@ public final class PoolShares {
 
         /**
          * Runs a task on a thread of the pool, at once or when the connection may use another thread. A task that still
-         * waits must not be given to this method again.
+         * waits must not be given to this method again. If no thread can be started now, a {@link #patient} pool lets
+         * the task wait and tries again later. With any other pool, this method throws whatever {@link Pool#run}
+         * throws.
          *
          * @throws RejectedExecutionException the pool is closed
-         * @throws OutOfMemoryError no thread can be started now, and the pool is not {@link #patient}. The method also
-         *     passes on anything else that the pool throws
+         * @throws OutOfMemoryError memory is lacking for the task; or no thread can be started now, and the pool is not
+         *     {@link #patient}
          */
         public void run(Task task) {
             ThreadRun run = null;
@@ -772,8 +809,8 @@ public final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // Some waiting tasks may be allowed to begin now. They began to wait while this task counted as holding
-                // a thread, or because no thread could be started for them.
+                // Other tasks may wait because this task counted as holding a thread, or because no thread could be
+                // started. The pool begins those tasks that are allowed to begin now.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -784,9 +821,10 @@ public final class PoolShares {
         }
 
         /**
-         * Takes back a task that still waits for a thread, so that it will not run.
+         * Takes back a task that still waits for a thread, so that the task will not run.
          *
-         * @return false if the task does not wait, because it has begun or is about to begin
+         * @return false if the task does not wait, because the task has begun, is about to begin or has been removed
+         *     already, for example to be refused
          */
         public boolean withdraw(Task task) {
             boolean isOfOthers;
@@ -797,23 +835,25 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // A share without waiting tasks must not stay in the queue: if its connection has gone, the queue
-                    // would keep the share in memory.
+                    // A share without waiting tasks must not stay in a queue. The queue would keep the share in memory
+                    // even after the connection has closed.
                     leaveTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;
             }
             if (isOfOthers) {
-                // The task had been left behind at its address, and may have counted in the shares of other connections
-                // of the address. Now these connections may be able to begin a task.
+                // The removed task counted as left behind by a closed connection. Now that it does not count any more,
+                // fewer threads may count in the shares of other connections of the same address. So waiting tasks of
+                // these connections may be allowed to begin now.
                 beginWaiting(null);
             }
             return true;
         }
 
         /**
-         * Returns whether a task waits although a thread is free, because its connection already holds too many
-         * threads.
+         * Returns whether a task waits although a thread of the pool is free. Usually the task waits because the
+         * connection's share allows no more threads at the moment. But the task may also wait because no thread could
+         * be started.
          */
         public boolean isBlockedByShare(Task task) {
             synchronized (PoolShares.this) {
@@ -822,9 +862,9 @@ public final class PoolShares {
         }
 
         /**
-         * Records that the connection has gone. Called exactly once. From now on, its running and waiting tasks count
-         * in the shares of connections that come later from the same address. The waiting tasks will still run, unless
-         * they are withdrawn.
+         * Records that the connection has closed. Called exactly once. After that, the connection's running tasks, and
+         * its waiting tasks once they run, count in the shares of connections that come later from the same address.
+         * The waiting tasks will still run, unless they are withdrawn or refused.
          */
         public void connectionGone() {
             synchronized (PoolShares.this) {
@@ -845,8 +885,8 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a new task, which does not run yet, as left behind at the connection's address, if the connection has
-         * gone. Does nothing otherwise.
+         * Counts a new task as left behind at the connection's address, if the connection has closed. The task is
+         * counted like those that were still waiting when the connection closed.
          */
         private void countAsLeftBehindIfGone() {
             if (isGone && orphanedWork != null) {
@@ -855,8 +895,10 @@ public final class PoolShares {
         }
 
         /**
-         * Stops counting {@code tasks} waiting tasks as left behind at the connection's address, because they will not
-         * run. Does nothing if the connection has not gone.
+         * Stops counting waiting tasks as left behind at the connection's address, if the connection has closed. Called
+         * for tasks that will not run.
+         *
+         * @param tasks number of these tasks
          */
         private void dropped(int tasks) {
             if (isGone && orphanedWork != null) {
@@ -869,8 +911,8 @@ public final class PoolShares {
         }
 
         /**
-         * Replaces {@link #waiting} by a smaller set if it has held many tasks and only few still wait: see
-         * {@link #MAX_KEPT}.
+         * Replaces the set {@link #waiting} by a smaller set if the set has held more than {@link #MAX_KEPT} tasks and
+         * at most a quarter of that number still wait.
          */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
@@ -879,7 +921,8 @@ public final class PoolShares {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
                     peakWaiting = grown.size();
                 } catch (OutOfMemoryError none) {
-                    // The old set is kept. The next removal tries again.
+                    // There is no memory for the smaller set, so the large set is kept. The next removal of a waiting
+                    // task tries again to replace it.
                 }
             }
         }
@@ -942,8 +985,9 @@ public final class PoolShares {
         }
 
         /**
-         * Returns the number of threads that the connection holds; 0 if the connection has gone and has an address,
-         * since its tasks then count as left behind at the address.
+         * Returns the number of threads that the connection holds. If the connection has closed, this method returns 0,
+         * because the connection's tasks count as left behind at its address instead. Only the tasks of a connection
+         * without an address still count as its own.
          */
         private int ofItself() {
             return isGone && orphanedWork != null ? 0 : own;
@@ -955,7 +999,7 @@ public final class PoolShares {
         }
 
         /**
-         * Removes the first waiting task of the connection, and counts it as running. The connection then goes to the
+         * Removes the first waiting task of the connection, and counts that task as running. The connection goes to the
          * end of the rotation.
          */
         private Task take() {
@@ -972,24 +1016,27 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a task of this connection as ended, and its thread as free. If there is no memory to move the share to
-         * the {@link Level} where it belongs now, its waiting tasks wait as if the connection still held that thread.
+         * Counts a task of this connection as ended, and the task's thread as free. If memory is lacking to move the
+         * connection to another queue, the connection stays in its queue as if it still held that thread. Its waiting
+         * tasks may then begin later.
          */
         private void ended() {
             Level now = among;
             try {
                 now = levelAfter(-1);
             } catch (Throwable noMemory) {
-                // The share stays in its level until its number of threads changes the next time.
+                // The share stays in its present level, as if the task still ran, until the next task of the connection
+                // begins or ends.
             }
             count(-1, order, now);
         }
 
         /**
-         * Returns the {@link Level} to which the share will belong when its number of running tasks has changed. Makes
-         * room there, so that moving the share needs no memory.
+         * Returns the {@link Level} to which the share will belong when a task of the connection has begun or ended.
+         * This method makes room in that level, so that the caller can then move the share there without allocating
+         * memory.
          *
-         * @param begun change in the number of running tasks: 1 if a task begins, -1 if one ends
+         * @param begun change in the number of running tasks: 1 if a task begins, -1 if a task ends
          * @return the level; null if no task of the share waits
          */
         private @Nullable Level levelAfter(int begun) {
@@ -1004,11 +1051,11 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the number of running tasks, and moves the share to another {@link Level}.
+         * Changes the number of running tasks of the connection, and moves the share to another {@link Level}.
          *
-         * @param begun change in the number of running tasks: 1 if a task begins, -1 if one ends
-         * @param newOrder order of the share from now on; it matters only if a task waits
-         * @param now level to which the share belongs from now on; null if no task waits
+         * @param begun change in the number of running tasks: 1 if a task begins, -1 if a task ends
+         * @param newOrder new {@code order} of the share, which matters only if a task waits
+         * @param now level to which the share will belong; null if no task waits
          */
         private void count(int begun, long newOrder, @Nullable Level now) {
             running += begun;
@@ -1029,24 +1076,26 @@ public final class PoolShares {
     }
 
     /**
-     * Runs tasks on one thread of the pool, as long as there are tasks for it. The boolean value of this object is true
-     * once it is decided whether the first task runs. The thread sets it just before the task, and {@link #begin} sets
-     * it if the pool has thrown. If {@code begin} is first, the task does not run.
+     * Runs tasks on one thread of the pool, as long as there are tasks for the thread. The boolean value of this object
+     * says that the first task has begun or has failed to begin. Usually the thread sets the value to true, just before
+     * the first task. But if {@link Pool#run} throws, {@link #begin} tries to set the value, since a thread may run
+     * this object nevertheless. If {@code begin} sets the value first, this object runs no task, and the first task may
+     * wait for another thread.
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the task that runs; null if no task runs. The thread may keep this object for long, and must not
-         * keep the share in memory meanwhile.
+         * Share of the connection whose task runs; null if no task runs. The field is cleared after each task, because
+         * the thread may keep this object for a long time and must not keep the share in memory.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
         /**
-         * Saved state of the thread, such as its name, which is restored after each task. Created before the thread
-         * starts, since nothing may fail between the start and the first task.
+         * Saved state of the thread, such as the thread's name, which is restored after each task. This object is
+         * created before the thread starts, since nothing may fail between the start and the first task.
          */
         private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 
@@ -1055,10 +1104,10 @@ public final class PoolShares {
         }
 
         /**
-         * Has the pool run the first task on a thread.
+         * Asks the pool for a thread that runs {@link #task}, and after that other tasks.
          *
-         * @return null if a thread runs the task; otherwise why none does. In that case, the task no longer counts as
-         *     holding a thread
+         * @return null if a thread runs the task; otherwise the failure, after which the task no longer counts as
+         *     running
          */
         @Nullable
         Throwable begin() {
@@ -1067,7 +1116,7 @@ public final class PoolShares {
                 return null;
             } catch (Throwable noThread) {
                 if (!compareAndSet(false, true)) {
-                    // A thread runs the task, although the pool has thrown.
+                    // The pool has thrown, but a thread runs the task nevertheless. So there is no failure to report.
                     return null;
                 }
                 synchronized (PoolShares.this) {
@@ -1089,9 +1138,10 @@ public final class PoolShares {
         }
 
         /**
-         * Counts the task that this thread has run as ended, and takes the next task, of whichever connection.
+         * Counts the task that this thread has run as ended, and takes the next task, which may belong to any
+         * connection.
          *
-         * @return false if there is no next task
+         * @return false if there is no next task, or if memory is lacking to take the next task
          */
         private boolean goesOn() {
             ThreadRun other = null;

@@ -4,28 +4,28 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Calls of one connection that are held back while their caller does not read what the server sends. Their requests
- * have arrived completely, but their handlers are not started. As the caller reads, the calls are started in the order
- * in which they came. Event loop only, unless a method says otherwise.
+ * Holds back calls of one connection while their caller does not read what the server sends. The requests of these
+ * calls have arrived completely, but their handlers are not started. As the caller reads, the calls are started in the
+ * order in which they were held back. Event loop only, unless a method says otherwise.
  *
- * <p>A connection has two objects of this class. One is for calls with a single reply, and considers only replies that
- * the caller has not read. The other is for calls that return streams, and considers unread items of streams too.
+ * <p>A connection has two objects of this class. The first is for calls with a single reply, and counts unread replies
+ * and the bytes in the queue of the socket. The second is for calls that return streams, and also counts items of
+ * streams that wait to be put into that queue.
  */
 final class PostponedCalls {
     /**
-     * Number of bytes that the caller may leave unread before calls are held back. It is several times what the queue
-     * of a socket holds. So a caller that reads does not notice the limit, except after a larger reply that is sent
-     * slowly.
+     * Number of bytes that the caller may leave unread before calls are held back. The number is several times what the
+     * queue of a socket holds. If a caller reads, usually not more than this queue is unread, so no call is held back.
+     * An exception is a reply that is larger than this limit and is sent slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum of {@link #resumed}, the number of calls that were started although the caller had not read nearly
-     * everything.
+     * Maximum of {@link #resumed}, the number of calls that were started before the caller had read nearly everything.
      *
-     * <p>Also limits {@link #starting}, the number of started calls that have no thread yet. As long as there are at
-     * least this many, {@link #resume} starts no call, however much the caller has read. Otherwise {@code resume} could
-     * start calls that then have to wait again.
+     * <p>Also limits {@link #starting}, the number of started calls that have no thread yet. At this number or above,
+     * {@link #resume} starts no call, however much the caller has read. Otherwise {@code resume} could start calls that
+     * have to be held back again.
      */
     private static final int MAX_AT_ONCE = 16;
 
@@ -34,27 +34,29 @@ final class PostponedCalls {
     private final CallList waiting = new CallList();
 
     /**
-     * Number of calls under way that have waited here, and were started although the caller had not read nearly
-     * everything. Calls that {@link #resumeOne} has started are included.
+     * Number of unfinished calls that were held back, and were started before the caller had read nearly everything.
+     * Calls that {@link #resumeOne} has started are included. A call that returns a stream is included only until this
+     * stream has been opened.
      */
     private int resumed;
 
     /**
-     * Number of calls that have waited here and were started, but whose handlers have no thread yet. The event loop
-     * increments it; any thread may decrement it.
+     * Number of calls that were held back and have been started, but whose handlers have no thread yet. The event loop
+     * increments this number; any thread may decrement it.
      */
     private final AtomicInteger starting = new AtomicInteger();
 
     private boolean resuming;
 
     /**
-     * Whether a new call has to wait here. It has to if more than {@link #MAX_UNREAD_BYTES} bytes are unread, or if
-     * earlier calls wait until fewer bytes are unread. Any thread may set this flag; only the event loop clears it.
+     * Whether new calls are held back. The flag is set if more than {@link #MAX_UNREAD_BYTES} bytes are unread, or if
+     * earlier calls are held back and more than a quarter of that number is unread. Any thread may set this flag; only
+     * the event loop clears it.
      */
     private volatile boolean congested;
 
     /**
-     * Creates an object in which no call waits.
+     * Creates an object that holds no call back yet.
      *
      * @param unreadBytes returns the number of bytes that the caller has not read; any thread may call it
      */
@@ -63,14 +65,17 @@ final class PostponedCalls {
         this.unreadBytes = unreadBytes;
     }
 
-    /** Returns whether a new call has to wait here instead of being started. Any thread may call this. */
+    /**
+     * Returns whether a new call has to be held back instead of being started. Only a call for which
+     * {@link ServerCall#mayWait} returns true can be held back. Any thread may call this.
+     */
     boolean isCongested() {
         return congested;
     }
 
     /**
-     * Makes new calls wait if too many bytes are unread. Called when the number of unread bytes has grown. Any thread
-     * may call this.
+     * Begins to hold back new calls if the caller has left too many bytes unread. Called when the number of unread
+     * bytes has grown or may have grown. Any thread may call this.
      */
     void unreadHasGrown() {
         if (unreadBytes.getAsLong() > MAX_UNREAD_BYTES) {
@@ -78,12 +83,15 @@ final class PostponedCalls {
         }
     }
 
-    /** Returns whether the call waits here. */
+    /** Returns whether the call is held back. */
     boolean has(ServerCall call) {
         return waiting.contains(call);
     }
 
-    /** Makes a call wait here until the caller has read enough. */
+    /**
+     * Holds a call back until the caller has read enough and the handler of the call is admitted. If both are true
+     * already, starts the call at once.
+     */
     void add(ServerCall call) {
         congested = true;
         waiting.add(call);
@@ -91,8 +99,9 @@ final class PostponedCalls {
     }
 
     /**
-     * Stops counting a call in {@link #resumed}. Called when the call is over, or when its stream is opened: from then
-     * on, the items of the stream are counted.
+     * Stops counting a call in {@link #resumed}, the number of calls that were started although much was unread. Called
+     * when the call is over, or when its stream is opened, since from then on the unsent items of the stream count as
+     * unread bytes.
      */
     void stopCountingResumed(ServerCall call) {
         call.resumed = false;
@@ -100,8 +109,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts calls that have waited here, if the caller has read enough. Called when a handler has ended or the caller
-     * has read.
+     * Starts calls that are held back, if the caller has read enough. Called when more calls may have room, for example
+     * when a handler has ended, the caller has read, or a call that was started has got its thread.
      */
     void resumeIfWaiting() {
         if (congested || !waiting.isEmpty()) {
@@ -110,8 +119,10 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts the call that has waited longest, however many bytes are still unread. Called when the caller has read
-     * some bytes. Without this method, the call might never start while other calls always have more to send.
+     * Starts the call that has been held back longest, however many bytes are still unread, if its handler is admitted
+     * and {@link #resumed} is below {@link #MAX_AT_ONCE}. Used only for calls that return streams, when the channel has
+     * become writable. Without this method, a call that is held back might never start while the streams of other calls
+     * always have more to send.
      */
     void resumeOne() {
         ServerCall call = waiting.first();
@@ -120,18 +131,22 @@ final class PostponedCalls {
         }
     }
 
-    /** Starts as many of the waiting calls as the number of unread bytes allows. */
+    /**
+     * Starts as many of the held-back calls as the number of unread bytes, {@link #MAX_AT_ONCE} and the admission of
+     * handlers allow.
+     */
     private void resume() {
         if (resuming) {
             return;
         }
         resuming = true;
         try {
-            // if the caller has read nearly everything, no call needs to wait here; but a call that is started now may
-            // come back if many bytes are unread again when its thread starts
+            // If at most a quarter of the limit is unread, no call needs to be held back. A call that is started in
+            // this case may be held back again, if too many bytes are unread when the call's thread starts.
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // the flag is set before mayResume() reads the number of unread bytes again: if another thread reduces the
-            // number meanwhile, either this thread sees the new number, or the other thread sees the flag
+            // The flag is set before mayResume() reads the number of unread bytes again, because another thread may
+            // reduce that number at the same time. Either this thread sees the reduced number, or the other thread sees
+            // the flag and makes the event loop call this method again.
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {
@@ -158,19 +173,21 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts a call that has waited here, or refuses it.
+     * Starts or refuses a call that is held back.
      *
-     * @param isRead whether the caller has read nearly everything that was sent to it
-     * @return false if the call has to wait longer, because its handler is not admitted yet
+     * @param isRead whether it is known that the caller has read nearly everything that was sent; if false, the call
+     *     counts in {@link #resumed}
+     * @return false if the call has to be held back longer, because its handler is not admitted yet
      */
     private boolean begin(ServerCall call, boolean isRead) {
-        // the task is created first: nothing may fail between the end of the call's wait and its start
+        // The task is created before the call is removed from the waiting calls. If creating the task failed after
+        // that, the call would neither wait nor start.
         Begun begun = new Begun(call);
         if (!connection.enterPostponed(call)) {
             return false;
         }
         if (!waiting.contains(call)) {
-            // the call has been refused
+            // The call does not wait any more, because enterPostponed() has refused the call.
             return true;
         }
         waiting.remove(call);
@@ -185,18 +202,20 @@ final class PostponedCalls {
     }
 
     /**
-     * Stops counting a call in {@link #starting}. Called when the call starts on its thread, is refused, or is taken
-     * back. Any thread may call this.
+     * Stops counting a call in {@link #starting}, the number of started calls that have no thread yet. Called when the
+     * call starts on its thread, is refused, or is withdrawn while it still waits for its thread. Any thread may call
+     * this.
      */
     void notStarted() {
-        // the number is decremented first, so that it is right even if the event loop rejects the task
+        // The number is decremented before the event loop gets a task, so that the number is right even if the event
+        // loop rejects the task.
         starting.decrementAndGet();
         connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
     /**
-     * Runs a call that has waited here. The call counts in {@link #starting} until this task starts, is refused or is
-     * taken back.
+     * Runs a call that was held back. The call counts in {@link #starting}, the number of started calls that have no
+     * thread yet, until this task starts, is refused or is taken back.
      */
     private final class Begun implements PoolShares.Task {
         private final ServerCall call;

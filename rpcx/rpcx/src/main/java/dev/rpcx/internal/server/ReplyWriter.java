@@ -8,19 +8,23 @@ import dev.rpcx.internal.wire.WireError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the result or the error of a call into the call's own buffer, and charges a reply that is large or has to
- * wait. A reply that cannot be sent, or for which there is no room, is replaced by an error.
+ * Writes the result or the error of a call into the call's buffer. A reply that is large or has to wait is charged,
+ * that is, its bytes count against the server's memory limits. If a reply cannot be sent, or exceeds these limits, an
+ * error takes its place.
  *
- * <p>The thread that has the result writes the reply. If the reply cannot be sent immediately, the event loop charges
- * it again. This class has no state.
+ * <p>The thread that has the result writes the reply. If the reply has to wait, the event loop charges it, and this
+ * charge replaces any earlier one. This class has no state.
  */
 final class ReplyWriter {
     private ReplyWriter() {}
 
-    // ---- on the thread that has the result
+    // ---- Methods for the thread that has the result
 
-    /** Writes a result, or the error that replaces it. */
-    @SuppressWarnings("NullAway") // the codec decides whether null can be written
+    /**
+     * Writes the result of a call into the call's buffer. If the result cannot be encoded or is too large, writes an
+     * error instead.
+     */
+    @SuppressWarnings("NullAway") // the codec throws if it cannot write null
     static void write(ServerCall call, @Nullable Object result) {
         call.head = Wire.REPLY;
         try {
@@ -51,10 +55,7 @@ final class ReplyWriter {
                 "a result of " + call.body.readableBytes() + " bytes (expected: at most " + max + ")");
     }
 
-    /**
-     * Writes the error that replaces a reply which cannot be sent. If that reply says that the handler has not started,
-     * the new error says so too.
-     */
+    /** Writes an error in place of a reply that cannot be sent. The error says whether the handler has run. */
     private static void writeUnsendable(ServerCall call, RPCXException.Code code, String text) {
         writeError(
                 call,
@@ -70,8 +71,9 @@ final class ReplyWriter {
     }
 
     /**
-     * Charges a reply, unless it is small. If there is no room for the reply, an error replaces it. Called on the
-     * handler's thread.
+     * Counts the bytes of a large reply against the server's memory limits. If the limits leave no room, replaces the
+     * reply by an error. Does nothing if the reply is small and its buffer is small or already charged. Called on the
+     * thread that has the result, if that thread is not the event loop.
      */
     static void charge(ServerCall call) {
         int uncharged = call.connection.uncharged.bodyBytes();
@@ -87,12 +89,13 @@ final class ReplyWriter {
         }
     }
 
-    // ---- on the event loop
+    // ---- Methods for the event loop
 
     /**
-     * Charges a reply that cannot be sent completely now. This replaces the charge that the handler's thread has made.
-     * If there is no room, an error replaces the reply. Does nothing if the client reads and the reply fits into one
-     * frame.
+     * Counts the bytes of a reply against the server's memory limits, if the reply perhaps cannot be sent completely
+     * now. This charge replaces the charge for the request, and any charge for the reply that the handler's thread has
+     * made. If the limits leave no room, replaces the reply by an error. Does nothing if the client reads and the reply
+     * fits into one frame.
      */
     static void chargeIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();
@@ -109,9 +112,12 @@ final class ReplyWriter {
         }
     }
 
-    // ---- on either thread
+    // ---- Methods for either thread
 
-    /** Replaces a reply by an error, because its caller has not read earlier replies and there is no room for more. */
+    /**
+     * Replaces a reply by the error OVERLOADED, because too many bytes of replies already wait for callers to read
+     * them.
+     */
     private static void refuse(ServerCall call) {
         call.shrinkBody();
         writeUnsendable(

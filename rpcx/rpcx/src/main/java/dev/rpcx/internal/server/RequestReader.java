@@ -14,14 +14,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what precedes the arguments of a request: the method, the remaining time and the metadata. Decides whether the
- * server can execute the request at all, but not whether it has room for the request. The getters return what was read
- * of the last request. Event loop only.
+ * Reads the part of a request that precedes the arguments: the method, the remaining time and the metadata. Refuses a
+ * request that the server cannot execute, for example one for an unknown method; {@link Admission} later refuses
+ * requests for which there is no room. The getters return values of the request that was read last. Used only on the
+ * event loop.
  */
 final class RequestReader {
     /**
-     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened, since a clock could not hold
-     * it.
+     * Maximum time of a call, in microseconds: about 36 years. A longer time in a request is shortened to this maximum,
+     * since the call's deadline in nanoseconds could overflow otherwise.
      */
     private static final long MAX_MICROS = 1L << 50;
 
@@ -41,11 +42,11 @@ final class RequestReader {
     /**
      * Reads a request up to its arguments. Afterwards {@link #refusedAs} says whether the request is refused.
      *
-     * @param head head of the frame: its flags say which fields the request has
-     * @param payload bytes of the request, of which this method reads those before the arguments
-     * @param isNotice whether the request is a notice
-     * @param defaultMicros time, in microseconds, of a request that does not say how much time it has
-     * @throws WireFault the bytes are not a request
+     * @param head head of the request's first frame; flags in the head say which fields the request has
+     * @param payload bytes of the request in that frame; this method leaves the arguments unread
+     * @param isNotice whether the request is a notice, that is, a one-way call, whose caller does not get the result
+     * @param defaultMicros time of the call, in microseconds, for a request that does not contain a time
+     * @throws WireFault if the bytes are not a request
      */
     void read(int head, ByteBuf payload, boolean isNotice, long defaultMicros) {
         ServerMethod called = method(head, payload);
@@ -100,42 +101,42 @@ final class RequestReader {
         why = text;
     }
 
-    /** Returns the text of the error for a request that is too large. */
+    /** Returns the text of the error for a request that is larger than the server allows. */
     String tooLarge() {
         return "a request of more than " + server.settings().maxMessageBytes() + " bytes";
     }
 
-    /** Returns the code with which the request is refused; null if it is not refused. */
+    /** Returns the error code with which the request is refused; null if the request is not refused. */
     RPCXException.@Nullable Code refusedAs() {
         return refusedAs;
     }
 
-    /** Returns the text with which the request is refused. */
+    /** Returns the error text with which the request is refused. The request must have been refused. */
     String why() {
         return why;
     }
 
-    /** Returns the method of a request that is not refused. */
+    /** Returns the method that the request calls. The request must not have been refused. */
     ServerMethod method() {
         return Objects.requireNonNull(method);
     }
 
     /**
-     * Returns the remaining time of a request that is not refused, in nanoseconds. For a method without a stream, it is
-     * at most the server's maximum time of a call.
+     * Returns how much time is left for the call, in nanoseconds. For a method without a stream, this is at most the
+     * server's maximum time of a call. The request must not have been refused.
      */
     long nanos() {
         return nanos;
     }
 
-    /** Returns the metadata of the request. A second call returns empty metadata. */
+    /** Returns the metadata of the request; empty if the request is refused. A second call returns empty metadata. */
     Metadata takeMetadata() {
         Metadata taken = metadata;
         metadata = Metadata.EMPTY;
         return taken;
     }
 
-    /** Returns how much memory the metadata of the request take, in bytes; 0 if the request has none. */
+    /** Returns how many bytes of memory the metadata of the request take at most; 0 if the request has no metadata. */
     int metadataCost() {
         return metadataCost;
     }

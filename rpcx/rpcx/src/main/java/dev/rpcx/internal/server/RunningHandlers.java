@@ -8,15 +8,16 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Counts the running handlers of one connection, in total and for each method. Handlers on the event loop are not
- * counted. Handlers that still run when their connection has gone count in the shares of connections that come later
- * from the same address: see {@link OrphanedWork}.
+ * Counts the running handlers of one connection, in total and for each method. An admitted handler counts as running
+ * even while it waits for a thread. Handlers on the event loop are not counted. When the connection has gone,
+ * {@link OrphanedWork} also counts its handlers that still run, so that later connections from the same address may run
+ * fewer handlers.
  *
- * <p>Event loop only, until the event loop has ended. Afterwards, any thread that holds the connection's lock may use
- * this object.
+ * <p>Only the event loop may use this object until the event loop has ended. Afterwards, any thread that holds the
+ * connection's lock may use it.
  */
 final class RunningHandlers {
-    /** Minimum number of methods for which {@link #ofMethods} keeps room when it is shrunk. */
+    /** {@link #ofMethods} never shrinks so far that it has room for fewer methods than this. */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -26,9 +27,13 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Number of handlers that gone connections had ever left behind at this connection's address when the connection
-     * came. {@link #orphanedWork} computes from this number how many of these handlers still run; they count in the
-     * connection's share. {@link OrphanedWork#ALL} if the connection has gone too.
+     * Number of handlers that gone connections from the same address had left running by the time this connection came.
+     * Handlers that have ended since they were left stay in this number, but {@link OrphanedWork#runningOf} subtracts
+     * them. The remaining handlers count in this connection's share. For example, if the mark is 10 and 7 handlers that
+     * were left running have ended, 3 handlers count.
+     *
+     * <p>After this connection has gone too, the mark is {@link OrphanedWork#ALL}. From then on, all handlers that
+     * connections from this address have left running count, including this connection's own.
      */
     private long mark;
 
@@ -36,17 +41,15 @@ final class RunningHandlers {
     private int all;
 
     /**
-     * Number of running handlers of each method, as pairs of integers in no particular order. The first integer of a
-     * pair is the number of a method that has running handlers; the second is how many of its handlers run.
+     * Number of running handlers of each method. Each method that has running handlers takes two elements: the number
+     * that identifies the method, and the number of its running handlers. The methods are in no particular order.
      *
-     * <p>The array is not charged, since each handler or its call has been charged for far more bytes than a pair
-     * takes.
+     * <p>The ledger does not charge for this array, since each call has been charged for far more bytes than two
+     * elements take.
      */
     private int[] ofMethods = new int[2 * FIRST_METHODS];
 
-    /**
-     * Number of elements of {@link #ofMethods} that are in use: twice the number of methods that have running handlers.
-     */
+    /** Number of elements of {@link #ofMethods} in use: twice the number of methods that have running handlers. */
     private int end;
 
     /**
@@ -64,15 +67,16 @@ final class RunningHandlers {
     /**
      * Admits a handler of this method and counts it, or refuses it.
      *
-     * @return false if the handler is refused, because the connection's share or the limit of the method has no room
-     *     for it
+     * @return false if the handler is refused, because the connection's share, the limit of the method or the maximum
+     *     for all methods has no room for it
      */
     boolean admit(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
-        // if the connection has gone, OrphanedWork counts the connection's own handlers already
+        // After the connection has gone, runningOf() counts the connection's own handlers too, so they are not added
+        // again.
         long own = orphanedWork.runningOf(mark) + (isConnectionGone ? 0 : all);
         if (!limit.admit((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
@@ -93,7 +97,8 @@ final class RunningHandlers {
     }
 
     /**
-     * Returns the index of the method's pair in {@link #ofMethods}; {@code end} if the method has no running handler.
+     * Returns the index of the method's first element in {@link #ofMethods}, or {@code end} if the method has no
+     * running handler.
      */
     private int find(ServerMethod method) {
         int number = method.number();
@@ -104,7 +109,7 @@ final class RunningHandlers {
         return at;
     }
 
-    /** Stops counting a handler that {@link #admit} has admitted, because it has ended or will not start. */
+    /** Stops counting a handler that {@link #admit} has admitted, because the handler has ended or will not start. */
     void handlerEnded(ServerMethod method) {
         int at = find(method);
         all--;
@@ -128,7 +133,7 @@ final class RunningHandlers {
         try {
             ofMethods = Arrays.copyOf(ofMethods, ofMethods.length / 2);
         } catch (OutOfMemoryError noMemory) {
-            // shrinking is tried again when the last running handler of another method has ended
+            // The larger array stays in use. The next call of shrink() tries again to make it smaller.
         }
     }
 
@@ -138,12 +143,12 @@ final class RunningHandlers {
     }
 
     /**
-     * Records that the connection has gone. Called exactly once. From now on, its running handlers count in the shares
-     * of connections that come later from the same address.
+     * Records that the connection has gone. Must be called exactly once. From now on, handlers of the connection that
+     * still run count in the shares of later connections from the same address.
      */
     void connectionGone() {
         isConnectionGone = true;
-        // this charge has no limit: the handlers run already, so it is too late to refuse them
+        // This charge cannot be refused, since the handlers run already.
         orphans.add(all);
         orphanedWork.leave(all, 0);
         mark = OrphanedWork.ALL;

@@ -5,14 +5,16 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the replies of one connection that come from handlers' threads. Either the handler's thread writes the reply
- * itself, which saves a wake-up of the event loop, or the event loop writes it. Replies that handlers' threads have
- * written are kept here until the event loop has seen them. Thread-safe, unless a method says otherwise.
+ * Sends the replies that handlers' threads have made for one connection. In this class, a handler's thread is any
+ * thread that has brought a result, except the event loop. A handler's thread can write a small reply itself, which
+ * saves waking the event loop; the event loop writes all other replies. Before a handler's thread writes a reply, it
+ * adds the call to a list in this object. The event loop later ends the calls in the list, that is, it frees their
+ * slots. Thread-safe, unless a method says otherwise.
  */
 final class SentReplies {
     /**
-     * If more calls than this are under way, the event loop sends their replies: sending several replies together saves
-     * more than a wake-up costs.
+     * Maximum number of calls under way on the connection at which a handler's thread still writes its own reply. With
+     * more calls under way, it is cheaper if the event loop writes several replies together.
      */
     private static final int QUIET_CALLS = 1;
 
@@ -20,12 +22,16 @@ final class SentReplies {
     private final ServerConnection.UnderWay underWay;
 
     /**
-     * Calls whose replies handlers' threads have sent, and which the event loop has not seen yet; null if there are
-     * none. The field refers to the last call, and {@link Outbound#next} leads to the ones before it.
+     * Linked list of calls that the event loop still has to end. A handler's thread has written the reply of each of
+     * these calls, or is about to write it. The field holds the call that was added last, or null if the list is empty.
+     * {@link Outbound#next} leads to the call that was added before it.
      */
     private final AtomicReference<@Nullable ServerCall> unseen = new AtomicReference<>();
 
-    /** Whether one side has sent GOAWAY. The event loop then has to see each reply immediately. */
+    /**
+     * Whether the client or the server has sent GOAWAY, the frame that announces the end of a connection. After GOAWAY,
+     * the event loop has to end each call as soon as the call's reply is written.
+     */
     private volatile boolean isLeaving;
 
     SentReplies(ServerConnection connection, ServerConnection.UnderWay underWay) {
@@ -34,9 +40,11 @@ final class SentReplies {
     }
 
     /**
-     * Sends a reply. Called on the handler's thread, which is not the event loop. If the handler's thread writes the
-     * reply, the event loop sees it only with the client's next bytes, which may be late, and releases what the call
-     * holds only then. So the event loop itself sends the reply of a call that holds more than its slot.
+     * Sends the reply of a call. Called on the handler's thread, which must not be the event loop.
+     *
+     * <p>If the handler's thread writes the reply, the event loop usually releases what the call holds only when the
+     * client sends its next bytes, which can be much later. So the event loop itself writes the reply of a call that
+     * holds charged memory, a stream or a large buffer.
      */
     void send(ServerCall call) {
         if (!maySendHere(call) || !connection.sendHere(call)) {
@@ -49,9 +57,9 @@ final class SentReplies {
     }
 
     /**
-     * Adds a call whose reply its handler's thread is about to write. The call has to be added before the write: once
-     * the client has the reply, it may use the slot again, and the event loop must find the call before it reads the
-     * next request.
+     * Adds a call to the list of calls that the event loop has to end. The handler's thread must add the call before it
+     * writes the reply: a client that has the reply can use the call's slot for a new request. The event loop has to
+     * end the old call before it reads that request.
      */
     void add(ServerCall call) {
         ServerCall last;
@@ -65,7 +73,8 @@ final class SentReplies {
     }
 
     /**
-     * Returns the number of calls whose replies handlers' threads have sent, and which the event loop has not seen yet.
+     * Returns the number of calls in the list. A handler's thread has written the reply of each of these calls, or is
+     * about to write it, but the event loop has not ended the call yet.
      */
     int count() {
         int count = 0;
@@ -76,17 +85,18 @@ final class SentReplies {
     }
 
     /**
-     * Makes the event loop send all replies from now on, because one side has sent GOAWAY. The event loop also sees at
-     * once a reply that a handler's thread is just writing. Event loop only.
+     * Makes the event loop write all further replies, because the client has sent GOAWAY or the server is about to send
+     * it. Also ends, at once, all calls in the list. A call that a handler's thread adds at this moment may be ended a
+     * little later, by a task of the event loop. Event loop only.
      */
     void leave() {
         isLeaving = true;
-        // if a handler's thread has just sent a reply, either that thread sees the flag, or the next line finds the
-        // reply
+        // If a handler's thread is adding a call at this moment, either that thread sees isLeaving, or the next line
+        // finds the call.
         endUnseen();
     }
 
-    /** Ends the calls whose replies handlers' threads have sent. Event loop only. */
+    /** Ends the calls in the list {@code unseen}, and frees their slots. Event loop only. */
     void endUnseen() {
         if (unseen.get() == null) {
             return;
@@ -101,7 +111,9 @@ final class SentReplies {
             }
         } finally {
             if (call != null) {
-                // the exception ends the connection, which calls this method again for the remaining replies
+                // Ending a call has failed with an exception. The calls that remain go back to the list, and the next
+                // endUnseen() ends them. If bytes of the client are being read, the exception closes the connection,
+                // which runs endUnseen() again at once.
                 restore(call);
             }
         }

@@ -1,17 +1,26 @@
 package dev.rpcx.internal.server;
 
-/** Connection as its server sees it, on either wire. Thread-safe: any thread may call its methods. */
+/**
+ * A client's connection as {@link ServerCore} sees it, on the native or the classic wire. The methods can be called on
+ * any thread.
+ */
 public interface ServedConnection {
-    /** Asks the connection to end. The connection closes when the calls under way have ended. */
+    /**
+     * Starts the orderly end of the connection, which closes when its calls have ended. On the native wire, the client
+     * also has to answer GOAWAY first.
+     */
     void drain();
 
-    /** Gives back the unused places that the connection keeps for later calls. */
+    /**
+     * Gives unused places back to the server. A place allows one call, and the connection can keep places for later
+     * calls.
+     */
     void giveUpIdlePlaces();
 
     /**
      * Closes the connection, because the server's time for stopping is over. Handlers that would go on without the
-     * connection are interrupted, or their results are dropped. May be called again, for handlers that have lost their
-     * connection since.
+     * connection are interrupted, or their results are dropped. The server calls this method again later in the stop,
+     * for handlers that have lost their connection in the meantime.
      */
     void cutOff();
 }

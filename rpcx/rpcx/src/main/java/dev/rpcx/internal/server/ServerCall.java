@@ -20,8 +20,9 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call on the native wire at its server: first its request, then its reply. The object may serve another call,
- * after the reply has been sent or dropped and the handler has ended or has been given up.
+ * Server side of one call on the native wire. The object holds the request first, and later the reply. The object can
+ * serve a later call when the reply has been sent or dropped, the handler has ended or is no longer waited for, and no
+ * further thread runs for the call.
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
@@ -38,7 +39,7 @@ public final class ServerCall extends Outbound
         }
     }
 
-    // the next four fields are set on the event loop before the handler starts
+    // The event loop sets the next four fields before the handler starts.
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
@@ -48,72 +49,84 @@ public final class ServerCall extends Outbound
     private @Nullable Thread runner;
 
     /**
-     * Waits for the stage that the handler has returned; null if there is no stage to wait for. Written with the lock
-     * of this object held.
+     * Object that waits for the stage that the handler, or an interceptor, has returned; null if no stage has been
+     * returned. The field keeps the object until the call is over, also after the result of the stage has come. Code
+     * that writes this field holds the lock of this call.
      */
     private volatile @Nullable PendingResult pendingResult;
 
-    /** Whether the handler, or an interceptor before it, has started. */
+    /** Whether the first interceptor has started, or the handler if there are no interceptors. */
     private boolean hasBegun;
 
     /**
-     * Task that was handed to a thread to run this call; null if none was. It may be another object than this call,
-     * which is a task itself. Only the event loop writes this field.
+     * Task that was handed over in order to run this call on a thread; null if no task was handed over. When a
+     * postponed call is started again, {@link PostponedCalls} makes the task; otherwise, the task is this call. Only
+     * the event loop writes this field.
      */
     PoolShares.@Nullable Task handed;
 
     boolean notice;
 
     /**
-     * Whether the call has to go back to the event loop, to wait until its caller has read more. Set by the thread that
-     * would otherwise have run the handler.
+     * Whether the event loop has to postpone the call, because the caller does not read what the server sends. The
+     * thread that was to run the handler sets this field.
      */
     boolean postponeRequested;
 
-    /** Whether the call was postponed, and then started although its caller still had many bytes to read. */
+    /**
+     * Whether {@link PostponedCalls} has started this call while the caller still had to read many bytes of replies or
+     * stream items.
+     */
     boolean resumed;
 
-    /** Estimated number of bytes of the handler's arguments for which the call is not charged. */
+    /** Estimated number of bytes that the handler's arguments take in memory without being charged. */
     int uncharged;
 
-    /** Number of bytes of memory that the metadata of the request take. */
+    /** Memory, in bytes, that the metadata of the request take. */
     int metadataCost;
 
     /**
-     * Id of the call that a thread of the server failed to end; 0 if there is none. Set before the flag in
-     * {@link LostCalls}.
+     * Id of the call that a thread was about to end when the thread failed; 0 if there is none. When this field is
+     * read, this object may already serve another call, which has another id. A thread writes this field before it sets
+     * {@link LostCalls#isAny}.
      */
     private int lostId;
 
     /**
-     * Whether the place of a given-up call stays charged, because its handler's future may still hold bytes. This is so
-     * if there was no room to charge those bytes themselves.
+     * Whether this {@code ServerCall} stays charged after its call has ended. The handler's future can still refer to
+     * the objects of the request. If there was no room to charge these objects, the charge for the {@code ServerCall}
+     * remains in their place.
      */
     boolean isPlaceKeptCharged;
 
-    /** Charges of the call, except that for its place. Null if no call that used this object has needed any. */
+    /**
+     * Charges for the memory of the call, apart from the charge for this object itself; null until the first use of
+     * {@link #charges()}.
+     */
     private @Nullable CallCharges charges;
 
     /**
-     * Group that counts the handler in the limit of its method; null if the handler is not counted. Set before the
-     * handler starts, and cleared when it ends or will certainly not start. If the handler has not started, the field
-     * is cleared with the lock of this object held. If {@link CallThreads} runs threads for the call, the last of them
-     * clears the field, unless the method returns a stream.
+     * Group that counts the call's handler against the {@link AdmissionLimit} of the method; null if the handler is not
+     * counted. For a handler that has started, only one thread at a time clears this field. For a handler that will not
+     * start, several threads can try at the same time, so they use {@link #takeAdmitted}.
      */
     AdmissionLimit.@Nullable Group admitted;
 
-    /** Receiver of the stream of items that the client sends; null if the method takes no stream. */
+    /**
+     * Receiver of the stream of items that the client sends; null if the method takes no stream, or the request has not
+     * arrived completely.
+     */
     @Nullable
     StreamReceiver receiver;
 
     /**
-     * Sender of the stream of items that the method returns. Null if the method returns no stream, or the stream has
-     * not been opened yet.
+     * Sender of the items that the method's publisher produces; null if the server has not subscribed to a publisher
+     * for this call.
      */
     @Nullable
     StreamSender sender;
 
-    /** Whether some thread has taken the right to send the final frame of the call, by {@link #tryEnd}. */
+    /** Whether a thread has taken the right to send the final frame of the call, by {@link #tryEnd}. */
     private volatile boolean ended;
 
     public ServerCall(ServerConnection connection) {
@@ -136,7 +149,7 @@ public final class ServerCall extends Outbound
         handed = null;
         holdUntilWritable = false;
         isFirstFragmentWritten = false;
-        // release is enough, since the call is handed to the handler's thread afterwards
+        // A release write is enough, because the event loop hands the call to the handler's thread afterwards.
         ENDED.setRelease(this, false);
         hasBegun = false;
         postponeRequested = false;
@@ -149,15 +162,18 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Sets the time from which the limit of the method measures how long the handler takes. Called when the last part
-     * of a request has arrived, or when a call that has waited is admitted, since the limit must not measure the
-     * caller.
+     * Restarts the measurement of how long the handler takes, for the {@link AdmissionLimit} of the method. Called when
+     * the last part of a request has arrived, or when a postponed call is admitted. So the time that the caller took is
+     * not measured.
      */
     void restartAdmissionClock(long now) {
         beganNanos = now;
     }
 
-    /** Clears the references that this object holds for its call, when the call is over. Event loop only. */
+    /**
+     * Clears the references to the call's metadata, context, streams and {@link PendingResult}, so that the garbage
+     * collector can free them. Called on the event loop when the call is over.
+     */
     void forget() {
         metadata = Metadata.EMPTY;
         HandledContext its = context;
@@ -179,7 +195,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the time from which the limit of the method measures the handler, in nanoseconds of the event loop's
+     * Returns the time at which the measurement of the handler's duration began, in nanoseconds of the event loop's
      * ticker.
      */
     long admittedNanos() {
@@ -190,7 +206,7 @@ public final class ServerCall extends Outbound
         return deadlineNanos;
     }
 
-    /** Returns the charges of this call, and creates them if they do not exist yet. */
+    /** Returns the charges for the memory of this call. The first use of this method creates them. */
     CallCharges charges() {
         CallCharges made = charges;
         if (made == null) {
@@ -200,8 +216,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charges of the call, except that for a buffer that is kept for the next call. Called when the call
-     * is over, or was refused before it began.
+     * Releases the charges of the call, but not the charge for a buffer that this {@code ServerCall} keeps for its next
+     * call. Called when the call is over, or has been refused before its start.
      */
     void releaseCharges() {
         CallCharges charged = charges;
@@ -213,8 +229,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer and the reply of a call that is over, while threads still run for it. The threads may use the
-     * metadata of the request. So the metadata stay charged, as bytes of the request if possible.
+     * Drops the reply of a call that is over, and replaces the call's buffer by a small one. Called while threads of
+     * {@link CallThreads} still run for the call. A charge for the metadata of the request remains, since these threads
+     * can use the metadata. Does nothing if the call is charged for no more than this metadata and a buffer that was
+     * kept from an earlier call.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -229,7 +247,8 @@ public final class ServerCall extends Outbound
         try {
             shrinkBody();
         } catch (OutOfMemoryError none) {
-            // no memory for the small buffer: the present one stays charged until the end of the call
+            // There is no memory for the small buffer that is to replace the present one. So the present buffer and all
+            // charges remain until the call has ended completely.
             return;
         }
         charged.kept.release();
@@ -242,9 +261,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes to charge for the reply. This is the size of the reply or, if that is more, the part
-     * of the reply's buffer and of the request's metadata that is not charged yet. The metadata are included because
-     * they stay in memory until the call ends.
+     * Returns the number of bytes to charge for the reply. The reply's buffer and the request's metadata stay in memory
+     * until the call ends, so their bytes are added up. What is charged already for the request, and for a buffer that
+     * was kept from an earlier call, is subtracted; what is charged already for the reply is not. The result is at
+     * least the size of the reply.
      */
     public long replyBytes() {
         CallCharges own = charges;
@@ -253,8 +273,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Keeps the buffer for the next call, if there is room for its charge; otherwise shrinks the buffer. The buffer
-     * stays charged while the next call uses it.
+     * Prepares the buffer for a later call. A buffer that has grown is kept if it can be charged, and is otherwise
+     * replaced by a small one. A buffer of more than {@code KEPT_BYTES} is always replaced.
      */
     void keepBody() {
         if (body.capacity() > KEPT_BYTES) {
@@ -269,8 +289,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer of a call object whose place is given back. Other code, such as a publisher that the handler
-     * has kept, may still refer to this object, and must not keep an uncharged buffer in memory.
+     * Frees the buffer of this object, if the buffer has grown, because no later call will use the object. Otherwise,
+     * code that still refers to the object, such as a publisher that a handler has kept, could hold the buffer in
+     * memory although the buffer is no longer charged.
      */
     void releasePlace() {
         releaseKept();
@@ -278,7 +299,7 @@ public final class ServerCall extends Outbound
             try {
                 body.clear().capacity(0);
             } catch (OutOfMemoryError none) {
-                // even an empty array needs some memory; the place is given back nevertheless
+                // There is no memory even for an empty buffer, so this object keeps its present buffer.
             }
         }
     }
@@ -298,8 +319,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges the call for an object that is read from its request. The codec calls this only if the request is not
-     * small.
+     * Charges the call for memory of the request's objects, which the codec reads. The codec calls this method only if
+     * the request and its objects take more than {@link #freeBytes}.
      */
     @Override
     public boolean take(long bytes) {
@@ -307,8 +328,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the number of bytes that the objects of the request may take without a charge. It is larger if the
-     * handler counts as running.
+     * Returns how many bytes the request and its objects may take without counting against the memory limits of the
+     * server. The number is usually larger if the method has an {@link AdmissionLimit} and returns no stream, since the
+     * number of its running handlers is limited.
      */
     @Override
     public int freeBytes() {
@@ -324,8 +346,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges a waiting call for all of its buffer and its metadata. Only a call that counts as running may hold a part
-     * of them without a charge.
+     * Charges a postponed call for its whole buffer and its metadata. Before the call was postponed, its handler
+     * counted as running. A running handler may have some bytes without a charge, since the number of running handlers
+     * is limited.
      *
      * @return false if there is no room for the charge
      */
@@ -335,8 +358,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Replaces the call's buffer by a small one if it has grown, and releases the charge for it. Called for a call that
-     * returns a stream, after its request has been read. Large metadata stay charged.
+     * If the buffer has grown, replaces it by a small one. Releases the charge for the buffer. Called for a call that
+     * takes or returns a stream, after the request has been read, since such a call can last long. Large metadata stay
+     * charged.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
@@ -351,18 +375,20 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the request of a call whose handler has ended, but whose reply cannot be sent yet. What
-     * the call keeps of the request, such as metadata, is charged with the reply. Event loop only.
+     * Releases the charge for the request of a call whose reply cannot be sent completely now. If no threads of
+     * {@link CallThreads} run for the call, also releases the charge for the objects of the request. The charge for the
+     * reply includes what remains of the request, such as the metadata. Event loop only.
      *
-     * @param waits whether the client does not read; if so, a large buffer that is at most half full is replaced by a
-     *     smaller one
+     * @param waits true if the reply waits because the client does not read; a large buffer that is at most half full
+     *     is then replaced by a smaller one
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
             try {
                 body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
             } catch (OutOfMemoryError none) {
-                // no memory for the smaller buffer: the present one is charged with the reply
+                // There is no memory for a smaller buffer, so the present buffer stays. The charge for the reply will
+                // include it.
             }
         }
         CallCharges charged = charges();
@@ -373,7 +399,8 @@ public final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
-            // the handler is still counted if threads ran for the call at the last check
+            // beforeSend() has called handled() too. If threads still ran for the call at that time, the connection has
+            // gone on counting the handler as running, and stops counting it here.
             connection.handled(this);
         }
     }
@@ -390,36 +417,37 @@ public final class ServerCall extends Outbound
 
     @Override
     public boolean isRunner() {
-        // no lock is needed: only the thread itself writes itself into this field
+        // No lock is needed. If the field holds the calling thread, that thread has written the field itself.
         return runner == Thread.currentThread();
     }
 
     @Override
     public void threadsEnded(HandledContext of) {
         if (context != of || hasThreads()) {
-            // this object serves another call by now, or further threads have begun to run for the call
+            // Nothing is to be done if this object already serves another call, or if other threads still run for the
+            // call.
             return;
         }
         if (loopState.isOverButThreads) {
             connection.recycle(this);
         } else if (holdUntilWritable) {
-            // the call's reply has not been sent yet
+            // The reply has not been sent yet, but no thread needs the objects of the request any more.
             releaseObjects();
             connection.threadsEnded(this);
         }
     }
 
-    /** Returns whether threads run for the call, besides the thread of its handler. */
+    /** Returns whether threads of {@link CallThreads} run for the call, in addition to the thread of its handler. */
     boolean hasThreads() {
         HandledContext its = context;
         return its != null && its.hasThreads();
     }
 
     /**
-     * Records that the call is over, except that its reply may still have to be sent.
+     * Records that the call is over, apart from sending its reply.
      *
-     * @return false if further threads run for the call: then {@link #threadsEnded} is called when the last of them has
-     *     ended
+     * @return false if further threads run for the call; {@link #threadsEnded} is called when the last of these threads
+     *     has ended
      */
     boolean endUnlessThreads() {
         HandledContext its = context;
@@ -455,7 +483,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Makes the event loop end a call, because the thread that was about to end it has failed.
+     * Makes the event loop end a call, because the thread that was about to end the call has failed.
      *
      * @param callId id of the call that the thread was about to end
      */
@@ -465,13 +493,14 @@ public final class ServerCall extends Outbound
         try {
             connection.lost.requestCheck();
         } catch (Throwable again) {
-            // the next check for lost calls finds the call
+            // The event loop finds the call when it next checks for lost calls.
         }
     }
 
     /**
-     * Returns whether no thread will ever end this call. Called on the event loop after it has sent all queued
-     * messages, since a call whose reply is queued is not lost.
+     * Returns whether the thread that was to end this call has failed, so that the event loop has to end the call.
+     * Before the event loop calls this method, it sends all queued messages. Otherwise it could end a call whose reply
+     * is queued.
      */
     boolean isLost() {
         if (loopState.isOverButThreads) {
@@ -484,20 +513,24 @@ public final class ServerCall extends Outbound
         synchronized (this) {
             result = pendingResult;
         }
-        // a result that is still awaited will come or will be given up
+        // There are two cases. In the first case, a thread has failed to end this call, so lostId equals id, and the
+        // call does not wait for the handler's future. A call that waits is not lost, since it ends when the future
+        // completes, or when the server stops waiting. In the second case, the future has completed, but the thread
+        // that got its result has failed.
         return lostId == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
     /**
-     * Returns whether the call may be made to wait until its caller has read more. A notice may not, nor may a call
-     * that takes a stream, nor one that has waited before and is {@code resumed}.
+     * Returns whether the server is allowed to postpone the call until its caller has read more. A notice is never
+     * postponed, nor is a call that takes a stream. A call that is {@link #resumed} was postponed before, and is not
+     * postponed again.
      */
     boolean mayWait() {
         return !resumed && !notice && receiver == null;
     }
 
     /**
-     * Runs the handler on the event loop.
+     * Runs the interceptors and the handler of the call on the event loop.
      *
      * @param request bytes of the request
      */
@@ -509,22 +542,23 @@ public final class ServerCall extends Outbound
             markLost(own);
             throw t;
         } finally {
-            // user code other than the handler may have set the interrupt flag too, such as constructors of parameters
+            // exit() clears the interrupt flag when the handler has run. Other user code, such as a constructor of a
+            // parameter, can set the flag at another time.
             LoopThread.forgetInterrupt();
         }
     }
 
     /**
-     * Waits, without a thread, for the stage that the handler has returned. The stage may never end. When this method
-     * returns, the object may already serve another call.
+     * Makes the call wait for the stage that the handler has returned, without occupying a thread. The stage may never
+     * end. When this method returns, this object can already serve another call.
      */
     void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
         HandledContext its;
         boolean isGone;
         synchronized (this) {
-            // the context is read first: once other threads see the pending result, the object may soon serve another
-            // call
+            // The context has to be read before pendingResult is written. As soon as another thread sees pendingResult,
+            // that thread can end the call, and this object can serve another call.
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -537,12 +571,13 @@ public final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // this may run as a callback of an earlier stage, which then gets the exception, so nobody calls
-                // markLost
+                // This method can run as a callback of another stage. That stage then catches the exception that is
+                // thrown here, and no code calls markLost(). So this line marks the call as lost.
                 lostId = id;
                 throw t;
             }
-            // the thread that has received the result ends the call
+            // The result has come or the server has stopped waiting, so other code ends the call. The exception is only
+            // reported.
             ThreadTools.report(t);
         }
     }
@@ -552,7 +587,7 @@ public final class ServerCall extends Outbound
         ServerSteps.onResult(this, value, thrown);
     }
 
-    /** Returns whether the handler has returned a future whose result has not come yet. */
+    /** Returns whether the call still waits for the result of a future that the handler has returned. */
     boolean isAwaiting() {
         PendingResult result;
         synchronized (this) {
@@ -562,11 +597,12 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the future that the handler has returned, because nobody waits for its result any more. The handler then
-     * no longer counts as running. What the handler was given stays charged as long as the future may refer to it.
-     * Event loop only.
+     * Stops waiting for the future that the handler has returned, because nobody needs the result any more. The handler
+     * no longer counts against the {@link AdmissionLimit} of its method, unless the method has interceptors and threads
+     * of {@link CallThreads} still run for the call. The objects of the request stay charged as long as the future can
+     * refer to them. Event loop only.
      *
-     * @return false if there is no future, or its result has come
+     * @return false if there is no future, its result has already come, or this method has stopped waiting before
      */
     boolean giveUp() {
         PendingResult result;
@@ -582,7 +618,8 @@ public final class ServerCall extends Outbound
             Admission.leaveUnlearnt(this);
             seen = context().giveUp();
         } catch (Throwable noMemory) {
-            // the result cannot be given up a second time, so the call ends in spite of this failure
+            // The call no longer waits for the result, so no result will end the call. Therefore this failure is only
+            // reported, and does not keep the call from ending.
             ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
@@ -595,16 +632,17 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up what only the handler needs, such as the objects of the request. The handler cannot start any more. The
-     * objects stay charged while further threads run for the call, since these threads may use them.
+     * Releases the charge for the objects of the request. If the method has interceptors, first prevents a handler that
+     * has not started from starting. If threads of {@link CallThreads} still run for the call of such a method, the
+     * objects stay charged, since these threads can use the objects.
      */
     void leaveHandler() {
         if (method().chain() == null) {
             releaseObjects();
             return;
         }
-        // leaveStages is called first, so that no more threads start the handler; threads that run may use the
-        // request's objects
+        // leaveStages() prevents the handler from starting. It has to come first, because a handler that still started
+        // would use the objects of the request after their charge has been released.
         leaveStages();
         if (!hasThreads()) {
             releaseObjects();
@@ -612,8 +650,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the stages that the interceptors of a call still see, since the call has ended. If the handler's own
-     * stage has not ended, what that stage may hold stays charged.
+     * Prevents the handler from starting, and ends each {@link DetachableStage} that interceptors of the call still
+     * see, because the call has ended. If the stage that the handler returned is unfinished, the objects of the request
+     * stay charged, since that stage can refer to them.
      */
     void leaveStages() {
         context().barHandler();
@@ -632,8 +671,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Records that the calling thread begins to run the call. A cancel of the call interrupts this thread until
-     * {@link #exit}.
+     * Records that the calling thread runs the call until {@link #exit}. During this time, a cancel of the call
+     * interrupts the thread.
      *
      * @return false if the call has been cancelled already
      */
@@ -648,19 +687,22 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Records that the calling thread no longer runs the call, so that a cancel of the call does not interrupt it. Has
-     * to be called before the end of the call is sent: afterwards this object may serve the next call.
+     * Records that the calling thread no longer runs the call, so that a cancel does not interrupt the thread. Must be
+     * called before the reply is sent, because this object can serve another call after that.
      */
     synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // clears an interrupt that was meant for this call, or was left behind by its code
+        // This clears an interrupt that was meant for this call, so that the thread's next call does not see the
+        // interrupt.
         Thread.interrupted();
     }
 
     /**
-     * Returns whether the limit of the method may stop counting the handler now. It may not while further threads run
-     * for the call, since one of them may run the handler. The last of them then calls {@link #releaseAdmission}.
+     * Returns whether the method's {@link AdmissionLimit} may stop counting the handler as running now. If the method
+     * has no interceptors, returns true. Otherwise, first prevents a handler that has not started from starting. Then,
+     * if threads of {@link CallThreads} still run for the call, returns false, because one of them can be running the
+     * handler. The last of these threads calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has produced a result
      */
@@ -674,8 +716,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Removes and returns the group that counts the handler in the limit of its method. Returns null if the handler is
-     * not counted. Called for a handler that has not started. Any thread may call this.
+     * Clears and returns the group that counts the handler against the {@link AdmissionLimit} of its method; null if
+     * the handler is not counted. Called for a handler that has not started. Any thread may call this.
      */
     synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
@@ -684,10 +726,12 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Cancels a call whose result nobody waits for any more. If neither the handler nor an interceptor has started, the
-     * limit of the method stops counting the call now. Event loop only.
+     * Cancels a call whose result nobody waits for. Interrupts the thread that runs the call. {@link CallThreads} then
+     * runs the tasks that have to run at a cancel, such as those that were given to {@link HandledContext#onCancel}. If
+     * neither the handler nor an interceptor has started, the handler no longer counts against the
+     * {@link AdmissionLimit} of its method. Event loop only.
      *
-     * @return false if neither the handler nor an interceptor has started, and neither will start
+     * @return whether the handler or an interceptor has started; if false, neither will start
      */
     boolean cancel() {
         List<Runnable> callbacks;
@@ -699,7 +743,7 @@ public final class ServerCall extends Outbound
             try {
                 callbacks = context().cancel();
             } finally {
-                // the thread is interrupted even if there is no memory for the callbacks
+                // The thread is interrupted even if context().cancel() has failed, for example for lack of memory.
                 ThreadTools.interrupt(runner);
             }
         }
@@ -721,16 +765,16 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the handler, or an interceptor before it, has started. Called by the thread that ends the call,
-     * or by the event loop while no handler runs for the call.
+     * Returns whether the first interceptor has started, or the handler if there are no interceptors. Called by the
+     * thread that ends the call, or by the event loop while no handler runs for the call.
      */
     boolean hasBegun() {
         return hasBegun;
     }
 
     /**
-     * Returns whether the method itself has certainly been called, and not only an interceptor before it. Event loop
-     * only, while the call is under way.
+     * Returns whether the handler itself has certainly started. If only an interceptor has started, returns false.
+     * Event loop only, before the call is over.
      */
     boolean isExecuted() {
         boolean hadBegun;
@@ -741,8 +785,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Takes the right to send the final frame of the call. Only one final frame may be sent: either the reply of the
-     * handler's thread, or an error of the event loop.
+     * Takes the right to send the final frame of the call. Only one thread gets this right: the thread that writes the
+     * reply itself, or the event loop for an error. If the event loop sends the reply, it does not take this right. It
+     * knows itself whether it has already ended the call by an error, and then drops the reply.
      *
      * @return false if the right had been taken before
      */
@@ -751,8 +796,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether nothing has to be released as soon as the reply has been sent: no charged bytes, no stream and no
-     * large buffer. Returns false for a notice, and for a call for which further threads run.
+     * Returns whether the call holds nothing that has to be released as soon as its reply has been sent. Charged bytes,
+     * a stream and a large buffer have to be released at that time. Returns false for a notice, and while further
+     * threads run for the call.
      */
     boolean isSmall() {
         CallCharges charged = charges;
@@ -783,7 +829,8 @@ public final class ServerCall extends Outbound
         }
         if (postponeRequested) {
             postponeRequested = false;
-            // the thread may have failed after it had queued the call, but the call is not lost
+            // The thread that queued the call may have failed afterwards, and may have marked the call as lost. The
+            // event loop has the call now, so the mark is removed.
             lostId = 0;
             connection.postpone(this);
             return false;
@@ -794,7 +841,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onSent() {
-        // if the write has failed, the end of the connection has already recycled the call
+        // If the connection has ended during the write, onClosed() of the connection has already recycled the call.
         if (!connection.isClosed()) {
             connection.replied(this);
         }
@@ -802,7 +849,8 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onDropped() {
-        // if a part of the reply had been sent, the connection's end has already recycled the call
+        // If handling is false, the event loop has already begun to send the reply, or has ended the call. Nothing is
+        // left to do here in these cases.
         if (loopState.handling) {
             loopState.handling = false;
             connection.recycle(this);

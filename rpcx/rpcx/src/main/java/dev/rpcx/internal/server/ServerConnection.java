@@ -42,37 +42,38 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Server side of one connection on the native wire. It reads requests, runs their handlers, and sends the results.
+ * Server side of one connection on the native wire. The connection reads requests, starts their handlers, and sends the
+ * replies.
  *
- * <p>The class is longer than 400 lines because its slots, their states and the bytes that they hold change together on
- * the event loop, and no other code may change them.
+ * <p>The class is longer than 400 lines because each step of a call changes the table of calls, the state of the call
+ * and the charges of the call together.
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
      * Minimum number of bytes of an unfinished message that have to arrive in each period of {@link #stallNanos}. If
-     * fewer arrive, the call of the message is ended.
+     * fewer bytes arrive, the server ends the call.
      */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
-     * Minimum rate at which a message in parts has to arrive, in bytes a second. In addition, each message has
-     * {@code ALLOWED_STALLS} times {@link #stallNanos}. If a message takes longer than both together, its call is
-     * ended. Source: Jetty, minRequestDataRate.
+     * Minimum rate, in bytes a second, at which a message in several frames has to arrive. Each message gets
+     * {@code ALLOWED_STALLS} times {@link #stallNanos} in addition. If a message takes longer, the server ends the
+     * call. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
 
     /**
-     * Interval at which the server checks calls whose handlers outlast their connection. The thread that runs such a
-     * handler may have failed to end its call.
+     * Interval, in nanoseconds, at which the server looks for lost calls of a connection that has ended. A call is lost
+     * if the thread that was to end the call has failed.
      */
     static final long LOST_CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** Number of bytes that one slot takes in the two tables {@link #calls} and {@link #lastIds} together. */
+    /** Memory, in bytes, of one entry in {@link #calls} and one entry in {@link #lastIds} together. */
     private static final int SLOT_BYTES = 8;
 
-    /** Number of slots in its tables for which a connection is not charged. */
+    /** Number of slots, that is, entries in the table of calls, for which a connection is not charged. */
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
@@ -81,21 +82,24 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final int[] NO_IDS = {};
 
     /**
-     * Minimum time from now to the next check for due calls. Clients choose the deadlines of calls, and could otherwise
-     * cause any number of checks.
+     * Shortest delay, in nanoseconds, of the timer that checks the time limits of calls. Without this minimum, a client
+     * that chooses many deadlines could cause any number of checks.
      */
     private static final long MIN_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MIN_CHECK_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Maximum length of a table or list of calls that every check of due calls goes through completely. */
+    /**
+     * Largest length of a table or list of calls that is checked from end to end each time that {@link #checkTimer}
+     * fires.
+     */
     private static final int MAX_CHECKED_FULLY = 64;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
     /**
-     * Body of the ERROR frame for a call that is not admitted. It is encoded only once, since refusing a call has to be
-     * cheap.
+     * Body of the ERROR frame that refuses a call because its handler is not admitted. The body is encoded only once,
+     * because a refusal has to be cheap.
      */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
@@ -110,41 +114,42 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final ConnectionThreads threads;
     final UnchargedAllowance uncharged;
 
-    /** Calls under way, by slot; null for a slot without a call. Grows with the highest slot of an admitted call. */
+    /**
+     * Table of the calls under way. The index is the slot of the call, which is a part of the call's id. The entry of a
+     * slot without a call is null.
+     */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /**
-     * Id of the last call in each slot, so that a request that is sent twice is not executed twice. The ids of slots
-     * that have not been used for some time are forgotten: see {@link #cutTables}.
+     * Id of the last call in each slot, by which the server recognizes a request that the client repeats. The index is
+     * the slot. {@link #cutTables} removes slots that have not been used for some time.
      */
     private int[] lastIds = new int[calls.length];
 
     /**
-     * Slot from which on all slots are unused. None of these slots had a call at the last check by {@link KeepAlive},
-     * and no request has named one of them since.
+     * One more than the highest slot that has been used since {@link #cutTables} last set this number. A slot is used
+     * by a call, and also by a request that is refused. {@link #cutTables} keeps the slots below this number.
      */
     private int firstUnusedSlot;
 
     /**
-     * Charge for the entries of {@link #calls} and {@link #lastIds} beyond the first {@link #UNCHARGED_SLOTS} slots.
+     * Charge, in bytes, for the entries of {@link #calls} and {@link #lastIds} beyond the first
+     * {@link #UNCHARGED_SLOTS} slots.
      */
     private final Charge slotBytes;
 
-    /**
-     * Whether a task that gives back the connection's free places is queued on the event loop. A place is room for one
-     * call, for which the connection is charged.
-     */
+    /** Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
     /**
-     * Postponed calls of methods that return streams. Like the calls in {@code postponedCalls}, they wait for the
-     * client to read replies, but also for it to read items of its streams.
+     * Postponed calls of methods that return streams. These calls wait until the client has read enough of earlier
+     * replies and of the items of its streams.
      */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Number of streams whose handlers have returned a publisher to which the server has not subscribed yet. */
+    /** Number of calls whose handlers have returned a publisher to which the server has not subscribed yet. */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
@@ -156,24 +161,34 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final Admission admission;
 
     /**
-     * Calls that have no slot any more, but have a time limit. These are notices, calls without a caller whose
-     * handlers' futures have not ended, and calls that an interceptor has answered while the handler runs on.
+     * Calls that have a time limit, but no slot in the table {@link #calls} any more. There are three kinds: notices,
+     * calls that have lost their caller but still wait for the handler's future, and calls that an interceptor has
+     * answered while the handler runs on.
      */
     private final CallList detached = new CallList();
 
-    /** Earliest time at which a call in {@link #detached} may be due. Meaningless while the list is empty. */
+    /**
+     * Earliest time at which a call in {@link #detached} can reach its time limit, in nanoseconds of the event loop's
+     * ticker. The value has no meaning while the list is empty.
+     */
     private long detachedDueNanos;
 
     /**
-     * Time before which {@link #detached} is not checked if it has more than {@code MAX_CHECKED_FULLY} calls. A shorter
-     * list is checked each time that the timer fires.
+     * Earliest time of the next check of {@link #detached} if the list has more than {@code MAX_CHECKED_FULLY} calls,
+     * in nanoseconds of the event loop's ticker. A shorter list is checked each time that the timer fires.
      */
     private long mayCheckDetachedNanos;
 
-    /** Calls that have neither a slot nor a time limit. They end when their handlers or further threads end. */
+    /**
+     * Calls that nobody waits for and that have no time limit. A call leaves this list when its handler and each
+     * further thread of the call have ended, or when its handler returns an unfinished future: see {@link #linger}.
+     */
     private final CallList dropped = new CallList();
 
-    /** Flag that says whether there may be lost calls, which no thread will end. Any thread may set it. */
+    /**
+     * Makes the event loop look for lost calls. A call is lost if the thread that was to end the call has failed. Any
+     * thread may ask for this.
+     */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
@@ -182,21 +197,24 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private @Nullable Principal peer;
     private final FloodGuard guard;
 
-    /** Whether this server has sent GOAWAY on the connection. Event loop only. */
+    /** Whether this server has sent GOAWAY, which announces the end of the connection. Event loop only. */
     private boolean draining;
 
-    /** Whether the client has sent GOAWAY. Event loop only. */
+    /** Whether the client has sent GOAWAY, after which the server refuses further requests. Event loop only. */
     private boolean goAwayReceived;
 
-    /** Whether a task that closes the connection after the client's GOAWAY has been queued. Event loop only. */
+    /**
+     * Whether a task that closes the connection has been queued, because the client has sent GOAWAY and no call is
+     * under way. Event loop only.
+     */
     private boolean isCloseOrdered;
 
-    /** Whether the connection has ended, and all its calls have been notified of that. */
+    /** Whether the connection has ended, and {@link #onClosed} has ended or cancelled its calls, except notices. */
     private boolean isOver;
 
     private boolean greeted;
 
-    /** Charge for the two timers {@link #greeting} and {@link #checkTimer}. */
+    /** Charge for those of the timers {@link #greeting} and {@link #checkTimer} that are set. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
@@ -205,23 +223,29 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final ReadingClock readingClock;
 
     /**
-     * Value that {@link #reads} had when the last pause in reading ended; -1 if there has been no pause. As long as
-     * {@link #reads} still has this value, nothing has been read since.
+     * Result of {@link #reads} when the server last resumed reading; -1 if it has never resumed reading. As long as
+     * {@link #reads} returns the same number, nothing has been read since then, and the server does not pause again.
      */
     private int readsBeforeResume = -1;
 
-    /** Time at which an incomplete frame became large enough to be charged, by {@link #readingClock}. */
+    /**
+     * Time at which the incomplete frame that is arriving became large enough to be charged, in nanoseconds of
+     * {@link #readingClock}.
+     */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> checkTimer;
     private long nextCheckNanos;
 
-    /** Calls that are due soon. With them, most checks need not go through all calls. */
+    /**
+     * Calls that will soon reach a time limit. If {@link #calls} has more than {@code MAX_CHECKED_FULLY} entries, most
+     * checks of time limits visit only these calls. Otherwise, this set is not used.
+     */
     private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
-     * Holds the number of calls that have a slot. It is an object of its own because the number changes with each call,
-     * and should not share a cache line with fields of the connection that other threads read.
+     * Holds the number of calls that have a slot. The number changes with each call, so it is kept out of the cache
+     * lines of those fields that other threads read.
      */
     static final class UnderWay {
         int calls;
@@ -230,8 +254,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Creates the server side of an accepted connection.
      *
-     * @param takenNanos time at which the connection was accepted. From then on, the peer has {@link #stallNanos} to
-     *     send its complete preface
+     * @param takenNanos time at which the connection was accepted, in nanoseconds of the event loop's ticker; from this
+     *     time on, the client has {@link #stallNanos} to send its complete preface
      */
     public ServerConnection(Channel channel, ServerCore server, Account account, long takenNanos) {
         super(channel, account);
@@ -255,16 +279,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of calls whose handlers run or whose replies have not been sent. The number is exact only
-     * while no call starts or ends.
+     * Returns the number of calls whose handlers run, for which threads of {@link CallThreads} run, or whose replies
+     * have not been sent. The number is only approximate while calls start or end.
      */
     private long busy() {
         return admission.taken() - sentReplies.count();
     }
 
     /**
-     * Returns the principal that the client's certificate names; null if there is none. It is set before the first
-     * request.
+     * Returns the principal that the client's certificate names; null if there is none. The principal is known before
+     * the first request arrives.
      */
     @Nullable
     Principal peer() {
@@ -283,14 +307,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (!method.returnsStream()) {
             return postponedCalls.isCongested();
         }
-        // this connection is not notified when a stream makes an item, so the number of unread bytes is checked now
+        // This connection is not notified when a stream makes an item, so the number of unread bytes is checked here.
         postponedStreams.unreadHasGrown();
         return postponedStreams.isCongested();
     }
 
     /**
-     * Called when a large reply has been charged, or could not be charged, so that further calls may have to wait. Any
-     * thread may call this.
+     * Makes further calls wait if the client has too many bytes to read. Called after a large reply has been charged,
+     * or could not be charged. Any thread may call this.
      */
     void replyHeld() {
         postponedCalls.unreadHasGrown();
@@ -302,24 +326,25 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the number of bytes of replies that the client has not read, including those in the socket's queue. Any
-     * thread may call this.
+     * Returns the number of bytes of replies that the client has not read, including bytes in the queue of the socket.
+     * Any thread may call this.
      */
     private long unreadBytes() {
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
     /**
-     * Returns the number of bytes of replies and streams that the client has not read. A stream that is being opened
-     * counts as {@code StreamSender.WINDOW_BYTES}, for its first items. Any thread may call this.
+     * Returns the number of bytes of replies and stream items that the client has not read. Each call that
+     * {@code opening} counts adds {@code StreamSender.WINDOW_BYTES}, for the first items of its stream. Any thread may
+     * call this.
      */
     private long unreadStreamBytes() {
         return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
     }
 
     /**
-     * Stops counting a stream in {@code opening}, since the server has subscribed to its publisher or will not do so.
-     * Any thread may call this.
+     * Decrements {@code opening}, the number of publishers that wait for the server to subscribe. Called when the
+     * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this.
      */
     private void opened() {
         opening.decrementAndGet();
@@ -335,9 +360,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes a call wait until its caller has read enough of earlier replies and items, and the call is admitted. If
-     * that takes longer than 2 * {@code ALLOWED_STALLS} * {@link #stallNanos}, the call is ended. If there is no room
-     * for the charge of a waiting call, the call is refused.
+     * Makes a call wait until its caller has read enough of what the server has sent, and the call is admitted. If the
+     * wait takes longer than {@code 2 * ALLOWED_STALLS} times {@link #stallNanos}, the call ends with an error. If
+     * there is no room to charge the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -357,15 +382,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Admits a call that has waited for its caller to read. If there is no room, the call waits until another handler
-     * of the connection has ended. It is refused only if no handler runs: all waiting calls come here at the same
-     * moment, and would otherwise be refused together.
+     * Tries to admit a postponed call. If there is no room, but a handler of the connection runs, the call goes on
+     * waiting until a handler of the connection has ended. If no handler of the connection runs, the call is refused.
      *
-     * @return false if the call has to go on waiting; true if it has been admitted or refused
+     * <p>Do not refuse a call while a handler runs. When the client has read enough of what the server has sent, the
+     * postponed calls come here one right after another. They find no room until a handler has ended, so most of them
+     * would be refused.
+     *
+     * @return false if the call has to go on waiting; true if the call has been admitted or refused
      */
     boolean enterPostponed(ServerCall call) {
         if (admission.enter(call, call.method())) {
-            // the limit must not measure how long the caller took to read
+            // The AdmissionLimit of the method must not measure the time during which the caller did not read.
             call.restartAdmissionClock(nanoTime());
             return true;
         }
@@ -377,8 +405,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Starts calls that have waited for their caller to read, if it has read enough. Called when a handler has ended or
-     * the caller has read.
+     * Starts postponed calls, if the client has read enough of what the server has sent. Called when a handler has
+     * ended or the client has read.
      */
     private void resumeIfWaiting() {
         postponedCalls.resumeIfWaiting();
@@ -413,7 +441,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         server.register(channel, this);
     }
 
-    /** Ends the connection of a client that has not sent its complete preface in time. */
+    /** Closes the connection if the client has not sent its complete preface in time. */
     private void endUngreeted() {
         if (!greeted) {
             abort("the preface was begun and not ended in time");
@@ -454,11 +482,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
             default -> {
-                // frames of later versions of the wire, and frames that mean nothing to a server, are ignored
+                // The server ignores frames of later versions of the wire, and frames that have no meaning for a
+                // server.
             }
         }
         if (type != Wire.REQUEST && type != Wire.NOTICE) {
-            // code of users may have run on this thread for any length of time, so the cached time may be out of date
+            // Handling the frame may have run user code on the event loop for any length of time, so the cached time
+            // may be out of date.
             readAnew();
         }
     }
@@ -516,7 +546,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Begins the call of the request that has just been read. If the request is complete, its handler is admitted too.
+     * Begins a call for the request that has just been read, if there is room for the call. If the request is complete,
+     * the handler has to be admitted too.
      *
      * @param more whether more parts of the request follow; if so, the handler is admitted after the last part
      * @return the call; null if the request has been refused
@@ -547,13 +578,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 refuseOverloaded(id);
                 return null;
             }
-            // a request in one frame began when its bytes were read
+            // A request in one frame began when the bytes of the frame were read, so the time of that read is used.
             long now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + request.nanos(), notice);
             isPlaceUsed = true;
         } finally {
             if (!isPlaceUsed) {
-                // there was no memory for the call, so the connection ends
+                // An exception, such as an OutOfMemoryError, is about to end the connection. The call has not begun, so
+                // its charges and its object are given back here.
                 call.releaseCharges();
                 admission.undo(call, method, hasEntered);
             }
@@ -563,9 +595,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Begins to receive a request that arrives in parts.
+     * Begins to receive a request that arrives in several frames.
      *
-     * @param first bytes of the first part
+     * @param first bytes of the arguments in the first frame
      */
     private void receive(ServerCall call, ByteBuf first) {
         long began = call.admittedNanos();
@@ -582,7 +614,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes the tables {@link #calls} and {@link #lastIds} long enough for a slot.
+     * Makes the tables {@link #calls} and {@link #lastIds} long enough for a slot, and charges the connection for the
+     * longer tables.
      *
      * @return false if there is no room for the charge
      */
@@ -600,9 +633,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Removes slots from the end of {@link #calls} and {@link #lastIds} that have no call and have not lately been
-     * used. Lately means since the last check by {@link KeepAlive}. At least {@link #UNCHARGED_SLOTS} slots stay. If a
-     * client repeats a request in a slot that was removed, the request is executed again.
+     * Removes slots from the end of {@link #calls} and {@link #lastIds} that have not been used since the previous call
+     * of this method, usually at the previous check by {@link KeepAlive}. At least {@link #UNCHARGED_SLOTS} slots stay.
+     * If a client repeats a request in a removed slot, the server executes the request again.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -614,7 +647,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, firstUnusedSlot));
         firstUnusedSlot = withCalls;
-        // firstUnusedSlot may be greater than the length of the tables, as slots of refused requests count as used
+        // The slot of a refused request counts as used, even if calls and lastIds are too short to contain it. So the
+        // length that is computed above can be greater than the present length. Then nothing is cut.
         if (length >= calls.length) {
             return;
         }
@@ -624,7 +658,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             calls = cut;
             slotBytes.set((long) SLOT_BYTES * (length - UNCHARGED_SLOTS));
         } catch (OutOfMemoryError noMemory) {
-            // the tables remain as they are, and are cut at a later check
+            // There is no memory for the shorter tables, so a later check tries again to cut them.
         }
     }
 
@@ -675,7 +709,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 dropOverBytes(call);
                 return;
             }
-            // a request in parts is admitted now, since its last part has arrived
+            // A request in several frames is admitted here, since its last part has arrived now.
             if (call.admitted == null && !admission.enter(call, call.method())) {
                 refuseAdmission(call);
                 return;
@@ -695,7 +729,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             call.receiver = receiver;
         }
-        // the timer is set first: if that fails, the connection ends, and must not wait for a handler that never starts
+        // The timer for the deadline is set before the call is handed to another thread. If setting the timer fails,
+        // the connection ends, and does not wait for a handler that never starts.
         if (call.notice) {
             takeNotice(call);
         } else if (place != RunOn.Place.EVENT_LOOP) {
@@ -712,13 +747,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
         } finally {
             readAnew();
         }
-        // most calls have ended by now; the others are watched
+        // Most calls that run on the event loop have ended by now. The timer is set only for a call that has not ended.
         if (call(id) == call || detached.contains(call)) {
             watch(call);
         }
     }
 
-    /** Acknowledges a notice and frees its slot. The client is not told what becomes of the handler. */
+    /**
+     * Acknowledges a notice, that is, a one-way call, and frees its slot. The client does not learn how the handler
+     * ends.
+     */
     private void takeNotice(ServerCall call) {
         call.loopState.abandoned = true;
         try {
@@ -727,7 +765,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
-            // the end of the connection does not end this call, which has no slot any more, so the call is ended here
+            // A notice has no slot any more, so the end of the connection would not end this call. The call is ended
+            // here instead.
             Admission.leave(call, false);
             recycle(call);
             throw e;
@@ -735,7 +774,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Hands a call to another thread, which runs its handler. If that fails, the call ends with an error.
+     * Hands a call to another thread, which runs its handler. If no thread can take the call, the call ends with an
+     * error.
      *
      * @param run task that runs the call
      * @return false if the call has ended
@@ -754,7 +794,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return false;
     }
 
-    /** Refuses a call that has waited for a thread, because no thread can be started. Any thread may call this. */
+    /**
+     * Refuses a call that has waited for a thread, because the server cannot start a thread. Any thread may call this.
+     */
     void noThread(ServerCall call) {
         inLoopOrHere(() -> refuseStart(call, NO_THREAD));
     }
@@ -776,7 +818,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Logs that a notice has failed, since its client gets no error. Any thread may call this. */
+    /** Logs that a notice has failed, since the client of a notice gets no error. Any thread may call this. */
     void noticeFailed(ServerMethod method, RPCXException why) {
         server.noticeFailed(method, why);
     }
@@ -794,8 +836,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Records that the handler of a call has ended. Further calls of this method for the same handler do nothing. Event
-     * loop only.
+     * Records that the handler of a call has ended. The connection stops counting the handler as running, unless
+     * further threads run for the call. This method can be called more than once for the same handler. Event loop only.
      */
     void handled(ServerCall call) {
         call.loopState.handling = false;
@@ -803,8 +845,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Called when the last thread that {@link CallThreads} runs for a call has ended, but the reply of the call has not
-     * been sent.
+     * Stops counting the handler of a call as running, although the reply has not been sent yet. Called when the last
+     * thread that {@link CallThreads} runs for the call has ended.
      */
     public void threadsEnded(ServerCall call) {
         handled(call);
@@ -838,7 +880,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 "an item of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
-    /** Ends a call with an error because of an item that its client has sent. The handler may not have started yet. */
+    /**
+     * Ends a call with an error, because the client has sent a stream item that the server cannot take. The error says
+     * whether the handler has been executed.
+     */
     private void endByItem(ServerCall call, RPCXException.Code code, String text) {
         int id = call.id;
         boolean isExecuted = call.isExecuted();
@@ -876,15 +921,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the client the credit that a handler gives it, that is, the number of further items that it may send.
-     * {@code cancel} sends nothing: the client sees from the result that the handler wants no more items.
+     * Sends the client CREDIT frames, which say how many further items of its stream the handler can take.
+     * {@code cancel} sends nothing, since the reply of the call shows the client that no more items are wanted.
      */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
-        /**
-         * Number of items that the handler allows the client to send, but of which no frame has told the client yet.
-         */
+        /** Number of items that the handler has asked for, and that no CREDIT frame has announced to the client yet. */
         private final AtomicLong unsent = new AtomicLong();
 
         Incoming(int id) {
@@ -900,7 +943,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 @Override
                 public boolean beforeSend() {
                     Varint.write(body, unsent.getAndSet(0));
-                    // after the final frame of this call, another call may use the same slot
+                    // The CREDIT frame is sent only while the call is under way. After the call's final frame, the slot
+                    // can belong to another call.
                     ServerCall call = call(id);
                     return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
@@ -934,8 +978,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     // ---- messages and calls that stand still
 
     /**
-     * Returns the time by which a call has to be checked. This is the call's deadline, or an earlier time while a
-     * message of the call is unfinished or the call is {@link #postpone postponed}.
+     * Returns the time at which a call has to be checked next, because the call may then have reached a time limit. The
+     * time is in nanoseconds of the event loop's ticker. The limits are the deadline, the time for an unfinished
+     * message to arrive, and the time for which the call can be {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -947,8 +992,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
             left = Math.min(left, readingClock.remaining(unfinished.lastProgressNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, readingClock.remaining(unfinished.beganReadingNanos + whole, now));
-            // the reading clock stands still while this side pauses reading because the peer does not read its replies;
-            // with this third limit, pauses may at most double the time in which the message has to arrive
+            // The two limits above use the reading clock, which stands still while the server does not read. With these
+            // limits alone, a message could take any amount of time. So a third limit uses a clock that never stands
+            // still, and allows twice the normal time.
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -958,8 +1004,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the time within which a message in parts has to arrive completely, in nanoseconds. It grows with the
-     * number of bytes that have arrived.
+     * Returns the time within which a message in several frames has to arrive completely, in nanoseconds. The time is
+     * {@code ALLOWED_STALLS} times {@link #stallNanos}, and 1 s more for each 16 KiB that have arrived after the first
+     * frame.
      */
     private long wholeNanos(UnfinishedMessage unfinished) {
         return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
@@ -972,8 +1019,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Returns the time that is left for an incomplete frame to arrive, in nanoseconds. Used for a frame that is large
-     * enough to be charged.
+     * Returns the time that is left for the incomplete frame to arrive completely, in nanoseconds. Called for a frame
+     * that is large enough to be charged.
      */
     private long frameLeft(long now) {
         return readingClock.remaining(frameSinceNanos + frameNanos(stallNanos), now);
@@ -988,7 +1035,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
-    /** Makes sure that a call ends at its deadline. */
+    /** Sets the timer so that the call ends at its deadline. */
     private void watch(ServerCall call) {
         dueSoon.add(call.id, call.deadlineNanos());
         watch(call.deadlineNanos());
@@ -1001,8 +1048,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes sure that {@link #checkDue} runs at a given time, or {@code MIN_CHECK_NANOS} from now if that is later. One
-     * timer serves all calls, and is usually set for an earlier time already.
+     * Sets the timer of the connection, which runs {@link #checkDue}, for the given time. Does nothing if the timer is
+     * set for an earlier time already. The delay is at least {@code MIN_CHECK_NANOS}.
      */
     private void watch(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
@@ -1012,14 +1059,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void watch(long due, long now) {
         if (isClosed() && detached.isEmpty() && dropped.isEmpty()) {
-            // the request of the call has ended its connection, and nothing remains to be checked
+            // The connection has ended, and no call goes on without it, so there is no call to check, and no timer is
+            // set.
             return;
         }
         ScheduledFuture<?> later = checkTimer;
         if (later != null && due - nextCheckNanos >= 0) {
             return;
         }
-        // the old timer is cancelled last, so that it is still set if setting the new one fails
+        // The old timer is cancelled only after the new timer is set. If setting the new timer fails, the old timer
+        // remains.
         checkTimer = loop().schedule(this::checkDue, Math.max(MIN_CHECK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextCheckNanos = due;
         if (later != null) {
@@ -1038,8 +1087,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the connection, because a check of its calls has failed or the timer for it could not be set. Calls that
-     * outlast the connection are checked again after {@code LOST_CHECK_NANOS}.
+     * Ends the connection, because a check of its calls has failed or the timer for the check could not be set. Calls
+     * that go on after the connection are checked again after {@code LOST_CHECK_NANOS}.
      */
     private void checkFailed(Throwable thrown) {
         try {
@@ -1052,8 +1101,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the calls whose time is over, and those whose messages have not arrived in time. Ends the connection if a
-     * frame has not arrived in time.
+     * Ends or cancels each call that has reached a time limit, such as its deadline. Ends the connection if a frame has
+     * not arrived completely in time.
      */
     private void checkDueNow() {
         checkTimer = null;
@@ -1073,7 +1122,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             next = Math.min(next, left);
         }
         long others = next;
-        // the errors of all calls whose time is over are sent in one write
+        // One write sends the errors of all calls whose time is over.
         sendTogether(() -> {
             long first = Math.min(others, dueSoon.isComplete(now) ? dueSoon.scan(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
@@ -1083,9 +1132,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Checks all calls that have a slot, and ends those whose time is over.
+     * Checks all calls that have a slot, and ends those that have reached a time limit.
      *
-     * @return nanoseconds until the next call is due
+     * @return nanoseconds until the next of these calls reaches a time limit; {@link DueSoon#NEVER} if there is no such
+     *     call
      */
     private long endDue(long now) {
         long next = DueSoon.NEVER;
@@ -1104,7 +1154,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 next = Math.min(next, left);
                 dueSoon.add(call.id, now + left);
             } else if (isClosed()) {
-                // the error could not be written; that has ended the connection and all its calls
+                // The error could not be written, which has ended the connection and all its calls. So the loop stops.
                 break;
             }
         }
@@ -1117,9 +1167,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call if its time is over.
+     * Ends a call if it has reached a time limit.
      *
-     * @return nanoseconds until the call is due; {@link DueSoon#NEVER} if it has ended
+     * @return nanoseconds until the call has to be checked again; {@link DueSoon#NEVER} if the call has ended, or the
+     *     handler's thread is sending its reply
      */
     private long endIfDue(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
@@ -1151,9 +1202,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call == null ? DueSoon.NEVER : due(call, now) - now;
     }
 
-    /**
-     * Returns the text of the error for a call whose time is over. The text says which time limit the call has reached.
-     */
+    /** Returns the text of the error for a call that has reached a time limit. The text says which limit this is. */
     private String whyOver(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
@@ -1176,7 +1225,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Checks the calls in {@link #detached}, which have a time limit but no slot. A list of more than
-     * {@code MAX_CHECKED_FULLY} calls is checked only if one of them is due, and at most ten times a second.
+     * {@code MAX_CHECKED_FULLY} calls is checked only when one of its calls is due, and at most ten times a second.
      *
      * @return nanoseconds until the list has to be checked again
      */
@@ -1189,13 +1238,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (isLarge && at - now > 0) {
             return at - now;
         }
-        // calls that are added during the check may set this field to an earlier time
+        // The field gets the latest possible time here. A call that is added during the check sets the field to an
+        // earlier time.
         detachedDueNanos = now + DueSoon.NEVER;
         long next = 0;
         try {
             next = checkDetached(now);
         } finally {
-            // if this check has thrown, next is 0, and the list is checked again immediately
+            // If checkDetached() has thrown, next is 0, so that the list is checked again as soon as possible.
             if (now + next - detachedDueNanos < 0) {
                 detachedDueNanos = now + next;
             }
@@ -1206,9 +1256,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels the calls in {@link #detached} whose time is over, or gives them up if they have been cancelled before.
+     * Cancels each call in {@link #detached} whose time is over. If the call has been cancelled before, stops waiting
+     * for its handler.
      *
-     * @return nanoseconds until the next of these calls is due
+     * @return nanoseconds until the time of the next of these calls is over
      */
     private long checkDetached(long now) {
         long next = Long.MAX_VALUE / 2;
@@ -1234,15 +1285,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                 }
             }
-            // the end of a call may remove or move other calls: if the following call is affected, the check starts
-            // again with the first call
+            // The end of a call can remove other calls from the list, or move them. If the following call has been
+            // removed or moved, the check starts again with the first call.
             call = following == null || detached.hasKept(following, addition) ? following : detached.first();
         }
         return next;
     }
 
     /**
-     * Ends a cancelled notice, if it still waits for a thread.
+     * Ends a cancelled notice that still waits for a thread, and logs that the notice has failed.
      *
      * @return false if the notice does not wait for a thread
      */
@@ -1257,9 +1308,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Withdraws the task that waits for a thread to run a call.
+     * Takes back the task that was handed over to run a call, if the task still waits for a thread.
      *
-     * @return false if no such task waits
+     * @return whether the task has been taken back
      */
     private boolean withdraw(ServerCall call) {
         PoolShares.Task handed = call.handed;
@@ -1283,14 +1334,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Adds a call that nobody waits for to the list {@code dropped}, if its handler or further threads still run. */
+    /**
+     * Adds a call to the list {@code dropped}, if its handler or another thread of the call still runs. Called for a
+     * call that nobody waits for. A call that is in another list stays there.
+     */
     private void dropped(ServerCall call) {
         if ((call.loopState.handling || call.loopState.isOverButThreads) && call.loopState.list == null) {
             dropped.add(call);
         }
     }
 
-    /** Cancels the handler that runs on after an interceptor has answered its call. */
+    /** Cancels a handler that still runs although an interceptor has answered the call. */
     private void cancelBehind(ServerCall call) {
         try {
             cancel(call);
@@ -1327,7 +1381,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                     giveUp(call);
                 } catch (Throwable t) {
-                    // this call is given up nevertheless, and the loop goes on with the others
+                    // The failure is only reported. The connection stops waiting for this call, and the loop goes on
+                    // with the other calls.
                     ThreadTools.report(t);
                     giveUp(call);
                 }
@@ -1337,19 +1392,24 @@ public final class ServerConnection extends WireConnection implements ServedConn
         });
     }
 
-    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
+    /**
+     * Returns whether the stopping server has begun to cut off its calls, so that no handler starts any more. Any
+     * thread may call this.
+     */
     boolean isCutOff() {
         return server.isCutOff();
     }
 
     @Override
     public boolean isSentLater() {
-        // the check for lost calls sends this message first, and does not take its call for lost
+        // With this flag set, the event loop's next check looks for lost calls. The check begins by sending all queued
+        // messages, including the message for which the event loop could not be woken.
         lost.isAny = true;
         try {
             lost.requestCheck();
         } catch (Throwable again) {
-            // the next check of the calls' times checks for lost calls too
+            // Even without this request, the next check of the calls' time limits also looks for lost calls, and sends
+            // the message before that.
         }
         return true;
     }
@@ -1362,12 +1422,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends all lost calls, that is, calls that no thread will end.
+     * Ends all lost calls. A call is lost if the thread that was to end the call has failed.
      *
-     * @return false if it is not certain yet which calls are lost
+     * @return false if messages are still queued; the message of a call that seems lost can be among them, so it is not
+     *     certain yet which calls are lost
      */
     private boolean endAllLost() {
-        // a call whose message is queued is not lost, so all queued messages are sent first
+        // A call can be marked as lost although its message is queued. Such a call is not really lost. So all queued
+        // messages are sent before the search for lost calls.
         if (!sendQueued()) {
             return false;
         }
@@ -1404,7 +1466,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         if (call.loopState.abandoned) {
-            // if these lines fail, the call is still marked as lost, and the next check finds it
+            // If leave() fails, the call is still marked as lost, and the next check for lost calls finds it.
             Admission.leave(call, false);
             recycle(call);
             return;
@@ -1430,8 +1492,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Waits {@code PendingResult.GRACE_NANOS} for the future of a handler whose caller is gone. If the server is
-     * closing, or the event loop is shutting down, the call is given up immediately.
+     * Waits at most {@code PendingResult.GRACE_NANOS} for the future of a handler whose caller is gone. If the server
+     * is stopping or the event loop is shutting down, does not wait at all.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();
@@ -1443,7 +1505,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Called when the handler of a call that nobody waits for has returned a future. Any thread may call this. */
+    /** Limits the wait for the future that the handler of a cancelled call has returned. Any thread may call this. */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -1457,7 +1519,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes the event loop send the items of the publisher that a handler has returned. Called on the handler's thread.
+     * Makes the event loop open the stream of a call whose handler has returned a publisher. The server then subscribes
+     * where the method's handlers run, and the event loop sends the publisher's items. Called on the handler's thread.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1476,8 +1539,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Task that subscribes to the publisher that a handler has returned. Its stream counts in {@code opening} until the
-     * server has subscribed, or will certainly not subscribe.
+     * Task that opens the stream of a call whose handler has returned a publisher. The boolean value ensures that the
+     * publisher is removed from the count {@code opening} only once. The value becomes true when the server is about to
+     * subscribe to the publisher, or will certainly not subscribe.
      */
     private final class Opening extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
@@ -1491,8 +1555,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
 
         /**
-         * Stops counting the stream in {@code opening}. Further calls of this method do nothing. Any thread may call
-         * this.
+         * Decrements {@code opening}, the number of publishers that wait for the server to subscribe. A second call of
+         * this method does nothing. Any thread may call this.
          */
         void opened() {
             if (compareAndSet(false, true)) {
@@ -1505,8 +1569,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // otherwise the handler's thread has failed after it had queued this task, and the call is ended as a lost
-            // call
+            // If get() returns true, the handler's thread has failed after it had queued this Opening. The call is then
+            // ended as a lost call.
         }
     }
 
@@ -1518,7 +1582,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.loopState.abandoned || isClosed()) {
             begins.opened();
             if (publisher instanceof WatchedStream watched) {
-                // the watcher may write to a log, which may block, so it is not called on the event loop
+                // The watcher can write to a log and block, so the watcher runs where the method's handlers run, which
+                // is usually not the event loop.
                 callThreads.runCallbacksIfPossible(call, List.of(() -> watched.ended(null)));
             }
             recycle(call);
@@ -1529,19 +1594,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
             subscribeTo(call, publisher, begins);
         } catch (Throwable t) {
             if (call(id) == call) {
-                // no other code would end the call
+                // Neither the handler nor a stream will end the call any more, so the call is marked as lost, and the
+                // event loop ends the call. The flag handling is set first, because without the flag isLost() returns
+                // false.
                 call.loopState.handling = true;
                 call.markLost(id);
             }
             begins.opened();
             throw t;
         }
-        // the handler is no longer counted as running, so other calls may start
+        // The connection no longer counts the handler as running, so there can be room for postponed calls.
         resumeIfWaiting();
     }
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        // only the stream still uses the call's place
+        // The handler has returned, and only its stream goes on. So the connection stops counting the handler as
+        // running.
         admission.uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
@@ -1568,8 +1636,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Appends bytes of a request to the buffer of the call, and charges the call for them. If there is no room for the
-     * charge, the call is refused.
+     * Appends bytes of a request to the buffer of the call, and charges the call for the growth of the buffer. If there
+     * is no room for the charge, the call is refused.
      *
      * @return false if the call has been refused
      */
@@ -1600,10 +1668,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what the handler
-     * still produces is dropped. The caller of this method sends the final frame.
+     * Ends a call before its reply has been sent. Cancels its handler, and frees its slot. If the handler still
+     * produces a result, the result is dropped. The code that calls this method has to send the final frame.
      *
-     * @return false if the call's method has not been executed, and will not be
+     * @return false if the method of the call has not been executed, and will not be
      */
     private boolean drop(ServerCall call) {
         boolean isExecuted;
@@ -1618,10 +1686,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call that nobody waits for any more. The call object is recycled here or, if the handler still runs, when
-     * the handler ends.
+     * Ends a call that nobody waits for. The call object is freed now or, if the handler still runs, when the handler
+     * ends or the server stops waiting for the handler's future.
      *
-     * @return false if the call's method has not been executed, and will not be
+     * @return false if the method of the call has not been executed, and will not be
      */
     private boolean abandon(ServerCall call) {
         boolean isDone = false;
@@ -1636,16 +1704,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Makes sure that a call ends at last although ending it has failed half-way, for example because there was no
-     * memory.
-     */
+    /** Makes sure that a call ends, now or later, although the code that was ending it has thrown an exception. */
     private void keepInSight(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
         }
         if (!call.loopState.handling && !call.loopState.isOverButThreads) {
-            // neither its handler nor another thread of the call would end it
+            // Neither the handler nor another thread of the call runs, so the call is ended here.
             try {
                 Admission.leave(call, false);
             } finally {
@@ -1663,29 +1728,33 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             linger(call);
         } catch (Throwable again) {
-            // the call has been added to its list before the failure
+            // linger() has added the call to the list of detached calls before the failure, and a check of that list
+            // ends the call.
         }
     }
 
     private boolean abandonHere(ServerCall call) {
-        // the state is read first: the end of a stream may also end the handler, and recycle the call
+        // The state is read before the streams are ended, since the end of a stream can end the handler and recycle the
+        // call.
         boolean handled = call.loopState.handling;
         boolean hasBegun;
         try {
             hasBegun = handled ? cancel(call) : call.hasBegun();
             if (handled && withdraw(call)) {
-                // no thread will run the call any more, so the call is ended here
+                // The call's task still waited for a thread and has been withdrawn, so no thread will run the call and
+                // end it.
                 handled = false;
                 call.loopState.handling = false;
             } else if (!handled
                     && hasBegun
                     && (call.method().returnsStream() || call.context().isHandlerBehind())) {
-                // the handler has returned a stream, which the callbacks of the handler for a cancel may concern, or
-                // runs on after an interceptor has answered
+                // Two kinds of handlers still have to be cancelled: a handler that has returned a stream, and a handler
+                // that runs on after an interceptor has answered the call.
                 call.cancel();
             }
         } finally {
-            // the streams are ended even if the cancel has failed, since a handler may wait for them
+            // The streams are ended even if cancelling the call has failed, since the handler can be waiting for one of
+            // the streams.
             endStreams(call);
         }
         if (call.loopState.isRecycled) {
@@ -1705,15 +1774,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Cancels a call whose handler runs or waits for a thread.
      *
-     * @return false if the call's method has not been executed, and will not be
+     * @return false if the method of the call has not been executed, and will not be
      */
     private boolean cancel(ServerCall call) {
         boolean hasBegun = call.cancel();
         if (!hasBegun) {
-            // the call waits for a thread, and that thread will not run it
+            // The call has waited for a thread and will not run, so the connection stops counting its handler.
             admission.uncount(call);
         }
-        // hasBegun is also true if an interceptor has started, but the method has not
+        // If only an interceptor has started, hasBegun is true, although the method has not been executed.
         return hasBegun && call.isExecuted();
     }
 
@@ -1731,7 +1800,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
         } catch (Throwable t) {
-            // the exception is only reported: the call's place has to be given back nevertheless
+            // The exception is only reported, because the code that calls this method still has to free the call.
             ThreadTools.report(t);
         }
     }
@@ -1759,8 +1828,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the ERROR frame that ends a call. While many bytes wait to be sent, the frame has no text, since refusing
-     * many calls has to be cheap.
+     * Sends the ERROR frame that ends a call. While many bytes wait to be sent or have just been sent, the frame has no
+     * text, so that refusing many calls costs little.
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
@@ -1777,7 +1846,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         closeIfDrained();
     }
 
-    /** Ends a call whose reply has been sent completely, or is being written by its handler's thread. */
+    /**
+     * Frees the slot and the object of a call whose reply has been sent completely. Also called for a call in the list
+     * of {@link SentReplies}, whose reply a handler's thread may still be writing.
+     */
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
@@ -1793,16 +1865,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Frees the object of a call that neither a handler nor a reply needs any more. If threads still run for the call,
-     * its object is freed only when the last of them has ended. Does nothing if the object has been freed already.
-     * While this method ends the call's streams, user code may run that ends this call or others of the connection.
+     * Frees the object of a call that is over. If threads still run for the call, the object is freed when the last of
+     * these threads has ended. This method ends the streams of the call, which can run user code that ends this call or
+     * others. If the object has been freed already, this method does nothing.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
         }
         handled(call);
-        // checked first: if this throws, the call is still in its list, and can be found there
+        // If endUnlessThreads() throws, the call must still be in its list, where a later check finds the call. So this
+        // line precedes the removal from the list.
         call.loopState.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.loopState.list;
         if (in != null) {
@@ -1812,7 +1885,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             postponed(call).stopCountingResumed(call);
         }
         if (call.loopState.isOverButThreads) {
-            // the reply has been sent or will not be sent
+            // The reply has been sent or will not be sent, so the buffer of the reply is not needed any more.
             call.giveUpReply();
             admission.lendPlace(call);
             goesOnWithThreads(call);
@@ -1823,7 +1896,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         admission.endLoan(call);
         call.loopState.isRecycled = true;
-        // handled() has left the handler counted if threads ran for the call then
+        // If threads still ran for the call when this method called handled(), the connection still counts the handler
+        // as running. It stops counting the handler here.
         admission.uncountNow(call);
         endStreams(call);
         call.forget();
@@ -1836,14 +1910,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps a call that is over as long as threads run for it. If an interceptor has answered while the handler runs
-     * on, the handler is cancelled at the deadline of the call, or now if the connection has ended.
+     * Adds a call that is over to a list, because threads still run for the call. If the handler runs on after an
+     * interceptor has answered, the list is {@code detached}, so that the handler is cancelled at the deadline. If such
+     * a handler has been cancelled already, or is cancelled now because the connection has ended, the list is
+     * {@code dropped}. All other calls are added to {@code dropped} too.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
             dropped.add(call);
         } else if (isOver) {
-            // the call is added first, since the cancel may end it
+            // call.cancel() can end the call completely, which removes the call from the list. If the call were added
+            // only after that, it would stay in the list for ever.
             dropped.add(call);
             call.cancel();
         } else {
@@ -1873,8 +1950,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void closeIfDrained() {
         if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
-            // the flag is set last, since queueing may fail; without the flag, each of many GOAWAY frames would queue a
-            // task
+            // The flag is set after the task has been queued, since queueing can fail. Without the flag, each of many
+            // GOAWAY frames would queue a task.
             isCloseOrdered = true;
         }
     }
@@ -1883,8 +1960,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
-            // while bytes are being handled, reading is resumed only afterwards: a channel whose client is in this
-            // process would otherwise read inside this read
+            // If the channel has become writable during a read, this line is skipped, and channelReadComplete() resumes
+            // reading. Otherwise, a channel whose client is in the same process would start a read inside the current
+            // read.
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -1900,16 +1978,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Stops reading from a client that does not read its replies, and resumes when the client reads them. After the end
-     * of the connection, everything is read.
+     * Stops reading from a client that does not read its replies, and resumes reading when the client reads again.
+     * After the end of the connection, the server reads what the client still sends, without a pause.
      *
-     * <p>At least one read happens between two pauses. Otherwise an upload by a client that reads slowly might never
+     * <p>At least one read happens between two pauses. Otherwise, an upload by a client that reads slowly might never
      * arrive.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
             if (!channel.config().isAutoRead()) {
-                // the pause must not count as silence, since what the peer sent meanwhile has not been read
+                // While reading was paused, the server did not read what the client sent. So the pause must not count
+                // as silence of the client.
                 recordActivity();
                 readsBeforeResume = reads();
                 readingClock.setReading(true);
@@ -1920,8 +1999,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up the places and slots of the connection that no call uses. Called when the connection has received
-     * nothing for some time.
+     * Frees the {@link ServerCall} objects that no call uses, and the slots that have not been used lately. Called when
+     * the connection has received nothing for some time.
      */
     @Override
     public void trimIdle() {
@@ -1931,8 +2010,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up half of the free places, and the slots that are not used. A busy connection may never again need as many
-     * as in its last burst.
+     * Frees half of the unused {@link ServerCall} objects, and the slots that have not been used lately. A busy
+     * connection may never again need as many as in its last burst.
      */
     @Override
     public void trimActive() {
@@ -1971,12 +2050,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends one of several calls when the connection ends. An exception is only reported, so that the other calls are
-     * ended too.
+     * Ends one call when the connection ends. An exception is only reported, so that the other calls of the connection
+     * are ended too.
      */
     private void abandonSafely(ServerCall call) {
         if (call.loopState.isRecycled) {
-            // the end of an earlier call has already ended this one
+            // The end of an earlier call has already ended this call.
             return;
         }
         try {
@@ -1987,8 +2066,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends or cancels the calls of a connection that has ended. {@code abandonAll}, {@code leaveTables} and
-     * {@code leavePlaces} run even if the code before them fails, since other code waits for what each of them does.
+     * Ends or cancels the calls of the connection, except notices, which go on. Gives up the tables and unused call
+     * objects of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces} run even if the code
+     * before them fails. Otherwise, calls and charges would remain, or the server would not learn that the connection
+     * has ended.
      */
     @Override
     public void onClosed(String why) {
@@ -2017,7 +2098,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     try {
                         cancelBehind(call);
                     } catch (Throwable t) {
-                        // the other calls are cancelled nevertheless
+                        // The failure is only reported, so that the other calls are cancelled too.
                         ThreadTools.report(t);
                     }
                 }
@@ -2031,7 +2112,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void leaveTables() {
-        // a handler may refer to this connection for long, and the charge for the tables is released below
+        // A handler can refer to this connection long after its end. The tables are replaced by empty arrays, so that
+        // the handler does not keep the memory of tables that are no longer charged.
         calls = NO_CALLS;
         lastIds = NO_IDS;
         slotBytes.release();
@@ -2052,7 +2134,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Sets the timer for the checks of calls that outlast the connection. */
+    /** Sets the timer for checks of the calls that go on after the end of the connection. */
     private void watchOutlasting() {
         try {
             for (ServerCall call = detached.first();

@@ -42,47 +42,49 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Implementation of the public class {@code Server}. Listens on one port, can be started and stopped once, and holds
- * what the connections share. Thread-safe. Its monitor guards the fields that are neither final nor volatile.
+ * Implementation of the public class {@code Server}. A server listens on one port, can be started and stopped once, and
+ * holds what its connections share. The class is thread-safe: its monitor guards the fields that are neither final nor
+ * volatile.
  *
  * <p>The class is long because the start and the stop work on the same connections, handlers and event loops, under the
  * same monitor.
  */
 public final class ServerCore {
-    /** Name of the logger. It is the name of the public class, since users know only that class. */
+    /** Name of the logger, which is the name of the public class, since users know only that class. */
     private static final String LOGGER = "dev.rpcx.Server";
 
-    /** Maximum time of a stop, in days. A stop that is given more time gets this time. */
+    /** Maximum time for stopping the server, in days. A longer time is shortened to this value. */
     private static final int MAX_STOP_DAYS = 365;
 
     /**
-     * Time that interrupted handlers have to end, after the time of a stop is over. The threads of the pool then have
-     * the same time again.
+     * Maximum time, in nanoseconds, for which a stop of the server waits for cut-off connections and interrupted
+     * handlers to end. If all of them end in time, the stop then waits for the threads of the pool to end, again for at
+     * most this time.
      */
     private static final long INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which a stop waits for the event loops to end. A handler on an event loop may keep the loop from
-     * ending.
+     * Maximum time for which a stop waits for the event loops to end, in nanoseconds. The time is limited because a
+     * handler can block its event loop.
      */
     private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     /**
-     * Minimum time between two requests to all connections to give back places that no call uses. Each request queues a
-     * task for every connection.
+     * Minimum time between two reclaims of unused places by {@link #reclaimIdlePlaces}, in nanoseconds. Reclaims are
+     * limited because each of them queues a task for every native connection that holds a place.
      */
     private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final String host;
     private final int port;
 
-    /** Counts everything that peers cause this server to hold. */
+    /** Counts everything that clients cause this server to hold, for example calls and bytes. */
     private final Ledger ledger;
 
     /** Number of running handlers, except those on event loops. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Time at which the connections were last asked to give back places that no call uses. */
+    /** Time at which {@link #reclaimIdlePlaces} last asked the connections for unused places, in nanoseconds. */
     private final AtomicLong reclaimedNanos;
 
     private final ServerPlatform platform;
@@ -97,14 +99,14 @@ public final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
-    /** Open connections whose wire, native or classic, is already known, by channel. */
+    /** Connections whose channels are open, by channel. {@link #register} adds them. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * Connections whose wire, native or classic, is known, by channel. A connection stays here until it and all its
-     * calls have ended.
+     * Connections that have not ended, or have calls that have not ended, by channel. {@link #register} adds them. The
+     * channel of a native connection that has ended can still be open, to send the last bytes.
      */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
@@ -112,19 +114,20 @@ public final class ServerCore {
     private @Nullable Loops loops;
     private @Nullable Channel listening;
 
-    /** Port of {@link #listening}. A closed channel may no longer know its port. */
+    /** Port of {@link #listening}. The port is stored because a closed channel may no longer know its port. */
     private int boundPort;
 
-    /** Whether a stop has begun. */
+    /** Whether the server has begun to stop. */
     private volatile boolean stopping;
 
     private volatile boolean isListenerClosed;
 
-    /** Completes when a stop has closed the listener and finds that all connections and calls have ended. */
+    /** Completes when the server is stopping, its listener is closed, and all connections and calls have ended. */
     private final CompletableFuture<Void> quiet = new CompletableFuture<>();
 
     /**
-     * Completes when {@link #quiet} completes, or earlier, when the remaining connections and calls have been cut off.
+     * Completes during a stop, when all connections and calls have ended, or when the event loops have been told to cut
+     * them off.
      */
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
@@ -134,13 +137,13 @@ public final class ServerCore {
     private final CountDownLatch stopped = new CountDownLatch(1);
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
-    /** Makes the published methods of a server. The server passes in what the limits of all methods share. */
+    /** Makes the methods that a server publishes. The server passes in the objects that the methods share. */
     public interface MethodFactory {
         /**
-         * Returns the published methods in the order of their numbers: 1, 2 and so on.
+         * Returns the published methods in the order of their numbers, which begin at 1.
          *
          * @param running counter of the running handlers of all methods, except those on event loops
-         * @param groups groups of connections, by the addresses of their peers
+         * @param groups groups of connections, by the addresses of the clients
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
     }
@@ -195,15 +198,15 @@ public final class ServerCore {
     }
 
     /**
-     * Removes a connection that has ended, and whose calls have all ended, from {@code served}. Further calls of this
-     * method for the same connection do nothing.
+     * Removes a connection that has ended, and whose calls have all ended, from {@link #served}. A repeated call for
+     * the same connection does nothing.
      */
     void ended(Channel channel) {
         served.remove(channel);
         completeIfQuiet();
     }
 
-    /** Carries out {@code Server.start}. */
+    /** Starts the server, as {@code Server.start} describes. */
     public synchronized void start() {
         if (stopping) {
             throw new IllegalStateException("the server was stopped before (expected: a new one)");
@@ -231,7 +234,7 @@ public final class ServerCore {
             listening = bound.channel();
         } finally {
             if (listening == null) {
-                // the event loops were only just made, so this thread is none of theirs and may wait for their end
+                // the event loops are new, so this thread is not one of them and can wait for their end
                 end(0);
             }
         }
@@ -243,7 +246,7 @@ public final class ServerCore {
             loops = made;
             return made;
         } catch (RuntimeException e) {
-            // for example because there is no free file descriptor for the event loops
+            // for example, there is no free file descriptor for the event loops
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
@@ -264,7 +267,7 @@ public final class ServerCore {
             channel.close();
             return;
         }
-        // closeWith comes first: if anything fails later, the channel is closed, and with it the account
+        // closeWith comes first: a later failure closes the channel, and closing the channel closes the account
         closeWith(channel, account);
         HalfClose.allow(channel, this::lingerNanos);
         if (stopping) {
@@ -277,7 +280,10 @@ public final class ServerCore {
         channel.pipeline().addLast(new Sniffer(this, account));
     }
 
-    /** Registers a channel, and closes its account when the channel is closed, or now if the registration fails. */
+    /**
+     * Adds a channel to the open channels, and closes its account when the channel is closed. If adding the channel
+     * fails, this method closes the account.
+     */
     private void closeWith(Channel channel, Account account) {
         boolean isKept = false;
         try {
@@ -298,23 +304,24 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the maximum time for sending the last bytes of a connection that has ended, in nanoseconds: the
-     * keep-alive time, no limit during a stop, and 0 after the server has been cut off.
+     * Returns the limit that {@link HalfClose} gets for sending the last bytes of a connection that has ended, in
+     * nanoseconds. This is the keep-alive time, or no limit during a stop. After the time for the stop is over, the
+     * value is 0. {@link HalfClose} allows at least 2 s, even if the value is smaller.
      */
     private long lingerNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
     /**
-     * Registers a connection whose wire, native or classic, has become known. If a stop has begun, the connection is
-     * asked to end.
+     * Adds a native connection whose preface is complete, or a classic connection whose first byte has arrived. If the
+     * server is stopping, the connection is asked to end.
      */
     public void register(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
-            // the channel was closed while the greeting was written: its close listener ran before the connection was
-            // added
+            // the channel was closed while the greeting was written, so the channel's close listener ran before the
+            // connection was added
             connections.remove(channel);
             ended(channel);
         }
@@ -324,8 +331,7 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the port on which the server listens, also if port 0 was given and the system chose the port. Works from
-     * {@code start} until a stop has ended.
+     * Returns the port on which the server listens. If port 0 was given, the result is the port that the system chose.
      *
      * @throws IllegalStateException the server has not been started, or has stopped
      */
@@ -336,16 +342,17 @@ public final class ServerCore {
         return boundPort;
     }
 
-    /** Carries out {@code Server.stop}. */
+    /** Stops the server, as {@code Server.stop} describes. */
     public void stop(Duration time) {
         LoopThread.refuseOnLoop("Server.stop", "another thread");
         end(nanos(time));
     }
 
     /**
-     * Stops everything that has been started, and waits until it has ended.
+     * Stops the server as far as it was started, and waits for a limited time until its connections, event loops and
+     * threads have ended.
      *
-     * @param nanos time after which the remaining connections and calls are cut off
+     * @param nanos nanoseconds after which the remaining connections and calls are cut off
      */
     private void end(long nanos) {
         try {
@@ -369,8 +376,8 @@ public final class ServerCore {
             // from now on, no handler starts
             cutOff = true;
             group.close(LOOPS_END_NANOS);
-            // the event loops are closed and check nothing any more, so calls that have lost their connection since are
-            // cut off here
+            // the closed event loops no longer look for calls that have lost their connection, so this thread cuts off
+            // those that no earlier cut-off has reached
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
@@ -380,7 +387,8 @@ public final class ServerCore {
     }
 
     /**
-     * Waits for the future, even if the calling thread is interrupted. An interrupt is restored afterwards.
+     * Waits until the future completes or the time is over. An interrupt does not end the wait, and is restored
+     * afterwards.
      *
      * @return false if the time was over before the future completed
      */
@@ -394,7 +402,7 @@ public final class ServerCore {
             } catch (InterruptedException e) {
                 isInterrupted = true;
             } catch (ExecutionException | TimeoutException e) {
-                // the remaining time decides whether to wait again
+                // the wait has ended with an exception; the condition of the loop decides whether to wait again
             }
             left = nanos - (System.nanoTime() - begin);
         } while (left > 0 && !future.isDone());
@@ -405,11 +413,12 @@ public final class ServerCore {
     }
 
     /**
-     * Starts a stop without waiting for its end. Unlike {@link #stop}, does not end the event loops and the threads.
+     * Begins to stop the server, and does not wait for the end. Unlike {@link #stop}, this method does not end the
+     * event loops and the threads.
      *
      * @param time time after which the remaining connections and calls are cut off
-     * @return future that completes when all connections and calls have ended or been cut off; the same for all calls
-     *     of this method
+     * @return future that completes when all connections and calls have ended, or the event loops have been told to cut
+     *     them off; every call returns the same future
      */
     public CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);
@@ -422,8 +431,8 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the time in nanoseconds: at least 0, and at most {@code MAX_STOP_DAYS}, which is not too long for a
-     * timer.
+     * Returns the given time in nanoseconds. A negative time becomes 0, and a time above {@code MAX_STOP_DAYS} becomes
+     * {@code MAX_STOP_DAYS}. Timers accept a delay of this maximum, but may refuse a longer one.
      */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "0 or more");
@@ -432,7 +441,7 @@ public final class ServerCore {
     }
 
     /**
-     * Closes the listener, and asks all connections to end. Only the first call does so.
+     * Begins to close the listener, and asks all connections to end. Only the first call has an effect.
      *
      * @return event loops of the server; null if the server has not been started
      */
@@ -451,11 +460,12 @@ public final class ServerCore {
             quiet.complete(null);
             return group;
         }
-        // the connections come first, since a handler that blocks the event loop of the listener may delay the closing
-        // of the listener
+        // the connections come first, since a handler that blocks the listener's event loop can delay the closing of
+        // the listener
         drainConnections();
         listener.close().addListener(ended -> {
-            // for connections that were accepted before the listener was closed
+            // this second pass reaches connections that were accepted too late for the first pass, but before the
+            // listener was closed
             drainConnections();
             isListenerClosed = true;
             completeIfQuiet();
@@ -476,7 +486,7 @@ public final class ServerCore {
         }
     }
 
-    /** Runs one of several steps of a stop. An exception is only reported, so that the next step can run. */
+    /** Runs one step of a stop. If the step throws, the exception is only reported, so that the next step can run. */
     private static void inAnyCase(Runnable one) {
         try {
             one.run();
@@ -502,13 +512,16 @@ public final class ServerCore {
         drained.complete(null);
     }
 
-    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
+    /**
+     * Returns whether a stop of the server has got so far that no handler starts any more. Can be called on any thread.
+     */
     public boolean isCutOff() {
         return cutOff;
     }
 
     /**
-     * Adds the cut-off notices of one connection to the totals that a stop logs. Any thread may call this.
+     * Counts the notices (one-way calls) that a stop has cut off on one connection. The stop logs the totals of all
+     * connections. Can be called on any thread.
      *
      * @param unbegun number of notices whose handlers had not started
      * @param interrupted number of notices whose handlers have been interrupted
@@ -518,7 +531,7 @@ public final class ServerCore {
         interruptedNotices.addAndGet(interrupted);
     }
 
-    /** Logs how many acknowledged notices have been cut off, since their callers are not told. */
+    /** Logs how many acknowledged notices (one-way calls) have been cut off, since their callers are not told. */
     private void logCutOffNotices() {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
@@ -532,8 +545,9 @@ public final class ServerCore {
     }
 
     /**
-     * Closes a channel on which the server has not sent its greeting. Does nothing if the greeting has been sent by the
-     * time that the event loop runs the check: that connection has seen the stop by itself.
+     * Closes a channel if its connection has not been added by {@link #register} when the event loop runs the check,
+     * for example because the preface of a native client is incomplete. If the connection has been added by then,
+     * {@link #register} has asked the connection to end.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {
@@ -561,7 +575,7 @@ public final class ServerCore {
         return connections.size();
     }
 
-    /** Returns the number of connections that are open, or have calls that have not ended. For tests. */
+    /** Returns the number of connections that have not ended, or have calls that have not ended. For tests. */
     public int served() {
         return served.size();
     }
@@ -571,9 +585,10 @@ public final class ServerCore {
     }
 
     /**
-     * Asks all connections to give back places that they keep for later calls. Called when a place is made while more
-     * than half of the server's places are taken: connections of other event loops need a moment to give places back.
-     * Does nothing if the last request was less than {@code MIN_RECLAIM_NANOS} ago. Any thread may call this.
+     * Asks all connections to give back places that they keep for later calls; a place allows one call. Called when a
+     * new place is refused, and already when a new place is needed while more than half of the server's places are
+     * taken, since connections on other event loops need a moment to give places back. Does nothing if the last such
+     * request was less than {@code MIN_RECLAIM_NANOS} ago. Can be called on any thread.
      */
     void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();
@@ -591,14 +606,15 @@ public final class ServerCore {
         return maxCallNanos;
     }
 
-    /** Returns whether this server accepts connections that use the classic wire. */
+    /** Returns whether this server accepts connections of the classic wire. */
     boolean classic() {
         return classic;
     }
 
     /**
-     * Logs that a notice has failed, since its caller does not learn that. The text of the error is not logged, since a
-     * part of it may come from a peer. Any thread may call this.
+     * Logs that a notice (one-way call) has failed, since its caller does not learn that. At most one such failure a
+     * minute is logged, with the number of those left out before. The log does not contain the text of the error, a
+     * part of which can come from a client. Can be called on any thread.
      */
     void noticeFailed(ServerMethod method, RPCXException why) {
         notices.log(

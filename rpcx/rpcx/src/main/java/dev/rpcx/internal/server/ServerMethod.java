@@ -19,16 +19,20 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Published method, with everything that is found out about it by reflection when the server is built.
+ * Method that a server publishes, with everything that reflection has found out about the method when the server was
+ * built.
  *
- * @param number number of the method on the wire, from 1
- * @param shape shape of the method, as {@link MethodShape} defines it; clients compare it with theirs
- * @param arguments parameters of the method, one by one, as classic requests carry them
- * @param result codec of the result, or of the items of the stream that the method returns
- * @param handle takes the arguments as one array, and returns the result
- * @param items codec of the items of the stream that the method takes; null if it takes none
- * @param chain runs the interceptors and then the handle; null if there are no interceptors
- * @param admission limit of the number of handlers of this method; null if the handlers run on the event loop
+ * @param number number that identifies the method on the native wire, from 1
+ * @param shape number that says how the parameters and the result are encoded; clients compare this number with their
+ *     own: see {@link MethodShape}
+ * @param arguments parameters of the method, one by one, as requests of the classic wire carry them; empty if the
+ *     method takes a stream
+ * @param result codec of the result or, if the method returns a stream, of each item
+ * @param handle calls the user's method: takes the arguments as one array, and returns the result
+ * @param items codec of each item of the stream that the method takes; null if the method takes no stream
+ * @param chain runs the interceptors and, after them, the handle; null if there are no interceptors
+ * @param admission limits how many handlers of this method run at the same time; null if the handlers run on the event
+ *     loop
  */
 public record ServerMethod(
         int number,
@@ -45,34 +49,40 @@ public record ServerMethod(
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {
-    /** Text of the error for a call whose handler has to return a stream and has not returned one. */
+    /** Text of the error for a call whose handler should have returned a stream but has not. */
     static final String NO_STREAM = "no stream";
 
     /**
-     * Runs the interceptors and the handler, on the calling thread.
+     * Runs the interceptors and the handler on the calling thread. An interceptor can also run the handler later or on
+     * another thread.
      *
-     * @param call context of the call that is handled
-     * @return result of the handler or of an interceptor
+     * @param call context of the call
+     * @return result of the first interceptor, or of the handler if there are no interceptors. If this is a stage that
+     *     may be lazy, a stage that belongs to the call alone is returned instead: see
+     *     {@link HandledContext#own(CompletionStage)}
      */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new CallInvocation(service, name, values, metadata, call));
-        // A stage that is not passive may do its work when a dependent is attached. A cancel has to interrupt that
-        // work, so the dependent is attached here, on the handler's thread. The publisher of a stream is not treated as
-        // a stage.
+        // A stage that is not passive may be lazy, that is, start its work when a callback is attached to it. The
+        // callback is attached here, on the handler's thread, so that a cancel of the call can interrupt that work. The
+        // publisher of a stream is never treated as a stage.
         return !returnsStream && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
 
     /**
-     * Returns the stage to wait for when the result of a stage is itself a stage. If {@code stage} may do its work when
-     * a dependent is attached, that work is done where the handlers run. Any thread may call this.
+     * Returns the stage that the call has to wait for after an interceptor's stage has ended, if its result is another
+     * stage. That other stage may be lazy, that is, start its work when a callback is attached. In this case, the
+     * callback is attached where the method's handlers run, so that the work is done there. Any thread may call this.
      *
-     * @param call context of the call that is handled
-     * @return {@code stage} itself if no work is done when a dependent is attached to it
+     * @param stage the other stage, that is, the result of the interceptor's stage
+     * @param call context of the call
+     * @return {@code stage} itself if it is certainly not lazy; otherwise a new stage that ends in the same way as
+     *     {@code stage}, or fails earlier if the call ends earlier
      */
     CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)
@@ -82,15 +92,15 @@ public record ServerMethod(
     }
 
     /**
-     * Returns the last step of a chain of interceptors, which runs the handler. If the handler throws, the error says
-     * that the call has been executed. The call is taken from the invocation and not from the thread, since an
-     * interceptor may have proceeded on a thread of its own.
+     * Returns the last step of a chain of interceptors, which runs the handler. If the handler throws an
+     * {@link RPCXException}, the step throws one that says that the call has been executed. The step takes the call
+     * from the invocation and not from the thread, since an interceptor can proceed on a thread of its own.
      *
-     * <p>The step fails if the handler returns a null that cannot be sent, or no stream where one is expected. So
+     * <p>The step fails if the handler returns no stream where one is expected, or null where null cannot be sent. So
      * interceptors see the same outcome as the caller.
      *
-     * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit them, the
-     *     call fails before the handler starts
+     * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit these
+     *     types, the step fails before the handler starts
      * @param returnsStream whether the method returns a stream
      * @param codec codec of the method's result
      */
@@ -125,7 +135,7 @@ public record ServerMethod(
         return call -> Chain.proceed(call, end);
     }
 
-    /** Returns the context of the call; null for a call that no server handles, such as in a test. */
+    /** Returns the context of a call at the server; null if no server handles the call, for example in a test. */
     private static @Nullable HandledContext handled(Interceptor.Invocation call) {
         return (HandledContext) Chain.given(call).handled;
     }
@@ -145,10 +155,10 @@ public record ServerMethod(
     }
 
     /**
-     * Returns the text of the error for a call whose handler has returned null. Returns null if a null result can be
-     * sent.
+     * Returns the text of the error for a call whose handler has returned null. Returns null if the codec can write
+     * null.
      */
-    @SuppressWarnings("NullAway") // the codec decides whether null can be written
+    @SuppressWarnings("NullAway") // the codec throws if it cannot write null
     private static @Nullable String nullRefused(Codec<Object> codec) {
         try {
             codec.write(null, Unpooled.buffer());
@@ -158,7 +168,10 @@ public record ServerMethod(
         }
     }
 
-    /** Returns the text of the error for a result that its codec refuses. Used for the calls of both wires. */
+    /**
+     * Returns the text of the error for a result that cannot be encoded. The native wire and the classic wire use this
+     * text.
+     */
     static String unsendable(CodecException refused) {
         return "the result cannot be sent: " + refused.getMessage();
     }

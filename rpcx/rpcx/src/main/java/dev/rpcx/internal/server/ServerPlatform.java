@@ -5,9 +5,12 @@ import dev.rpcx.internal.io.Platform;
 import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
-/** What a server takes from the machine on which it runs: a {@link Platform}, and the threads for handlers. */
+/**
+ * Supplies what a server needs from its machine: a clock, random numbers and event loops, as any {@link Platform} does,
+ * and threads for handlers. A simulation has its own implementation.
+ */
 public interface ServerPlatform extends Platform {
-    /** Platform that takes everything from the machine on which the process runs. */
+    /** Platform of the machine on which the process runs. */
     ServerPlatform HOST = new ServerPlatform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {

@@ -4,23 +4,23 @@ import dev.rpcx.internal.io.TlsEngine;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Settings from which a server is made. The builder checks each value when the user sets it.
+ * Settings of a server. The builder checks each value when the user sets it.
  *
- * @param platform clock, random numbers, event loops and threads that the server uses
- * @param host address on which the server listens
- * @param port number of the port on which the server listens; if it is 0, the system chooses the port
+ * @param platform supplies the clock, random numbers, event loops and threads
+ * @param host address or host name on which the server listens
+ * @param port port on which the server listens; if it is 0, the system chooses the port
  * @param inProcess whether only clients in this process can reach the server, without a socket
  * @param eventLoops number of threads that serve the connections
- * @param poolSize number of threads of the pool on which handlers run
- * @param tls TLS of every connection; null for connections without TLS
+ * @param poolSize maximum number of threads of the pool that run handlers at the same time
+ * @param tls TLS of all connections; null for connections without TLS
  * @param classic whether the server serves the classic wire in addition to the native one
- * @param keepAliveNanos maximum time until the server notices that a client has vanished, in nanoseconds
- * @param maxCallNanos maximum time of a call that neither takes nor returns a stream, in nanoseconds
+ * @param keepAliveNanos maximum time, in nanoseconds, until the server notices that a client has vanished
+ * @param maxCallNanos maximum time, in nanoseconds, of a call that neither takes nor returns a stream
  * @param maxConnections maximum number of connections at the same time
  * @param maxConnectionsPerAddress maximum number of connections from one address at the same time
  * @param maxCalls maximum number of calls under way on one connection
- * @param maxRunning maximum number of handlers that run at the same time, except those on event loops
- * @param maxMessageBytes maximum number of bytes in the body of a request or of an item
+ * @param maxRunning maximum number of handlers that run at the same time, not counting those on event loops
+ * @param maxMessageBytes maximum size, in bytes, of the body of a request or of a stream item
  */
 public record ServerSettings(
         ServerPlatform platform,

@@ -8,44 +8,46 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes a call at a server through its steps:
+ * Takes a call through its steps at the server:
  *
  * <ol>
- *   <li>Admit, on the event loop: {@link ServerConnection} has {@link RequestReader} read what precedes the arguments,
- *       and has {@link Admission} give the call a place and admit its handler. Then {@link ConnectionThreads} gives the
- *       call a thread, which calls {@link #run}.
- *   <li>Decode, in {@link #decode}: the thread reads the arguments.
- *   <li>Run, in {@link #handle}: {@link ServerMethod#invoke} runs the interceptors and the handler. If the result comes
- *       later, the thread that brings it continues in {@link #onResult}.
- *   <li>Encode, in {@link #finish}: {@link Admission} stops counting the handler, and {@link ReplyWriter} writes the
- *       reply.
- *   <li>Reply: {@link SentReplies} sends the reply, unless {@link #finish} runs on the event loop: then the connection
- *       sends the reply immediately.
+ *   <li>Admit: on the event loop, {@link RequestReader} reads what precedes the arguments, and {@link Admission} checks
+ *       whether there is room for the call. {@link ConnectionThreads} gives the admitted call to a thread, which calls
+ *       {@link #run}. If the handler runs on the event loop, the event loop calls {@link #handle} instead.
+ *   <li>Decode: {@link #decode} reads the arguments.
+ *   <li>Run: {@link #handle} runs the interceptors and the handler. If the result comes later, the thread that brings
+ *       the result calls {@link #onResult}.
+ *   <li>Encode: {@link #finish} calls {@link Admission#leave}, which stops counting the handler, and
+ *       {@link ReplyWriter}, which writes the reply.
+ *   <li>Reply: {@link SentReplies} sends the reply. If {@link #finish} runs on the event loop, the connection sends the
+ *       reply itself.
  * </ol>
  *
- * <p>There are no objects of this class. Each method is called by the one thread that has the call at that time: the
- * handler's thread, the thread that completes a stage, or the event loop. {@link ServerCall} coordinates this thread
- * with threads that end the call in another way, and catches what is thrown here.
+ * <p>All methods are static. At any time, only one thread takes a call through these steps: the handler's thread, the
+ * thread that completes a stage, or the event loop. {@link ServerCall} coordinates this thread with threads that end
+ * the call in another way, such as by a cancel. If a method throws, {@link ServerCall} or, after {@link #onResult},
+ * {@link PendingResult} makes the event loop end the call.
  */
 final class ServerSteps {
     private ServerSteps() {}
 
     /**
-     * Runs the call on its handler's thread. If the caller does not read what is sent to it, and the call may wait,
-     * gives the call back to the event loop instead.
+     * Runs the call on its handler's thread. If the client does not read what the server sends, and the call is allowed
+     * to wait, gives the call back to the event loop instead.
      */
     static void run(ServerCall call, long nowNanos) {
         if (call.connection.isCongested(call.method()) && call.mayWait()) {
             Admission.leave(call, false);
             call.postponeRequested = true;
-            // the call is put into the outbox, like a reply: if this thread fails later, the call is not lost
+            // The call itself goes into the outbox, from which the event loop takes it and postpones it. So the call is
+            // not lost if this thread fails later.
             call.connection.send(call);
         } else {
             handle(call, call.body, nowNanos);
         }
     }
 
-    /** Runs the handler on the calling thread. {@code request} contains the bytes of the request. */
+    /** Reads the arguments from {@code request}, and runs the interceptors and the handler on the calling thread. */
     static void handle(ServerCall call, ByteBuf request, long nowNanos) {
         Object[] arguments = decode(call, request, nowNanos);
         if (arguments == null) {
@@ -77,14 +79,14 @@ final class ServerSteps {
     }
 
     /**
-     * Reads the arguments of the handler. If they cannot be read, or the handler must not start any more, ends the
-     * call.
+     * Reads the arguments of the handler. Ends the call with an error if the arguments cannot be read, or if the
+     * handler must not start any more.
      *
      * @return the arguments; null if the call has ended
      */
     private static Object @Nullable [] decode(ServerCall call, ByteBuf request, long nowNanos) {
         if (call.isCancelled()) {
-            // nobody waits for the result, so the request is not decoded
+            // Nobody waits for the result of a cancelled call, so the request is not decoded.
             finish(call, null, CallErrors.gone());
             return null;
         }
@@ -111,8 +113,8 @@ final class ServerSteps {
     }
 
     private static void stream(ServerCall call, @Nullable Object result) {
-        // From here on only the stream uses the call's place. leaveNow and not leave: leave would go on counting the
-        // handler while other threads deliver incoming items.
+        // The handler has returned, and only the call's stream goes on. For a method with interceptors, Admission.leave
+        // would go on counting the handler while other threads deliver incoming items, so leaveNow is used.
         Admission.leaveNow(call, true);
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);
@@ -122,30 +124,38 @@ final class ServerSteps {
     }
 
     /**
-     * Continues a call whose result has come after its handler had returned.
+     * Continues a call whose handler or first interceptor has returned a stage, when the stage has ended.
      *
-     * @param value the result; null if {@code thrown} is not null
-     * @param thrown why there is no result; null if there is one
+     * @param value result of the stage, which can be another stage; null if {@code thrown} is not null
+     * @param thrown reason why there is no result; null if there is a result
      */
     static void onResult(ServerCall call, @Nullable Object value, @Nullable Throwable thrown) {
         ServerMethod called = call.method();
         if (thrown == null && value instanceof CompletionStage<?> stage && called.chain() != null) {
-            // an interceptor has waited for another stage before it proceeded: the value is the handler's stage, whose
-            // result is the result of the call
+            // An interceptor has waited for another stage before it ran the handler. So the result of the ended stage
+            // is again a stage: the one that the handler or a later interceptor has returned. The call now waits for
+            // that stage.
             call.await(called.brought(stage, call.context()));
             return;
         }
         finish(call, value, thrown == null ? null : failed(call, thrown));
     }
 
-    /** Makes the error that the caller sees for a failure of this call. Called before the call is finished. */
+    /**
+     * Returns the error that the caller gets when the call has failed. Must be called before {@link #finish}, after
+     * which the call object may already serve another call.
+     */
     private static RPCXException failed(ServerCall call, Throwable thrown) {
         return CallErrors.failed(thrown, call.method(), call.context());
     }
 
-    /** Encodes the result or the error of the call, and sends it. Any thread may call this, once for each call. */
+    /**
+     * Encodes the result or the error of a call, and sends it to the caller. Called at most once for each call, on any
+     * thread. For a method that returns a stream, called only for an error.
+     */
     private static void finish(ServerCall call, @Nullable Object result, @Nullable RPCXException error) {
-        // these are read now: once the call has been sent, its object may serve another call
+        // The connection and the method are read now, because the call object may serve another call as soon as the
+        // reply has been sent.
         ServerConnection connection = call.connection;
         ServerMethod failedNotice = error != null && call.notice ? call.method() : null;
         Admission.leave(call, error == null);

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads the index of services that the annotation processor has written. Each jar or folder that contains services has
- * one file of this index. Each line of the file names one class.
+ * Reads the index of services, which RPCX's annotation processor writes at build time. Each jar or folder with services
+ * contains a file {@code META-INF/rpcx/services}, and each line of the file names one class.
  */
 public final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";
@@ -53,8 +53,8 @@ public final class ServiceIndex {
     }
 
     /**
-     * Returns the context class loader of the calling thread, or RPCX's class loader if the thread has none. If the
-     * loader does not find a service of the index, the server does not start, and the error names the service.
+     * Returns the context class loader of the calling thread, or RPCX's class loader if the thread has none. The
+     * services are loaded with this class loader.
      */
     static ClassLoader loader() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -63,7 +63,7 @@ public final class ServiceIndex {
 
     private static List<String> lines(URL place) throws IOException {
         URLConnection connection = place.openConnection();
-        // A cached jar would stay open, and the old file would be read after the jar has been replaced.
+        // The JDK would keep a cached jar open, and would go on reading the old file after the jar has been replaced.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

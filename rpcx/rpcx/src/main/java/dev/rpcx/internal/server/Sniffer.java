@@ -14,15 +14,16 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds out which wire the client of a new connection speaks, by the first byte: a length of the classic wire never
- * begins with the first byte of the native wire. The sniffer is the first handler in the pipeline, or the first after
- * the TLS handlers. Once it knows the wire, a connection of that wire replaces the sniffer. If the client sends nothing
- * for {@code silentNanos}, the connection is closed.
+ * Finds out from the first byte of a new connection whether the client speaks the native or the classic wire. When that
+ * byte has arrived, a {@link ServerConnection} or a {@link ClassicServerConnection} replaces the sniffer in the
+ * pipeline. No message of the classic wire begins with the first byte of the native wire. If the first byte does not
+ * arrive within {@link #silentNanos}, the connection is closed. With TLS, the handshake is part of this time.
  */
 public final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Maximum time until the first byte of a connection has arrived, and until its complete preface has arrived. If the
-     * server's keepAlive time is shorter, that time is used. Source: nginx's client_header_timeout, shortened.
+     * Maximum time for the first byte of a connection to arrive, in nanoseconds. The preface, with which a native
+     * connection begins, has to be complete within the same time. If the server's keepAlive time is shorter, that time
+     * is used instead. The value was chosen below nginx's client_header_timeout.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -34,7 +35,7 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private long takenNanos;
 
-    /** Whether creating the connection has failed. What still arrives is dropped. */
+    /** Whether the connection object could not be created, so that all further bytes are dropped. */
     private boolean isOver;
 
     public Sniffer(ServerCore server, Account account) {
@@ -71,14 +72,15 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // The connection could not be created, for example for lack of memory. The channel is closed by
+                // The connection object could not be created, for example for lack of memory. The channel is closed by
                 // exceptionCaught or by the timer.
                 isOver = true;
                 first.release();
             }
         }
         stopTimer();
-        // The bytes go to the next handler, not to the head of the pipeline: TLS must not decrypt them twice.
+        // The bytes go to the connection, which has taken the place of this handler. If they went to the head of the
+        // pipeline instead, TLS would decrypt them a second time.
         ctx.fireChannelRead(first);
     }
 

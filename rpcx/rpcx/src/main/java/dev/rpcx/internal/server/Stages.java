@@ -14,41 +14,44 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets calls wait for stages, and stop waiting if the call ends first. Thread-safe.
+ * Lets calls wait for stages, and stop waiting before a stage ends. Thread-safe.
  *
- * <p>A callback that was attached to a stage cannot be removed. RPCX therefore attaches only one callback to a stage,
- * its {@code Hook}, however many calls wait for the stage. Each of these calls has a {@code Waiter} in a list of RPCX's
- * own, and can be removed from that list.
+ * <p>A callback cannot be detached from a {@code CompletionStage}. RPCX therefore attaches only one callback to a
+ * stage, its {@code Hook}, which calls a list of {@code Waiter}s when the stage ends. Each call that waits for the
+ * stage has a waiter in that list. A call that ends before the stage removes its waiter from the list.
  */
 public final class Stages {
     /**
-     * Entries of the stages to which RPCX has attached its callback, the {@link Hook}. Each entry is its own key. An
-     * entry refers to its stage weakly, so that a stage can be garbage-collected together with its hook.
+     * Unfinished stages to which RPCX has attached its callback, the {@link Hook}. Key and value are the {@link Entry}
+     * of the stage, which is the list of the stage's waiters. A waiter in the list usually refers to the stage
+     * strongly, but the entry itself refers to the stage weakly. So a stage whose list is empty can be
+     * garbage-collected.
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
-    /** Queue to which the garbage collector adds the entries of collected stages. */
+    /** Entries of {@code HUNG} whose stages have been garbage-collected. The garbage collector adds these entries. */
     private static final ReferenceQueue<CompletionStage<?>> GONE = new ReferenceQueue<>();
 
     /**
-     * Maximum number of entries of collected stages that one call of {@code hang} removes. Two are enough, since each
-     * call adds at most one entry.
+     * Maximum number of entries that one call of {@code hang} removes from {@code HUNG} because their stages have been
+     * garbage-collected. Two are enough, since each call of {@code hang} adds at most one entry.
      */
     private static final int GONE_AT_ONCE = 2;
 
     private Stages() {}
 
     /**
-     * Returns whether the stage has ended; false if this is unknown. Only a stage that {@link #isPassive} accepts is
-     * asked. Any other stage may throw when it is asked, for example one of a user's class, or of
-     * {@link CompletableFuture#completedStage}.
+     * Returns whether the stage has ended. Returns false for a stage that {@link #isPassive} does not accept, because
+     * such a stage may throw an exception when it is asked. {@link CompletableFuture#completedStage} makes stages of
+     * this kind.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
     }
 
     /**
-     * Returns whether a stage has ended with the result null. {@link #isDone} must have returned true for the stage.
+     * Returns whether an ended stage has the result null. Call this method only after {@link #isDone} has returned true
+     * for the stage.
      */
     static boolean hasBroughtNull(CompletionStage<?> stage) {
         CompletableFuture<?> done = (CompletableFuture<?>) stage;
@@ -57,13 +60,13 @@ public final class Stages {
 
     /**
      * Returns whether attaching a callback to the stage certainly starts no work. A lazy stage of another library may
-     * start its work at that moment. The answer depends only on the class of the stage.
+     * start its work when a callback is attached. The answer depends only on the class of the stage.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
     }
 
-    /** Attaches a callback of RPCX's own to the stage. The stage calls it when it ends. */
+    /** Attaches {@code consumer} to the stage. The stage calls the consumer when the stage ends. */
     private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> consumer) {
         if (stage instanceof BoundFuture<?> bound) {
             bound.onEnd(consumer);
@@ -72,44 +75,55 @@ public final class Stages {
         }
     }
 
-    /** Returns whether any waiter other than {@code than} waits for the stage. */
+    /** Returns whether the stage has any waiter besides the given one. */
     public static boolean hasOthers(CompletionStage<?> stage, Waiter than) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry != null && entry.hasOthers(than);
     }
 
     /**
-     * Receives the result of one stage, unless it stops waiting first. A waiter is used only once. Its own lock guards
-     * {@code at}, {@code isAway} and {@code hook}.
+     * Receives the result of one stage, unless the waiter stops waiting before the stage ends. A waiter is used only
+     * once. The lock of the waiter guards {@code at}, {@code isAway} and {@code hook}.
      */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        /** Previous waiter for the same stage; null if there is none. Guarded by the {@link Entry} of the stage. */
+        /**
+         * Previous waiter in the list of a stage's waiters; null if there is none. Guarded by the {@link Entry}, which
+         * is that list.
+         */
         private @Nullable Waiter previous;
 
-        /** Next waiter for the same stage; null if there is none. Guarded by the {@link Entry} of the stage. */
+        /**
+         * Next waiter in the list of a stage's waiters; null if there is none. Guarded by the {@link Entry}, which is
+         * that list.
+         */
         private @Nullable Waiter following;
 
         private @Nullable Entry at;
 
         private boolean isAway;
 
-        /** Callback that was attached to the stage for this waiter; null if the stage had RPCX's callback already. */
+        /**
+         * Callback that RPCX attached to the stage when this waiter was added; null if RPCX had attached a callback
+         * before.
+         */
         private @Nullable Hook hook;
 
         /**
-         * Starts to wait for the stage. The result may be received before this method returns, on the calling thread or
-         * on the thread that ends the stage.
+         * Starts to wait for the stage. This waiter may receive the result before the method returns, on the calling
+         * thread or on the thread that ends the stage.
          */
         final void await(CompletionStage<?> stage) {
             if (isDone(stage)) {
-                // a stage that has ended calls the waiter now, and keeps nothing attached
+                // the stage has ended, so it calls this waiter immediately and keeps no reference to the waiter
                 onEnd(stage, this);
             } else {
                 hang(stage, this);
             }
         }
 
-        /** Stops waiting. If the stage ends at the same moment, this waiter may still receive the result. */
+        /**
+         * Stops waiting for the stage. If the stage ends at the same moment, this waiter may still receive the result.
+         */
         final void leave() {
             Entry entry;
             synchronized (this) {
@@ -122,10 +136,13 @@ public final class Stages {
         }
 
         /**
-         * Returns RPCX's callback at the stage if it was attached for this waiter. Returns null if the stage had the
-         * callback already. If this waiter stopped waiting before it was in the list of the stage, the callback is
-         * attached now, but only to a stage that {@code isPassive} accepts. For any other stage the result is null,
-         * since a lazy stage might start its work on the calling thread.
+         * Returns the callback that RPCX attached to the stage when this waiter was added to the stage's list. Returns
+         * null if RPCX had attached a callback before.
+         *
+         * <p>A waiter that stopped waiting early was never added to the list. For such a waiter, this method attaches
+         * the callback now, and returns it. It attaches none and returns null if the stage has RPCX's callback already.
+         * It does the same if {@code isPassive} does not accept the stage, since a lazy stage might start its work on
+         * the calling thread.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -133,15 +150,16 @@ public final class Stages {
                     return hook;
                 }
             }
-            // the waiter stopped waiting before it was added at the hook
+            // This waiter is in no list, because it stopped waiting before it was added. Usually no callback has been
+            // attached for it either. Therefore one is attached here, unless that might start the work of a lazy stage.
             return isPassive(stage) ? hang(stage, null) : null;
         }
 
         /**
-         * Adds this waiter to the list of a stage, unless the waiter has stopped waiting.
+         * Adds this waiter to the list of a stage's waiters, unless this waiter has stopped waiting.
          *
          * @param entry list of the stage's waiters
-         * @return false if the stage has ended; true if the waiter was added or has stopped waiting
+         * @return false if the stage has ended; true if this waiter was added or has stopped waiting
          */
         final synchronized boolean addAt(Entry entry) {
             if (isAway) {
@@ -160,11 +178,11 @@ public final class Stages {
     }
 
     /**
-     * Attaches RPCX's callback to the stage if it has none, and adds a waiter to the stage's list. A waiter that has
-     * stopped waiting is not added.
+     * Attaches RPCX's callback to the stage if the stage has none, and adds the waiter to the list of the stage's
+     * waiters. A waiter that has stopped waiting is not added.
      *
-     * @param waiter waiter to add; null if there is none
-     * @return the callback, if this method has attached it; otherwise null
+     * @param waiter waiter to add; null to add none
+     * @return the callback that this method has attached; null if RPCX had attached one before
      */
     private static @Nullable Hook hang(CompletionStage<?> stage, @Nullable Waiter waiter) {
         forgetGone();
@@ -180,17 +198,19 @@ public final class Stages {
             if (waiter == null || waiter.addAt(entry)) {
                 return hook(stage, entry, waiter);
             }
-            // the stage has ended in the meantime
+            // The stage has ended, so its entry accepts no more waiters. The next round makes a new entry with a new
+            // callback, which the ended stage calls immediately.
             HUNG.remove(entry, entry);
         }
     }
 
     /**
-     * Attaches RPCX's callback to the stage if it has none. Two threads that call this at the same time may both attach
-     * one. If one waited for the other instead, and the other failed, the stage would have no callback.
+     * Attaches RPCX's callback to the stage if the stage has none. Two threads may both attach one at the same time,
+     * which does no harm. If one thread relied on the other instead, and the other failed, the stage would have no
+     * callback.
      *
      * @param waiter waiter for which the callback is attached; null if there is none
-     * @return the callback, if this method has attached it; otherwise null
+     * @return the callback that this method has attached; null if RPCX had attached one before
      */
     private static @Nullable Hook hook(CompletionStage<?> stage, Entry entry, @Nullable Waiter waiter) {
         if (entry.isHung) {
@@ -215,7 +235,7 @@ public final class Stages {
         }
     }
 
-    /** Returns the number of stages that have RPCX's callback. For tests. */
+    /** Returns the number of unfinished stages to which RPCX has attached its callback. For tests. */
     public static int hung() {
         return HUNG.size();
     }
@@ -226,7 +246,7 @@ public final class Stages {
         return entry == null ? 0 : entry.count();
     }
 
-    /** Key with which the entry of a stage is looked up in {@code HUNG}. */
+    /** Key by which the {@link Entry} of a stage is found in {@code HUNG}. */
     private static final class Probe {
         private final CompletionStage<?> stage;
 
@@ -245,7 +265,7 @@ public final class Stages {
         }
     }
 
-    /** List of the waiters for one stage, in the order in which they came. Guarded by its own lock. */
+    /** List of the waiters for one stage, in the order in which the waiters were added. Guarded by its own lock. */
     static final class Entry extends WeakReference<CompletionStage<?>> {
         private final int hash;
         private @Nullable Waiter first;
@@ -296,7 +316,7 @@ public final class Stages {
             Waiter before = waiter.previous;
             Waiter after = waiter.following;
             if (before == null && waiter != first) {
-                // the waiter has been called, or is about to be
+                // the waiter is not in the list any more: next() or an earlier call of this method has removed it
                 return;
             }
             if (before == null) {
@@ -326,10 +346,10 @@ public final class Stages {
         }
 
         /**
-         * Removes the first waiter from the list, since the stage has ended. From the first call on, {@code add}
-         * refuses waiters.
+         * Removes the first waiter from the list. Called when the stage has ended. Once this method has been called,
+         * {@code add} refuses new waiters.
          *
-         * @return the removed waiter, which the caller has to call; null if there is none
+         * @return the removed waiter, which the caller has to call; null if the list is empty
          */
         synchronized @Nullable Waiter next() {
             isOver = true;
@@ -342,8 +362,8 @@ public final class Stages {
     }
 
     /**
-     * RPCX's callback at a stage. When the stage ends, it calls all waiters for the stage, and then releases the charge
-     * that it holds, if any.
+     * Callback that RPCX attaches to a stage. When the stage ends, the hook calls all waiters for the stage. After
+     * that, the hook releases the charge that it holds, if any.
      */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
@@ -354,7 +374,10 @@ public final class Stages {
             this.entry = entry;
         }
 
-        /** Holds a charge until the stage ends. If the stage has ended already, the charge is released immediately. */
+        /**
+         * Keeps a charge until the stage ends, and releases it then. If the stage has ended already, the charge is
+         * released immediately.
+         */
         void holdCharge(LingeringCharge charge) {
             synchronized (this) {
                 if (!isOver) {
@@ -372,7 +395,7 @@ public final class Stages {
                 try {
                     waiter.accept(value, thrown);
                 } catch (Throwable e) {
-                    // the other waiters are called nevertheless
+                    // the loop goes on, since the failure of one waiter must not keep the others from being called
                     ThreadTools.report(e);
                 }
             }

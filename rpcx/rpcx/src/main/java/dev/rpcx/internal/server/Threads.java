@@ -17,14 +17,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads on which a server's handlers run, except handlers that run on an event loop. There are virtual threads and a
- * pool of platform threads. They also run signals, that is, tasks that notify a stream or a call.
+ * Runs the handlers and the signals of a server on virtual threads and on a pool of platform threads. Handlers that run
+ * on an event loop do not use this class. A signal is a task that notifies a stream or a call.
  */
 public class Threads {
     /**
-     * Maximum number of threads that run signals at the same time; a signal notifies a stream or a call. Each stream
-     * that is notified takes a thread of its own, so no stream waits for another. Honest callers reach the limit on the
-     * number of streams before this limit.
+     * Maximum number of threads of the pool that run signals at the same time. A signal is a task that notifies a
+     * stream or a call, and runs on its own thread, so that no stream waits for another. The limit on the number of
+     * streams grows by one with each 64 KiB of heap, so with a heap of at most 625 MiB, callers reach that limit first.
      */
     private static final int MAX_SIGNALS = 10_000;
 
@@ -46,18 +46,18 @@ public class Threads {
 
     private final WorkerPool pool;
 
-    /** Divides among the connections the part of the pool that runs handlers. */
+    /** Divides the pool's threads that run handlers among the connections. */
     private final PoolShares handlers;
 
     /**
-     * Divides among the connections the part of the pool that runs signals. A signal is a task that notifies a stream
-     * or a call.
+     * Divides the pool's threads that run signals among the connections. A signal is a task that notifies a stream or a
+     * call.
      */
     private final PoolShares signals;
 
     /**
-     * Virtual threads for the handlers and signals of each event loop. Only the event loop itself gives tasks to its
-     * virtual threads.
+     * Virtual threads for the handlers and signals of each event loop. Until the event loop has ended, only the event
+     * loop itself gives tasks to its virtual threads. Afterwards, any thread may do so.
      */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
@@ -69,7 +69,7 @@ public class Threads {
      * Creates the threads of a server. No thread starts before the first task.
      *
      * @param poolSize maximum number of threads of the pool that run handlers at the same time
-     * @param idleMillis time, in milliseconds, after which a thread of the pool ends if it has had no task
+     * @param idleMillis time without a task, in milliseconds, after which a thread of the pool ends
      */
     @SuppressWarnings("this-escape") // the pool starts threads only after this object has been made
     public Threads(int poolSize, long idleMillis) {
@@ -80,33 +80,33 @@ public class Threads {
         signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** Creates the share that a connection has in the part of the pool that runs handlers. */
+    /** Creates a connection's share in the threads of the pool that run handlers. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
     /**
-     * Creates the share that a connection has in the part of the pool that runs signals. A signal is a task that
-     * notifies a stream or a call of the connection.
+     * Creates a connection's share in the threads of the pool that run signals. A signal is a task that notifies a
+     * stream or a call of the connection.
      */
     public PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);
     }
 
     /**
-     * Returns whether handlers with this place run on the pool of platform threads. Without virtual threads in the JDK,
-     * all handlers do, except those on event loops.
+     * Returns whether handlers with this {@link RunOn.Place} run on the pool of platform threads. If the JDK has no
+     * virtual threads, handlers for virtual threads run on the pool, too.
      */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
     }
 
     /**
-     * Starts a handler on a thread at once, even if all threads of the pool are busy. {@link ConnectionThreads} has
-     * decided before that the handler may begin. Event loop only; but for a handler that runs on the pool, any thread
-     * may call this.
+     * Starts a handler or a signal on a thread at once, even if all threads of the pool are busy. For a task of the
+     * pool, {@link PoolShares} has already decided that the task may begin. Any thread may call this for a task that
+     * runs on the pool. For other tasks, only the event loop may call this, until the event loop has ended.
      *
-     * @throws RejectedExecutionException the server has stopped
+     * @throws RejectedExecutionException the task runs on the pool, and the server has stopped
      */
     public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         if (isPool(place)) {
@@ -118,7 +118,7 @@ public class Threads {
 
     /**
      * Returns the virtual threads for the handlers and signals of an event loop, and creates them if there are none.
-     * Event loop only.
+     * Event loop only, until the event loop has ended.
      */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
@@ -141,8 +141,8 @@ public class Threads {
     }
 
     /**
-     * Runs a task on the calling thread, which will run other tasks too. Afterwards, restores what the task may have
-     * changed in the thread: see {@link SavedThreadState}.
+     * Runs a task on the calling thread, which will run other tasks, too. Afterwards, restores the thread's name and
+     * other state that the task may have changed: see {@link SavedThreadState}.
      */
     public static void runShared(Runnable task) {
         SavedThreadState here = new SavedThreadState();
@@ -151,12 +151,13 @@ public class Threads {
     }
 
     /**
-     * Saves the state of a thread that runs several tasks, and restores it after each task. The state is the context
-     * class loader, the name and the priority; the interrupt flag is cleared. Thread-locals are not restored, since
-     * those of other code cannot be cleared: see {@link RunOn}. An exception of a task does not end the thread.
+     * Saves the state of a thread that runs several tasks, and restores the state after each task. The state is the
+     * context class loader, the name and the priority; the interrupt flag is cleared. Thread-locals are not restored,
+     * since those of other code cannot be cleared: see {@link RunOn}. An exception of a task does not end the thread.
      *
-     * <p>{@link VirtualWorkers} and {@link PoolShares} create this object before the thread starts, while a failure can
-     * still be reported. {@link #begin} allocates nothing.
+     * <p>{@link VirtualWorkers} and {@link PoolShares} create this object before the thread starts. If memory is
+     * lacking, the code that starts the thread can report that. On the started thread, {@link #begin} allocates
+     * nothing, so that nothing fails before the first task.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();
@@ -164,7 +165,10 @@ public class Threads {
         private String name = "";
         private int priority;
 
-        /** Saves the state of the calling thread. From now on, this object belongs to that thread. */
+        /**
+         * Saves the context class loader, the name and the priority of the calling thread. After that, only the calling
+         * thread may use this {@code SavedThreadState}.
+         */
         void begin() {
             thread = Thread.currentThread();
             loader = thread.getContextClassLoader();
@@ -197,7 +201,7 @@ public class Threads {
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);
             }
-            // usually both names are the same object, so this is quick
+            // Usually both names are the same object, so the comparison is quick.
             if (!thread.getName().equals(name)) {
                 thread.setName(name);
             }
@@ -208,8 +212,9 @@ public class Threads {
     }
 
     /**
-     * Closes the pool, and ends the virtual threads. Called after the event loops have ended. Tasks that still wait for
-     * a thread of the pool are run, and find that their handlers may not begin.
+     * Closes the pool, and makes the virtual threads end after their tasks. Usually called after the event loops have
+     * ended. Tasks that still wait for a thread of the pool are run. If such a task is a call, its handler is not
+     * allowed to begin. If it is a signal, that is, a task that notifies a stream or a call, it does so as usual.
      */
     public void close() {
         handlers.close().forEach(this::runNow);
@@ -227,14 +232,14 @@ public class Threads {
     }
 
     /**
-     * Waits until the threads of the pool have ended, but no longer than {@code maxNanos}. Called after {@link #close},
-     * which has interrupted these threads.
+     * Waits until the threads of the pool have ended, but no longer than {@code maxNanos} plus 1 ms. Called after
+     * {@link #close}, which has interrupted these threads.
      */
     public void awaitEnd(long maxNanos) {
         try {
             pool.awaitEnd(maxNanos);
         } catch (InterruptedException e) {
-            // There is no need to wait longer: the threads of the pool have been interrupted.
+            // There is no need to wait longer for the threads of the pool, because close() has interrupted them.
             Thread.currentThread().interrupt();
         }
     }

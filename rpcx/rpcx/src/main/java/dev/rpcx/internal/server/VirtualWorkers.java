@@ -13,28 +13,29 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the calls of one event loop on virtual threads, called workers. A worker that finds no more calls waits for new
- * ones instead of ending: starting a virtual thread costs about 500 bytes, but waking one costs only a dispatch by the
- * scheduler.
+ * Runs the calls of one event loop on virtual threads, called workers. A worker that finds no more calls usually waits
+ * for new calls instead of ending. Starting a virtual thread costs about 500 bytes, but waking one costs only a
+ * dispatch by the scheduler.
  *
  * <p>A worker runs queued calls one after the other, so calls that come together cost only one dispatch. Nevertheless,
- * no call waits for the handler of another call: <em>while calls are queued, there is a worker that has been woken and
- * has not yet begun to run a call.</em>
+ * no call waits for the handler of another call, unless no other worker can be started: <em>while calls are queued,
+ * there is a worker that has been woken and has not yet begun to run a call.</em>
  *
- * <p>The flag {@link #waking} is set while there is such a worker. Only one thread at a time owns the flag: whoever
- * sets it wakes a worker, which then owns it. That worker takes a call. If more calls are queued, it wakes the next
- * worker before it runs its own call; otherwise it clears the flag.
+ * <p>The flag {@link #waking} is set while there is such a worker. Only one thread at a time owns the flag: a thread
+ * that sets the flag wakes a worker, and that worker then owns the flag. The worker takes a call. If more calls are
+ * queued, the worker wakes the next worker, which then owns the flag; otherwise the worker clears the flag. Only after
+ * that does the worker run the call.
  *
- * <p>Idle workers form a stack. Any worker may push itself, but only the owner of the flag pops. So there is no ABA
- * problem: between the read of the top and the compare-and-set, no other thread pops.
+ * <p>Idle workers form a stack. Any worker may push itself, but only the owner of the flag pops. So no other thread
+ * pops between the owner's read of the top and the owner's compare-and-set, and there is no ABA problem.
  */
 public final class VirtualWorkers {
     /** Maximum number of workers that wait for calls. A worker that finds this many others waiting ends instead. */
     private static final int MAX_IDLE = 256;
 
     /**
-     * Time, in nanoseconds, after which a worker takes no more calls from the queue and leaves them to the next worker.
-     * So other virtual threads can use the platform thread that carries the worker.
+     * Time, in nanoseconds, after which a worker leaves the queued calls to the next worker. So other virtual threads
+     * can use the platform thread that carries the worker.
      */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -67,7 +68,7 @@ public final class VirtualWorkers {
      * Creates the workers of one event loop. No worker is started before the first task.
      *
      * @param starter starts a new thread that runs the given task, or throws
-     * @param ticker ticker of the event loop
+     * @param ticker clock of the event loop, by which the workers measure time
      */
     public VirtualWorkers(Consumer<Runnable> starter, Ticker ticker) {
         this.starter = starter;
@@ -75,8 +76,9 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Runs a task on a worker, that is, on a virtual thread. If no worker can be started or woken, this method throws,
-     * and the task will not run. Event loop only.
+     * Runs a task on a worker, that is, on a virtual thread. If no worker can be started or woken for this task, this
+     * method throws, and the task will not run. Called on the event loop, and after the event loop's end also on other
+     * threads.
      */
     public void run(Runnable task) {
         if (takeMark()) {
@@ -90,7 +92,7 @@ public final class VirtualWorkers {
             if (queued.remove(task)) {
                 throw e;
             }
-            // A worker has already taken the task from the queue, so the failure does not matter.
+            // The exception is ignored, because a worker has already taken the task from the queue.
         }
     }
 
@@ -109,14 +111,15 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Wakes or starts another worker if calls are queued, or if idle workers have to end; otherwise clears
-     * {@link #waking}. Only the owner of that flag may call this.
+     * Wakes or starts another worker if calls are queued, or if idle workers have to end. Otherwise clears
+     * {@link #waking}, the flag that is set while a woken worker has not yet begun a call. Only the thread that owns
+     * the flag may call this.
      */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked again, since a call may have been queued before the flag was cleared. The thread
-            // that queued it may have seen the flag, and so have woken no worker.
+            // The queue is checked again, because another thread may have queued a call before this thread cleared the
+            // flag "waking". The other thread woke no worker if it saw that this flag was set.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -125,12 +128,13 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Wakes or starts another worker, which then owns {@link #waking} and runs {@code first}, if not null, before
-     * queued calls. Only the owner of that flag may call this.
+     * Wakes or starts another worker, and passes the flag {@link #waking} on to that worker. The worker runs
+     * {@code first}, if not null, before queued calls. Only the thread that owns the flag may call this.
      *
-     * <p>Waking or starting a worker may throw although the worker will run: its thread is scheduled, but no platform
-     * thread can be started to carry it. In this case, the wake-up is taken back and this method throws; the worker
-     * will end when it runs. If the worker has seen the wake-up already, nothing is taken back or thrown.
+     * <p>If no platform thread can be started at the moment to carry the worker's thread, waking or starting the worker
+     * may throw. The worker's thread will run later nevertheless. Therefore this method takes the wake-up back before
+     * it throws, that is, sets the worker's counter to {@link #TAKEN_BACK}. The worker then ends when it runs. If the
+     * worker has already seen the wake-up, this method takes nothing back and does not throw.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -151,7 +155,7 @@ public final class VirtualWorkers {
                 waking.set(false);
                 throw e;
             }
-            // The worker has seen the wake-up and owns the flag, so the failure does not matter.
+            // The exception is ignored, because the worker has seen the wake-up and now owns the flag.
         }
     }
 
@@ -178,15 +182,17 @@ public final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Number that says whether the worker has seen its latest wake-up: odd if it has not, even if it has. The start
-         * of the worker counts as the first wake-up, and no two wake-ups have the same number. {@link #TAKEN_BACK} if
-         * the wake-up has been taken back; the worker then ends and does not own {@link #waking}.
+         * Counter of the worker's wake-ups. Each wake-up adds 1, and the worker adds 1 when it sees the wake-up. So the
+         * counter is odd until the worker has seen its latest wake-up, and is even after that. The start of the worker
+         * is the first wake-up. The value {@link #TAKEN_BACK} means that the latest wake-up has been taken back. The
+         * worker then ends, and does not own the flag {@link #waking}.
          */
         volatile long wakes = FIRST_WAKE;
 
         /**
-         * Task with which the worker begins; null if it takes its first task from the queue. Written before
-         * {@link #wakes}, which publishes it.
+         * Task with which the worker begins; null if the worker takes its first task from the queue. When an idle
+         * worker is woken, this field is written before {@link #wakes}, whose volatile write makes the task visible to
+         * the worker.
          */
         private @Nullable Runnable first;
 
@@ -194,8 +200,9 @@ public final class VirtualWorkers {
         private @Nullable Thread thread;
 
         /**
-         * Saved state of the worker's thread, which is restored after each task. Created before the thread starts: once
-         * started, the worker owns {@link #waking}, and must not fail before it has run its first task.
+         * Saved state of the worker's thread, which is restored after each task. This object is created before the
+         * thread starts, so that a started worker does not fail before its first task. The worker owns the flag
+         * {@link #waking}: if the worker failed, the flag would stay set, and no other worker would be woken.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
@@ -215,22 +222,24 @@ public final class VirtualWorkers {
                 }
                 push();
                 if (closed) {
-                    // close() may have checked the stack before this worker was pushed
+                    // close() may have looked at the stack of idle workers before this worker was pushed. Therefore the
+                    // worker on top of the stack, which may be this one, is woken here. Each woken worker wakes the
+                    // next one, and ends.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {
                     LockSupport.park(this);
-                    // The interrupt flag is cleared, since an interrupted thread cannot park: the worker would keep a
-                    // platform thread busy.
+                    // The interrupt flag is cleared, because an interrupted thread cannot park. The worker would loop
+                    // and keep a platform thread busy.
                     Thread.interrupted();
                 }
             }
         }
 
         /**
-         * Runs tasks until none is queued, but begins none after {@link #TURN_NANOS}. If no other worker can be
-         * started, runs all queued tasks, however long that takes. The worker owns {@link #waking} when this is called,
-         * and passes it on or clears it before its first task.
+         * Runs tasks until no task is queued, but begins none after {@link #TURN_NANOS}. If no other worker can be
+         * started, runs all queued tasks, however long that takes. The worker owns the flag {@link #waking} when this
+         * is called, and passes the flag on or clears it before its first task.
          */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;
@@ -239,7 +248,7 @@ public final class VirtualWorkers {
             try {
                 handOn();
             } catch (RuntimeException | Error e) {
-                // No other worker can be started, so this worker runs all queued tasks.
+                // No other worker can be started, so this worker runs all queued tasks without a time limit.
                 nanos = UNTIL_NOTHING_IS_QUEUED;
                 if (task == null) {
                     task = queued.poll();

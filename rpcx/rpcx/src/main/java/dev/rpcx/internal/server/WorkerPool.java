@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * there are always at least as many threads as unfinished tasks. A thread ends when it has had no task for some time.
  * Thread-safe.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} does not suffice. With a queue, one of its threads may end because
- * it was idle, and so miss a task that has just been queued. Without a queue, each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} does not suffice. With a queue, an idle thread may end just when a
+ * task is queued, and so miss the task. Without a queue, each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -30,8 +30,8 @@ final class WorkerPool {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Two numbers in one. The upper 32 bits are the number of threads, and the lower 32 bits are the number of
-     * unfinished tasks. There are never more tasks than threads.
+     * Number of threads in the upper 32 bits, and number of unfinished tasks in the lower 32 bits. There are never more
+     * tasks than threads.
      */
     private final AtomicLong counts = new AtomicLong();
 
@@ -44,7 +44,7 @@ final class WorkerPool {
      *
      * @param name beginning of the threads' names; a number follows it
      * @param loader context class loader of the threads
-     * @param idleNanos time, in nanoseconds, after which a thread ends if it has had no task
+     * @param idleNanos time without a task, in nanoseconds, after which a thread ends
      */
     WorkerPool(String name, @Nullable ClassLoader loader, long idleNanos) {
         this.name = name;
@@ -117,7 +117,8 @@ final class WorkerPool {
             isCounted = false;
         } finally {
             if (isCounted) {
-                // A task has thrown, although it must not.
+                // A task has thrown, although tasks must not throw. So the task and this thread, which ends now, are no
+                // longer counted.
                 counts.addAndGet(-ONE_THREAD - 1);
             }
             threads.remove(Thread.currentThread());
@@ -135,15 +136,16 @@ final class WorkerPool {
             try {
                 task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
-                // The interrupt comes from close(), or was meant for an earlier task. In both cases, the thread now
-                // ends, or looks for a task again if the pool still needs this thread.
+                // The interrupt comes from close(), or was meant for an earlier task. In both cases, this thread now
+                // ends, even before its idle time is over. It goes on only if the other threads are too few for the
+                // tasks that the pool has accepted and not finished.
             }
             if (task != null) {
                 return task;
             }
             long now = counts.get();
-            // A task that is counted already may not be in the queue yet. So this thread ends only if the other threads
-            // are enough for all counted tasks.
+            // This thread ends only if the other threads are enough for all counted tasks. An empty queue does not show
+            // that they are enough, because a task is counted before it is put into the queue.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
@@ -162,8 +164,8 @@ final class WorkerPool {
     }
 
     /**
-     * Closes the pool: it accepts no more tasks, and its threads are interrupted. Tasks that have been accepted already
-     * are still run.
+     * Closes the pool, so that it accepts no more tasks, and interrupts the threads of the pool. Tasks that have been
+     * accepted already are still run.
      */
     public void close() {
         isClosed = true;

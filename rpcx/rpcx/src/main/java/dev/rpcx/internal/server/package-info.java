@@ -12,10 +12,11 @@
  *       and a simulation has one of its own; {@code ServerSettings} are the settings.
  *   <li>The server itself: {@link ServerCore} listens, takes or closes new connections, and stops;
  *       {@link ServedConnection} is a connection as the server sees it, on either wire.
- *   <li>From the first byte to a call: {@link Sniffer} tells the wires apart; {@link ServerConnection} takes the frames
- *       of the native wire, and ends calls; {@link FloodGuard} counts frames that cost their sender nothing;
- *       {@link RequestReader} reads what stands before the arguments of a request; {@link ServerCall} is one request
- *       and then its reply; {@link LoopState} is the part of a call's state that only the event loop uses,
+ *   <li>From the first byte to a call: {@link Sniffer} tells the wires apart, and closes a connection that sends
+ *       nothing at first; {@link ServerConnection} takes the frames of the native wire, and ends calls;
+ *       {@link FloodGuard} ends a connection with too many frames that cost their sender nothing (CANCEL, PING,
+ *       SETTINGS); {@link RequestReader} reads what stands before the arguments of a request; {@link ServerCall} is one
+ *       request and then its reply; {@link LoopState} is the part of a call's state that only the event loop uses,
  *       {@link UnfinishedMessage} says when a message in parts began and how fast it arrives, {@link CallCharges} holds
  *       the charges of a call; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
  *       {@link ClassicServerCall} are the connection and the call of the classic wire.
@@ -52,13 +53,13 @@
  *   <li>{@code WireConnection} cuts a frame, {@code ServerConnection.onRequest} checks the slot of the request, and
  *       {@code RequestReader} reads what precedes the arguments: the method, which it finds by
  *       {@code ServerCore.method}, the time that is left, and the metadata.
- *   <li>{@code Admission} gives the request a place, charges for its metadata, and has the limit of the method count
- *       its handler, by {@code RunningHandlers} and {@code AdmissionLimit}. If there is no room for one of these,
+ *   <li>{@code Admission} gives the request a place, charges for its metadata, and counts its handler, by
+ *       {@code RunningHandlers} and {@code AdmissionLimit}. If there is no room for one of these,
  *       {@code ServerConnection} refuses the request as OVERLOADED ({@code admit}; {@code dispatch} for a request in
  *       parts). On the classic wire, {@code ClassicServerConnection.take} does all this without {@code Admission}. A
  *       request in parts is admitted when it is whole.
- *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} has
- *       {@code Admission} keep and charge the request's bytes, and has the deadline watched.
+ *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} keeps and charges
+ *       the request's bytes, by {@code Admission.holdWhole}, and sets the timer for the deadline.
  *   <li>{@code ServerConnection.start} gives the call to {@code ConnectionThreads}: a virtual thread runs the call, by
  *       {@code Threads} and {@code VirtualWorkers}, or a thread of the pool, by {@code PoolShares}, {@code Threads} and
  *       {@code WorkerPool}. If the method runs on the event loop, {@code handleInLoop} runs the call at once.
@@ -73,13 +74,13 @@
  *   <li>If the handler has returned a stage, {@code PendingResult} takes the stage's result. A publisher goes to
  *       {@code StreamSender} of {@code call}. Every other result, and every failure, goes to
  *       {@code ServerSteps.finish}.
- *   <li>{@code finish} has {@code Admission} stop counting the handler, and {@code AdmissionLimit} learns how long the
- *       handler took. Then {@code finish} has {@code ReplyWriter} write the result or the error, and charge a reply
+ *   <li>{@code finish} calls {@code Admission.leave}, which stops counting the handler, and {@code AdmissionLimit}
+ *       learns how long the handler took. Then {@code ReplyWriter} writes the result or the error, and charges a reply
  *       that is large.
- *   <li>{@code SentReplies.send} has the handler's thread write a small reply if no other call is under way on the
- *       connection, by {@code WireConnection.sendHere} and {@code WriteTurn}. Otherwise the reply goes by
- *       {@code Outbox} to the event loop, where {@code ServerCall.beforeSend} drops a reply that nobody waits for, and
- *       holds one that has to wait.
+ *   <li>{@code SentReplies.send} writes a small reply on the handler's thread, by {@code WireConnection.sendHere} and
+ *       {@code WriteTurn}, if no other call is under way on the connection. Otherwise the reply goes by {@code Outbox}
+ *       to the event loop, where {@code ServerCall.beforeSend} drops a reply that nobody waits for, and holds one that
+ *       has to wait.
  *   <li>Only one final frame leaves: {@code ServerCall.tryEnd} decides between a handler's thread that writes its reply
  *       and an event loop that ends the call otherwise. {@code WriteTurn} asks for this decision by
  *       {@code ServerCall.beforeDirectWrite}, which also adds the call to {@code SentReplies}.
@@ -97,7 +98,7 @@
  * connection is lost, {@code onClosed} cancels all its calls except notices ({@code abandonAll}). A call whose handler
  * goes on running stays charged until the handler ends.
  *
- * <p><b>A server stops</b> by {@code ServerCore.startDrain}, which has {@code drainConnections} call
+ * <p><b>A server stops</b> by {@code ServerCore.startDrain}, which calls {@code drainConnections}, and so
  * {@code ServedConnection.drain} of each connection. The native wire then sends GOAWAY at once, and still takes
  * requests until it gets the client's own GOAWAY. The classic wire sends a reply with id 0 when its last call has
  * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over ({@code

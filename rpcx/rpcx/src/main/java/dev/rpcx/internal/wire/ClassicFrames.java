@@ -6,43 +6,51 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Cuts the incoming bytes of the classic wire into frames. Memory for a frame is allocated only as its bytes arrive: at
- * most twice what has arrived, but at least 256 bytes, and never more than the frame. If the {@link Reader} refuses
- * more memory, or if the frame is too long, the frame is skipped, and only its beginning is kept, which has the call's
- * id. Each frame has its own array. Event loop only.
+ * Cuts the bytes that arrive on a connection of the classic wire into frames. A frame is a length of four bytes, and
+ * then one message. In this class, the length of a frame does not count these four bytes. Memory for a frame is
+ * allocated only as its bytes arrive, so that a peer cannot use up memory by announcing a long frame. If a frame is too
+ * long, or if the {@link Reader} has no memory for it, the frame is skipped, and only its first bytes are kept. Only
+ * the event loop uses this class.
  */
 public final class ClassicFrames {
     public static final int LENGTH_BYTES = 4;
 
-    /** Number of bytes that are kept of a skipped frame: enough for the call's id. */
+    /**
+     * Maximum number of bytes that are kept of a skipped frame. From these bytes, the id of the call is read, and at a
+     * client also whether the reply has a result.
+     */
     private static final int BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
     private static final byte[] NOTHING = {};
 
-    /** Receives the frames, and decides how much memory they may take. */
+    /** Receives the frames of one connection, and decides how much memory an arriving frame gets. */
     interface Reader {
         /**
-         * Reserves memory for {@code bytes} more bytes of the arriving frame. Returns false if there is none; the frame
-         * is then skipped.
+         * Reserves {@code bytes} more bytes of memory for the frame that is arriving. If there is no memory, this
+         * method returns false, and {@code ClassicFrames} skips the frame.
          */
         boolean reserve(long bytes);
 
         /**
-         * Called with a complete frame: the first {@code bytes} bytes of the array, which belongs to the reader from
-         * now on. Its memory has been reserved with {@code reserve}.
+         * Receives a complete frame without its length. The first {@code bytes} bytes of the array are the frame's
+         * message. From now on, the array belongs to this {@code Reader}. Its memory has been reserved with
+         * {@link #reserve}.
          */
         void frame(byte[] frame, int bytes);
 
-        /** Called when the arriving frame begins to be skipped. What has been reserved for it is no longer needed. */
+        /**
+         * Tells the reader that the arriving frame is skipped. The memory that has been reserved for this frame is no
+         * longer needed.
+         */
         void onSkip();
 
         /**
-         * Called when all bytes of a skipped frame have arrived.
+         * Tells the reader that all bytes of a skipped frame have arrived.
          *
-         * @param begin array with the first bytes of the frame, which may end in the middle of a field
-         * @param bytes number of these bytes
-         * @param length length of the entire frame in bytes, not counting its length field
+         * @param begin the first bytes of the frame, which can end in the middle of a field
+         * @param bytes number of these first bytes
+         * @param length length in bytes of the entire frame, without the four bytes in front that give this length
          */
         void onSkipped(byte[] begin, int bytes, int length);
     }
@@ -60,9 +68,9 @@ public final class ClassicFrames {
     private long firstBeganNanos;
 
     /**
-     * Cuts the input of one connection into frames.
+     * Creates the object that cuts the input of one connection into frames.
      *
-     * @param maxBytes maximum length in bytes of a frame that is kept; a longer frame is skipped
+     * @param maxBytes maximum length in bytes of a frame that the reader receives; a longer frame is skipped
      * @param maxSkippedBytes maximum length in bytes of a frame that is skipped; a longer frame ends the connection
      */
     public ClassicFrames(int maxBytes, int maxSkippedBytes, Reader reader) {
@@ -71,33 +79,38 @@ public final class ClassicFrames {
         this.reader = reader;
     }
 
-    /** Whether a frame has begun to arrive, and bytes of it are missing. */
+    /** Returns true if the first byte of a frame has arrived and the last byte of that frame has not. */
     boolean isIncomplete() {
         return lengthBytes > 0;
     }
 
-    /** Returns when the incomplete frame began to arrive, moved forward by each pause in reading since then. */
+    /**
+     * Returns the time in nanoseconds at which the incomplete frame began to arrive. Each pause in reading, and each
+     * long time in which the event loop was held up, is added to the result, so that neither makes the frame late.
+     */
     long beganNanos() {
         return beganNanos;
     }
 
     /**
-     * Returns when the incomplete frame began to arrive. Pauses in reading do not move this time, since a peer can
-     * cause as many pauses as it likes.
+     * Returns the time in nanoseconds at which the incomplete frame began to arrive. Each long time in which the event
+     * loop was held up is added to the result, so that it does not make the frame late. Pauses in reading are not
+     * added, since a peer can cause as many pauses as it likes.
      */
     long firstBeganNanos() {
         return firstBeganNanos;
     }
 
-    /** Returns the length in bytes of the incomplete frame; 0 until its whole length field has arrived. */
+    /** Returns the length of the incomplete frame in bytes; 0 until all four bytes of the length have arrived. */
     int length() {
         return lengthBytes == LENGTH_BYTES ? length : 0;
     }
 
     /**
-     * Reads all of {@code in}, and gives each complete frame to the reader.
+     * Reads all of {@code in}, and passes each frame that is complete now to the reader. Exceptions that the reader
+     * throws are thrown here too.
      *
-     * @throws WireFault if the length of a frame is out of range; exceptions of the reader are passed on
+     * @throws WireFault if the length of a frame is out of range
      */
     void read(ByteBuf in, long nowNanos) {
         while (in.isReadable()) {
@@ -170,14 +183,14 @@ public final class ClassicFrames {
         }
     }
 
-    /** Moves {@code beganNanos} forward by a time in which this side did not read. */
+    /** Adds {@code nanos}, a time in which this side did not read, to the result of {@link #beganNanos}. */
     void postpone(long nanos) {
         beganNanos += nanos;
     }
 
     /**
-     * Moves {@code firstBeganNanos} forward by a time in which this side could not read, for example because the event
-     * loop was held up.
+     * Adds {@code nanos}, a time in which this side was unable to read, to the result of {@link #firstBeganNanos}. For
+     * example, the event loop was held up for that time.
      */
     void postponeFirst(long nanos) {
         firstBeganNanos += nanos;

@@ -13,9 +13,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads the messages of the classic wire. RPCX follows the design of a paper, which
- * {@link dev.rpcx.RPCXClient} names. The messages are those of figure 5 of that paper; only the numbers of the fields
- * are RPCX's own. Before each message, its length is sent in four bytes, high byte first.
+ * Encodes and decodes the messages of the classic wire, which are in Protobuf. In front of each message stands its
+ * length in four bytes, high byte first. The messages come from figure 5 of the paper that {@link dev.rpcx.RPCXClient}
+ * names; the numbers of the fields are RPCX's own.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
@@ -25,23 +25,27 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClassicWire {
     /**
-     * A request that has been read. The types of its parameters are dropped: no class is ever loaded by such a name.
-     * The values are slices of the message.
+     * A request that has been decoded. The values of the parameters are slices of the message, not copies. The names of
+     * the parameters' types are dropped, so that no class is ever loaded by a name that a peer has sent.
      *
-     * @param numbers for each value, the number of its parameter; if the message gives none, the position of the value,
-     *     counted from 1; -1 if no parameter can have the given number
+     * @param numbers for each element of {@code values}, the parameter number that the request gives. If the request
+     *     gives none, this is the position of the element, counted from 1. If the number does not fit an {@code int},
+     *     this is -1.
      */
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
-    /** A reply that has been read. {@code result} is empty if there is none; {@code error} is null if there is none. */
+    /**
+     * A reply that has been decoded. {@code result} is an empty array if the reply has no result, and {@code error} is
+     * null if the reply has no error.
+     */
     public record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
     static final int MAX_PARAMETERS = 255;
 
     /**
-     * Maximum number of fields of a message, including the fields of its parameters or its error. A request with 255
-     * parameters has at most 1023 known fields. Without a limit, a frame could have millions of fields of two bytes,
-     * which take much longer to read than one long field.
+     * Maximum number of fields in a message, including the fields of the messages inside it. A request with 255
+     * parameters has at most 1023 fields that RPCX knows. Without this limit, a message could consist of millions of
+     * tiny fields, which take long to read.
      */
     static final int MAX_FIELDS = 4096;
 
@@ -56,26 +60,26 @@ public final class ClassicWire {
 
     private ClassicWire() {}
 
-    /** Reads the id at the beginning of a message; null if the id is not the first field. */
+    /** Reads the id of a call from the first field of a message. Returns null if the first field is not an id. */
     public static @Nullable Long id(ByteBuf begin) {
         return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
     }
 
     /**
-     * Whether a reply has only a result behind its id. If so, the call was executed.
+     * Returns true if a reply contains only an id and a result. Such a reply shows that the call was executed.
      *
-     * @param begin beginning of the reply, from which the id has been read
-     * @param length length of the reply in bytes, counted from index 0 of {@code begin}
+     * @param begin the first bytes of the reply, from which the id has been read already
+     * @param length length in bytes of the entire reply, which begins at index 0 of {@code begin}
      */
     public static boolean isResult(ByteBuf begin, int length) {
         return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
     }
 
     /**
-     * Reads a request. Allocates only the two names and a small object for each parameter; the values are not copied.
+     * Decodes a request. The values of the parameters are not copied.
      *
-     * @throws WireFault if the message is malformed, or has more parameters than {@link #MAX_PARAMETERS} or more fields
-     *     than {@link #MAX_FIELDS}
+     * @throws WireFault if the message is malformed, if it has more parameters than {@link #MAX_PARAMETERS}, or if it
+     *     has more fields than {@link #MAX_FIELDS}
      */
     public static Request readRequest(ByteBuf in) {
         ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
@@ -104,7 +108,8 @@ public final class ClassicWire {
     }
 
     /**
-     * Decodes the name of a service or a method. A name that is too long becomes "", under which nothing is published.
+     * Decodes the name of a service or a method. A name of more than 255 bytes becomes the empty text. Nothing is
+     * published under an empty name, so the request finds no method.
      */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
@@ -127,15 +132,18 @@ public final class ClassicWire {
         numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
     }
 
-    /** Reads the bytes of a field as a slice of the message. A field that a peer repeats many times costs no memory. */
+    /**
+     * Reads the content of a field as a slice of the message. If the content were copied, a peer could use up memory by
+     * repeating a field many times.
+     */
     private static ByteBuf bytes(ByteBuf in, int end) {
         return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
 
     /**
-     * Reads a reply, and copies its result.
+     * Decodes a reply, and copies the result out of the message.
      *
-     * @throws WireFault if the message is malformed, or has more fields than {@link #MAX_FIELDS}
+     * @throws WireFault if the message is malformed, or if it has more fields than {@link #MAX_FIELDS}
      */
     public static Reply readReply(ByteBuf in) {
         ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
@@ -156,11 +164,11 @@ public final class ClassicWire {
     }
 
     /**
-     * Builds a request with its length in front.
+     * Encodes a request, with the length of the message in front.
      *
-     * @param types type of each value, as text for people
-     * @param numbers parameter number of each value; it is not written if it is 0 or the position of the value, counted
-     *     from 1
+     * @param types name of the type of each value, which only people read
+     * @param numbers for each element of {@code values}, the number of its parameter. A number is left out of the
+     *     message if it is 0, or if it is the position of the element, counted from 1.
      */
     public static ByteBuf request(
             long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {
@@ -185,7 +193,10 @@ public final class ClassicWire {
         return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
     }
 
-    /** Builds a reply with its length in front. {@code result} is null if there is none. */
+    /**
+     * Encodes a reply, with the length of the message in front. {@code result} is null if the reply has no result, and
+     * {@code error} is null if the reply has no error.
+     */
     public static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);

@@ -8,15 +8,17 @@ import io.netty.channel.ChannelPromise;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Simulates a bad network within the pipeline of a client's connection, for tests. Works over sockets and in process.
- * When the channel ends, delayed frames are passed on before its end. Event loop only.
+ * Simulates a bad network within the pipeline of a client's connection, for tests. This class works over sockets and in
+ * process. When the channel ends, the delayed frames from the server are passed on before the end is reported, unless a
+ * fault has cut the connection. Delayed frames to the server are passed on at a half-close, but are lost at an
+ * immediate close. Only the event loop uses this class.
  */
 public final class FaultyPipe extends ChannelDuplexHandler {
     private final Way up;
     private final Way down;
     private boolean cut;
 
-    /** Creates the bad network of the client's connection with this number, counted from 0. */
+    /** Creates the bad network of the client's connection with the number {@code connection}, counted from 0. */
     public FaultyPipe(Faults faults, long connection) {
         up = new Way(faults, connection, true);
         down = new Way(faults, connection, false);
@@ -28,8 +30,9 @@ public final class FaultyPipe extends ChannelDuplexHandler {
         if (bytes.isReadable()) {
             up.add(ctx, bytes);
         } else {
-            // an empty buffer may be the last write before the output ends, so the delayed frames are passed on before
-            // it
+            // An empty buffer can be the last write before the output ends, so the delayed frames are passed on before
+            // this buffer. Empty buffers are also written while the socket takes no bytes. They end a delay early,
+            // which is accepted.
             up.passOn(ctx, true);
             ctx.write(message, promise);
         }
@@ -65,7 +68,10 @@ public final class FaultyPipe extends ChannelDuplexHandler {
             passOn(ctx, false);
         }
 
-        /** Passes on the frames that are due; if the channel {@code ends}, all frames. */
+        /**
+         * Passes on the frames whose time has come. If {@code ends} is true, passes on all frames, because the channel
+         * has ended or may be about to end.
+         */
         void passOn(ChannelHandlerContext ctx, boolean ends) {
             for (FaultyFrames.Due due = frames.peek(); due != null && !cut; due = frames.peek()) {
                 long wait = due.atNanos() - System.nanoTime();
@@ -77,7 +83,7 @@ public final class FaultyPipe extends ChannelDuplexHandler {
                 ByteBuf frame = due.frame();
                 if (frame == null) {
                     cut = true;
-                    // the frames before the end have not been flushed yet
+                    // the frames that were passed on before this simulated cut have not been flushed yet
                     ctx.flush();
                     ctx.close();
                 } else if (isUp) {

@@ -6,85 +6,98 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides in which order the waiting messages of a connection send their frames. The messages that have begun take
- * turns, see {@code rotation}: the first one sends one frame, and goes to the end if it has more. Event loop only.
+ * Chooses which waiting message of a connection sends the next frame. A message begins when it joins {@link #rotation},
+ * whose messages send one frame each by turns. All methods must be called on the event loop.
  *
- * <p>A message of several frames takes memory at its receiver from its first frame on, and the receiver refuses it if
- * its frames come too slowly. If many such messages were sent at the same time over a slow network, each would be too
- * slow. So each belongs to a size class, and only one message of each class is sent at a time; the others of the class
- * wait in order. The sizes within a class differ by at most four times, so a message waits only for messages that do
- * not take much longer than itself. Up to 4 MiB there are four classes.
+ * <p>A message of several frames belongs to a size class, for example to the class of more than 64 KiB and at most 256
+ * KiB. Only one message of each class is sent at a time, and the others of the class wait in order. Otherwise many
+ * large messages could share a slow network, and the receiver would refuse messages whose frames come too slowly. Sizes
+ * within a class differ by at most four times, so a message waits only for messages that do not take much longer than
+ * itself. The first four classes go up to 64 KiB, 256 KiB, 1 MiB and 4 MiB.
  *
- * <p>A message of one frame may begin immediately, with one exception: if an earlier message of the same call or stream
- * has not begun and must arrive first, the later one waits for it.
+ * <p>A message of one frame normally begins immediately. The exception is a message that the peer must receive behind
+ * an earlier message of the same call or stream: the later message waits until the earlier message has begun.
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the largest size in the first size class, which is 64 KiB. The largest size in each further
-     * class is four times that of the class before.
+     * Binary logarithm of the largest size in bytes in the first size class, which is 64 KiB. In each further class,
+     * the largest size is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
-    /** Size class of each message that fits into one frame. */
+    /** Value of {@link Outbound#sizeClass} for a message that fits into one frame. */
     private static final byte WHOLE = 0;
 
-    /** Both queues are replaced by smaller ones if they have held more messages than this, and now hold few. */
+    /**
+     * If {@code rotation} and {@code waiting} have held more messages than this number, {@link #shrink} can replace
+     * both by smaller queues.
+     */
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages that have begun, in the order in which each sends its next frame: any number of messages of one frame,
-     * and at most one message of each other size class. This is a linked set because a message has to be removed
-     * quickly from the middle: many calls may end at the same time.
+     * Messages that send one frame each by turns, in the order in which they send. This set can contain any number of
+     * messages that fit into one frame. Of larger messages, it contains at most one of each size class, and the others
+     * are in {@link #waiting}. The set is linked because many calls can end at the same time, and each of their
+     * messages has to be removed quickly from the middle.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();
 
     /**
-     * Messages that have not begun, in order. A message of several frames is here while another of its size class is
-     * being sent. A message of one frame is here while an earlier message with the same id, which must arrive first, is
-     * here.
+     * Messages that have not joined {@code rotation}, in the order in which they were added. A message of several
+     * frames waits here while another message of its size class is being sent. A message of one frame waits here while
+     * an earlier message with the same id, which must arrive first, waits here.
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
     /**
-     * Size classes of which a message of several frames is being sent, one bit for each. The message is in
-     * {@code rotation}, or {@link #next} has returned it and it has not ended.
+     * Set of bits that shows in which size classes a message of several frames is being sent. The bit {@code 1 << n}
+     * stands for the class n, and the first class has n = 1.
      */
     private int taken;
 
-    /** Number of messages of one frame in both queues, including a message that {@link #next} has returned. */
+    /** Number of messages that fit into one frame, and have been added, but neither sent nor removed. */
     private int wholes;
 
-    /** Number of messages of one frame in {@code waiting}. */
+    /** Number of messages in {@code waiting} that fit into one frame. Each of them has to follow an earlier message. */
     private int following;
 
-    /** Number of bytes that the messages in both queues have to send: the sum of {@link Outbound#waitingBytes}. */
+    /** Number of bytes that the messages in {@code rotation} and {@code waiting} have to send. */
     private long bytes;
 
-    /** Largest number of messages that both queues have held together; approximate. */
+    /**
+     * Approximate largest number of messages that {@code rotation} and {@code waiting} together have held since
+     * {@link #shrink} last replaced them.
+     */
     private int peak;
 
     /**
-     * Whether no message has begun, apart from one that {@link #next} has returned. Then {@code waiting} is empty too,
-     * unless messages wait for that one.
+     * Returns whether {@link #next} would return null. Even then, {@code waiting} can contain messages. They can begin
+     * when {@link #ended} is called for the message that {@code next} has returned.
      */
     boolean isEmpty() {
         return rotation.isEmpty();
     }
 
-    /** Whether both queues are empty. The message that {@link #next} has returned may still have frames to send. */
+    /**
+     * Returns whether {@code rotation} and {@code waiting} are both empty. The message that {@link #next} has returned
+     * can still have frames to send.
+     */
     boolean isLast() {
         return rotation.isEmpty() && waiting.isEmpty();
     }
 
     /**
-     * Returns how many bytes the messages in both queues have to send. Those of the message that {@link #next} has
-     * returned are not included.
+     * Returns the number of bytes that the messages in {@code rotation} and {@code waiting} have to send. The bytes of
+     * the message that {@link #next} has returned are not included.
      */
     long bytes() {
         return bytes;
     }
 
-    /** Whether a message of one frame waits here. A later request or stream item must not overtake it. */
+    /**
+     * Returns whether a message of one frame waits to be sent. A later request or stream item must not overtake such a
+     * message.
+     */
     boolean hasWhole() {
         return wholes > 0;
     }
@@ -92,8 +105,9 @@ final class FrameScheduler {
     /**
      * Adds a message of which nothing has been sent.
      *
-     * @param isAhead whether the peer must first receive an earlier message of the same id; if so, a message of one
-     *     frame waits here until the earlier message has begun
+     * @param isAhead whether the peer must first receive the beginning of an earlier message with the same id. If true,
+     *     a message that fits into one frame waits until the earlier message has begun. For larger messages, this
+     *     parameter has no effect
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -117,7 +131,10 @@ final class FrameScheduler {
         }
     }
 
-    /** Returns the size class of a message that has {@code bytes} bytes and several frames; 1 for the first class. */
+    /**
+     * Returns the size class, 1 or higher, of a message of several frames that has {@code bytes} bytes. For example, a
+     * message of 100 KiB is in class 2.
+     */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -144,9 +161,9 @@ final class FrameScheduler {
     }
 
     /**
-     * Takes the message that is to send the next frame out of the rotation, and returns it; null if there is none. The
-     * caller sends one frame of the message. Then it calls {@link #goesOn} if the message has more frames, otherwise
-     * {@link #ended}.
+     * Returns the message that has to send the next frame, and takes the message out of the rotation. Returns null if
+     * no message is in the rotation. The caller sends one frame of the message, and then calls {@link #goesOn} if the
+     * message has more frames, otherwise {@link #ended}.
      */
     @Nullable
     Outbound next() {
@@ -161,8 +178,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Adds the bytes that a message has to send to {@link #bytes}. The number is also stored in the message: when the
-     * message is removed, its body may already be in use for something else.
+     * Stores in a message how many bytes the message has to send, and adds the number to {@link #bytes}. The number is
+     * stored because the body can already be in use for something else when the message is removed.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
@@ -175,8 +192,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Called when a message has been sent completely, or when no more of it will be sent. Then the next message of its
-     * size class begins.
+     * Called when all of a message has been sent, or when the rest of the message is not to be sent. The next waiting
+     * message of the same size class then begins.
      */
     void ended(Outbound message) {
         if (message.sizeClass == WHOLE) {
@@ -195,10 +212,14 @@ final class FrameScheduler {
         }
     }
 
-    /** Lets the messages of one frame begin that waited for the message with this id. */
+    /**
+     * Begins the waiting messages that have this id and fit into one frame. They have waited for an earlier message
+     * with the same id, which has now begun or been removed.
+     */
     private void letFollow(int id) {
         if (following == 0) {
-            // this check avoids a walk over all waiting messages for each message that is removed
+            // no message of one frame is in "waiting"; without this check, each removal of a message would search all
+            // of "waiting"
             return;
         }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
@@ -211,7 +232,10 @@ final class FrameScheduler {
         }
     }
 
-    /** Removes a message of which no more is to be sent. Does nothing if the message is not here. */
+    /**
+     * Removes a message of which no more is to be sent. Does nothing if the message is neither in {@code rotation} nor
+     * in {@code waiting}.
+     */
     void remove(Outbound message) {
         if (rotation.remove(message)) {
             bytes -= message.waitingBytes;
@@ -227,7 +251,10 @@ final class FrameScheduler {
         }
     }
 
-    /** Replaces both queues by smaller ones if they have held many messages and now hold few or none. */
+    /**
+     * Frees memory by replacing {@code rotation} and {@code waiting} by smaller ones. Does so only if the queues have
+     * held many messages and now hold few.
+     */
     void shrink() {
         int now = rotation.size() + waiting.size();
         if (peak <= MAX_KEPT || now > MAX_KEPT / 4) {
@@ -239,14 +266,15 @@ final class FrameScheduler {
             rotation = fewer;
             peak = now;
         } catch (OutOfMemoryError none) {
-            // there is no memory for new queues, so the old ones are kept
+            // there is no memory for new queues, so the old queues are kept
         }
     }
 
     void clear() {
         rotation.clear();
         waiting.clear();
-        // a handler may keep the connection, and these queues, in memory for a long time after the connection has ended
+        // large queues are replaced by smaller ones, because a handler can keep the ended connection in memory for a
+        // long time
         shrink();
         taken = 0;
         wholes = 0;

@@ -8,26 +8,26 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Detects a peer that is gone without having closed the connection, for example because its host has lost power. A
- * timer checks three times in each keep-alive time whether anything has arrived. If nothing has, this side sends a
- * PING. If nothing has arrived by the next check either, the connection ends. All that this costs calls is one counter,
- * which goes up with each read.
+ * timer checks three times in each keep-alive time whether anything has arrived. If nothing has arrived since the
+ * previous check, this side sends a PING. If nothing has arrived by the next check either, the connection ends.
  *
- * <p>A peer also counts as gone if output waits for it and it takes not one byte within a keep-alive time, whatever it
- * sends. While much output waits, no PING is sent, since the PING would wait behind that output. Nor is a PING sent
- * while this side has paused reading, since the answer could not arrive.
+ * <p>A peer also counts as gone if output waits for the peer, but the peer takes no byte of that output within a
+ * keep-alive time. This holds even if the peer sends something. While much output waits, no PING is sent, since the
+ * PING would wait behind that output. While this side has paused reading, no PING is sent either, since the answer
+ * could not arrive.
  *
- * <p>Before the connection ends, the event loop polls its sockets and the check is made again. The reason is that an
- * event loop that was held up runs its timers before it reads what has arrived in the meantime.
+ * <p>Before the connection ends, the event loop polls its sockets, and the check is made again. The reason is that an
+ * event loop that was held up runs its timers before it reads the bytes that have arrived.
  *
- * <p>A frame has to arrive completely within about the keep-alive time, or about 1 s if that is longer. Otherwise a
- * peer that sends a byte now and then would count as alive forever.
+ * <p>A frame has to arrive completely within about the keep-alive time, or within about 1 s if the keep-alive time is
+ * shorter. Otherwise a peer that sends a byte now and then would count as alive forever.
  */
 public final class KeepAlive implements Runnable {
     private static final int CHECKS = 3;
 
     /**
-     * Each frame is given at least this time to arrive completely. At 16 KiB a second, the largest frame takes this
-     * time.
+     * Time in nanoseconds that is always allowed for a frame to arrive completely, even if the keep-alive time is
+     * shorter. At 16 KiB a second, the largest frame takes this time.
      */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -49,8 +49,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Returns the time in nanoseconds within which a TLS record has to arrive completely. The limit applies once more
-     * than {@code UnchargedAllowance.SMALL_BYTES} of the record have arrived.
+     * Returns the time in nanoseconds within which a TLS record has to arrive completely at a client. The limit applies
+     * to a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. A server has another limit.
      *
      * @param keepAliveNanos keep-alive time of the connection in nanoseconds
      */
@@ -58,13 +58,16 @@ public final class KeepAlive implements Runnable {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
     }
 
-    /** Starts the timer that checks the peer. Event loop only. */
+    /** Starts the timer that checks the peer. Must be called on the event loop. */
     public void start() {
         timer = connection.loop().scheduleWithFixedDelay(this, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
         timers.add(1);
     }
 
-    /** Stops the timer that checks the peer, if it was started. Event loop only. */
+    /**
+     * Stops the timer that checks the peer. Does nothing if the timer was not started. Must be called on the event
+     * loop.
+     */
     public void stop() {
         if (timer != null) {
             timer.cancel(false);
@@ -77,7 +80,7 @@ public final class KeepAlive implements Runnable {
         try {
             check();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and the peer would no longer be checked
+            // the exception must not leave this method, because the timer would stop and nothing would check the peer
             connection.failInternally(t);
         }
     }
@@ -100,7 +103,8 @@ public final class KeepAlive implements Runnable {
         if (connection.isFrameOverdue(frameChecks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
-            // no PING is sent while output waits: isStalled has checked above whether the peer takes that output
+            // No PING is sent while much output waits. Instead, the call of isStalled() above checks whether the peer
+            // takes that output.
             pinged = false;
         } else if (connection.hadActivity()) {
             pinged = false;
@@ -115,8 +119,9 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Runs {@code end} after the event loop has polled its sockets, unless the connection is closed by then. A timer
-     * without delay waits for the poll; a task of the loop would run before it.
+     * Runs {@code end} after the event loop has next polled its sockets. Does nothing if the connection is closed by
+     * then. A timer with a delay of 0 is used, because the event loop polls its sockets before it runs such a timer,
+     * but not before it runs an ordinary task.
      */
     private void askBehindSockets(Runnable end) {
         connection

@@ -14,11 +14,11 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Writes and reads {@link Metadata} in a request: the length of all entries in bytes, and then each entry as in a
- * Protobuf map with field number 1.
+ * Encodes and decodes the {@link Metadata} of a request. The total length of all entries in bytes comes first. Each
+ * entry is encoded like an entry of a Protobuf map with field number 1.
  */
 public final class MetadataFields {
-    /** Memory in bytes of an entry without its characters: its node in the map, and two strings. */
+    /** Memory in bytes that an entry takes in addition to its characters: a node of the map, and two string objects. */
     private static final int ENTRY_BYTES = 160;
 
     private static final int KEY_TAG = 1 << 3 | 2;
@@ -27,11 +27,13 @@ public final class MetadataFields {
     private MetadataFields() {}
 
     /**
-     * Appends the length and the entries to {@code out}. Values that are computed for each attempt are computed now.
-     * Called for each attempt of a call, and once more if the request of an attempt is sent late.
+     * Encodes metadata, and appends the bytes to {@code out}. This method also computes any values that are new for
+     * each attempt of a call, so it is called for each attempt. If a request with such values has waited in
+     * {@link FrameScheduler} and is sent more than 10 s after this method was called, the method is called again, so
+     * that the values are not too old.
      *
-     * @throws RPCXException if there are too many entries, if they are too large, or if one has no UTF-8 form; in these
-     *     cases nothing has been appended
+     * @throws RPCXException if a value cannot be computed, if there are too many entries, if the entries together are
+     *     too large, or if an entry has no UTF-8 form. In all these cases, {@code out} is unchanged.
      */
     public static void write(ByteBuf out, Metadata metadata) {
         Map<String, String> entries = metadata.forAttempt().entries();
@@ -62,13 +64,13 @@ public final class MetadataFields {
         });
     }
 
-    /** Counts the encoded bytes of the entries, and refuses an entry that has no UTF-8 form. */
+    /** Adds up the encoded bytes of all entries, and refuses an entry that has no UTF-8 form. */
     private static final class Size implements BiConsumer<String, String> {
         private int bytes;
 
         /**
-         * Number of characters so far. Each takes at least one byte, so once there are more than the allowed bytes, the
-         * bytes are not counted any more: their number might not fit an {@code int}.
+         * Number of characters in all entries so far. Each character takes at least one byte, so this number alone can
+         * show that the metadata is too large. From then on, nothing is added to {@code bytes}, which could overflow.
          */
         private long characters;
 
@@ -85,7 +87,10 @@ public final class MetadataFields {
         }
     }
 
-    /** Refuses a text with half a surrogate pair. It has no UTF-8 form: another character would be sent. */
+    /**
+     * Throws if a text contains half a surrogate pair. Such a half has no UTF-8 form, and another character would be
+     * sent instead.
+     */
     private static void refuseHalfPair(String text, String name) {
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
@@ -113,7 +118,7 @@ public final class MetadataFields {
     }
 
     /**
-     * Reads metadata that {@link #write} has written. Checks the length before it allocates anything.
+     * Decodes metadata that {@link #write} has encoded. The length is checked before any memory is allocated.
      *
      * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */
@@ -148,8 +153,9 @@ public final class MetadataFields {
     }
 
     /**
-     * Returns how many bytes of memory the metadata takes at most, if it was read from {@code encodedBytes} bytes: two
-     * for each of these, and a fixed number for each entry.
+     * Returns the maximum number of bytes of memory that the entries of the metadata take after they were decoded from
+     * {@code encodedBytes} bytes. This is two bytes for each encoded byte, plus a fixed number for each entry. The
+     * empty map itself is not counted.
      */
     public static int cost(Metadata metadata, int encodedBytes) {
         return 2 * encodedBytes + ENTRY_BYTES * metadata.entries().size();

@@ -7,8 +7,9 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes and reads the entries of a DICTIONARY frame: for each method its number, its published names, a hash of its
- * schema, and its {@code MethodShape}.
+ * Encodes and decodes the entries of a DICTIONARY frame, in which a server lists its methods. An entry has the number
+ * of a method, the names under which the service and the method are published, a hash of the schema, and the
+ * {@code MethodShape}. The shape describes how the parameters and the result are encoded.
  */
 public final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
@@ -18,23 +19,26 @@ public final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
-    /** {@code MethodShape} of a method if the other side has not given it. */
+    /** Value that stands for the {@code MethodShape} of a method if the other side has not sent it. */
     public static final int UNKNOWN_SHAPE = 0;
 
-    /** Receives the entries of a dictionary that is read. */
+    /** Receives the entries of a dictionary that is being decoded. */
     public interface Reader {
         /**
-         * Called with each entry.
+         * Receives one entry of the dictionary.
          *
-         * @param publishedName published names of the service and the method, joined as by {@code key}
-         * @param shape {@code MethodShape} of the method; {@link #UNKNOWN_SHAPE} if the server gives none
+         * @param publishedName published names of the service and the method, as joined by {@link MethodDictionary#key}
+         * @param shape {@code MethodShape} of the method; {@link #UNKNOWN_SHAPE} if the server has not sent it
          */
         void entry(String publishedName, int number, int shape);
     }
 
     private MethodDictionary() {}
 
-    /** Returns the key of a method in maps: the two names with a NUL between them, which no name contains. */
+    /**
+     * Returns the text by which a method is found in maps. This is the name of the service, a NUL, and the name of the
+     * method. No published name contains a NUL, but names that a peer sends are not checked.
+     */
     public static String key(String service, String method) {
         return service + '\0' + method;
     }
@@ -66,8 +70,8 @@ public final class MethodDictionary {
     }
 
     /**
-     * Reads the name of a service or a method. A name that is too long for a request ends the connection, since a
-     * client keeps all entries of a dictionary in memory.
+     * Decodes the name of a service or a method. A name of more than 255 bytes ends the connection by a
+     * {@code WireFault}, since a client keeps the names of a dictionary in memory.
      */
     private static String name(ByteBuf in, int end, String what) {
         int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()), what);

@@ -10,20 +10,20 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message to the peer, such as a request or a reply. It is its own link in the queue {@link Outbox}, so queueing
- * allocates nothing. Its body is on the heap, so a dropped message leaks nothing. When the message is written, the
- * bytes of the body are copied.
+ * A message to the peer, such as a request or a reply. The field {@code next} links the messages of the queue
+ * {@link Outbox}, so queueing allocates nothing. The body is on the heap, so a dropped message leaks nothing. When the
+ * message is written, the bytes of the body are copied.
  */
 public abstract class Outbound implements WriteTurn.Message {
     /**
-     * Largest size in bytes of a small message. A small message is not charged while the place of its call is charged,
-     * see {@code Resource.CALLS}.
+     * Largest size in bytes of a small message. A client does not charge a small request whose call has a slot. A
+     * server can charge even a small message, see {@link UnchargedAllowance}, and charges each reply that has to wait.
      */
     public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
      * Largest capacity in bytes of a body that is kept for the next call. A larger body is shrunk, so that a burst of
-     * large messages does not stay in memory. A text of 100 000 ASCII characters fits.
+     * large messages does not stay in memory. A text of 100,000 ASCII characters fits.
      */
     public static final int KEPT_BYTES = 128 * 1024;
 
@@ -41,24 +41,37 @@ public abstract class Outbound implements WriteTurn.Message {
 
     public volatile @Nullable Outbound next;
 
-    /** Type and flags of the frame, without {@link Wire#MORE}. */
+    /**
+     * Type and flags of the first frame of this message. Only a DICTIONARY frame has the flag {@link Wire#MORE} here.
+     * For other messages, {@link WireConnection} adds the flag to each frame that a PART frame follows.
+     */
     public int head;
 
     public int id;
     public final ByteBuf body;
 
     /**
-     * Whether the message waits, whatever its size, until the socket can take more bytes. Set in {@link #beforeSend}.
+     * Whether this message, whatever its size, waits until the socket can take more bytes. The method
+     * {@link #beforeSend} sets this field.
      */
     public boolean holdUntilWritable;
 
-    /** True once the first frame of the message has been written. Each further frame has the type {@link Wire#PART}. */
+    /**
+     * True once the first frame of the message has been written. Each further frame has the type {@link Wire#PART}.
+     * This field is set only for a client's request and for a message that has waited in {@link FrameScheduler}.
+     */
     public boolean isFirstFragmentWritten;
 
-    /** Size class of the message in {@link FrameScheduler}, which sets this field. */
+    /**
+     * Number of the size class to which this message belongs; 0 for a message of one frame. {@link FrameScheduler} sets
+     * this field. It sends messages of the same class one after the other, except messages of one frame.
+     */
     byte sizeClass;
 
-    /** Number of bytes that are still to be sent. Set by {@link FrameScheduler} while the message waits there. */
+    /**
+     * Number of bytes of the body that are still to be sent. {@link FrameScheduler} sets this field for a message that
+     * waits there.
+     */
     int waitingBytes;
 
     public Outbound() {
@@ -70,19 +83,26 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called on the event loop before the first byte of the message is sent.
+     * Called on the event loop before the event loop sends the first byte of this message.
      *
-     * @return false if the message is to be dropped; no other method is called then
+     * @return false if this message is not to be sent now; in that case no other method of this message is called,
+     *     unless the message is queued again
      */
     public abstract boolean beforeSend();
 
-    /** Called on the event loop before the first byte is sent, if the message has waited in {@link FrameScheduler}. */
+    /**
+     * Called on the event loop when this message has waited in {@link FrameScheduler} and its first byte is about to be
+     * sent. The method {@link #beforeSend} was called before the wait.
+     */
     public void begins() {}
 
-    /** Called on the event loop when the last byte of the message has been copied for the socket. */
+    /** Called on the event loop when the last byte of this message has been copied into a buffer for the socket. */
     public abstract void onSent();
 
-    /** Copies the message as one frame. Only for small messages: the length is written in at most two bytes. */
+    /**
+     * Copies this message, as one frame, into {@code frame}. This message must be small, because its length is written
+     * in at most two bytes.
+     */
     @Override
     public final void copyTo(ByteBuffer frame) {
         int bytes = body.readableBytes();
@@ -96,7 +116,11 @@ public abstract class Outbound implements WriteTurn.Message {
         frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
     }
 
-    /** Returns false, so that the event loop sends the message. A subclass may let another thread write it. */
+    /**
+     * Returns false, so that only the event loop sends this message. A subclass can override this method to let another
+     * thread write the message. Neither {@link #beforeSend} nor {@link #onSent} is called for a message that another
+     * thread writes.
+     */
     @Override
     public boolean beforeDirectWrite() {
         return false;
@@ -120,7 +144,10 @@ public abstract class Outbound implements WriteTurn.Message {
         body.capacity(FIRST_BYTES);
     }
 
-    /** A message of one frame, such as SETTINGS, CANCEL, CREDIT or PING. Nobody is notified of what becomes of it. */
+    /**
+     * A message of one frame, such as SETTINGS, CANCEL, CREDIT or PING. Nobody is notified when the message is sent or
+     * dropped.
+     */
     public static class Control extends Outbound {
         public Control(int head, int id, ByteBuf body) {
             super(body);

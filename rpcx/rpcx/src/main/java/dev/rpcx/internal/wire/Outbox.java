@@ -4,53 +4,62 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Queue with many producers and one consumer. The messages themselves are its links. {@link #add} is one exchange and
- * one store, and never loops. Source: Vyukov, "Intrusive MPSC node-based queue".
+ * Queue of outgoing messages, to which many threads add and from which one thread at a time, the consumer, takes. The
+ * messages are linked to each other, so adding a message allocates nothing. The algorithm comes from Vyukov, "Intrusive
+ * MPSC node-based queue".
  */
 public final class Outbox {
     /**
-     * Accesses {@code tail}. Not a VarHandle: in code that is not compiled yet, a VarHandle calls a method after its
-     * exchange, which {@link #add} must avoid.
+     * Accesses {@code tail} atomically. A VarHandle must not be used here: in code that the JVM has not compiled yet, a
+     * VarHandle calls a method after its exchange. {@link #add} must not call any method at that point.
      */
     private static final AtomicReferenceFieldUpdater<Outbox, Outbound> TAIL =
             AtomicReferenceFieldUpdater.newUpdater(Outbox.class, Outbound.class, "tail");
 
     private final Outbound stub = Outbound.Control.empty(0, 0);
 
-    /** End of the queue from which the consumer takes messages. */
+    /** The message that is taken next, or {@code stub}, a placeholder. Only the consumer uses this field. */
     private Outbound head = stub;
 
-    /** End of the queue to which producers add messages. */
+    /**
+     * The message that was added last, or {@code stub}, a placeholder. This is always {@code stub} if the queue is
+     * empty.
+     */
     private volatile Outbound tail = stub;
 
     /**
-     * Adds a message, which must not be in the queue already. Any thread may call this. If stack or memory is
-     * exhausted, throws before the exchange. Between the exchange and the store, no method may be called: if it failed,
-     * the consumer would never reach this message and those behind it.
+     * Adds a message, which must not be in the queue already. This method is thread-safe, and never loops. Between its
+     * exchange and its store, no method must be called: if that call failed, the consumer would never reach this
+     * message and those behind it. If the stack or the memory is exhausted, an error is thrown before the exchange.
      */
     public void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);
         Outbound before = TAIL.getAndSet(this, message);
-        // a volatile store: the caller's next step, a read of the connection's flag "scheduled", must come after it
+        // the store is volatile: the caller next reads the connection's flag "scheduled", and this read must come after
+        // the store
         before.next = message;
     }
 
     /**
-     * Returns the message that was added last. May instead return a message that {@link #poll} never returns, and
-     * always does so if the queue is empty.
+     * Returns the message that was added last. The result can also be a placeholder that {@link #poll} never returns,
+     * and always is the placeholder if the queue is empty.
      */
     Outbound last() {
         return tail;
     }
 
-    /** Whether nothing is queued, and no producer is in the middle of {@link #add}. Consumer only. */
+    /**
+     * Returns true if no message is queued, and no thread is in the middle of {@link #add}. Only the consumer, the
+     * thread that takes messages, calls this method.
+     */
     boolean isEmpty() {
         return head == stub && tail == stub;
     }
 
     /**
-     * Takes the next message, which may then be added again. Returns null if there is none, or if a producer is in the
-     * middle of {@link #add}. Consumer only.
+     * Takes the next message out of the queue; the message can be added again afterwards. Returns null if the queue is
+     * empty. The result can also be null while another thread is in the middle of {@link #add}. Only the consumer, the
+     * thread that takes messages, calls this method.
      */
     public @Nullable Outbound poll() {
         Outbound first = head;
@@ -75,8 +84,8 @@ public final class Outbox {
     }
 
     /**
-     * Removes the first message. Clears its link, since a long-lived message would otherwise keep the messages behind
-     * it in memory.
+     * Removes {@code first} from the queue, so that the queue begins with {@code second}. The link from {@code first}
+     * to {@code second} is cleared. Otherwise a message that lives long would keep later messages in memory.
      */
     private Outbound taken(Outbound first, Outbound second) {
         head = second;

@@ -5,12 +5,15 @@ import dev.rpcx.internal.Varint;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Settings of one side, as its SETTINGS frame gives them. A value that the frame does not give has the protocol's
- * default.
+ * Settings of one side of a native connection, which this side sends in its SETTINGS frame. If the frame lacks a
+ * setting, the protocol's default applies.
  *
- * @param maxMessageBytes size in bytes of the largest message that this side takes, with all its parts; default 4 MiB
- * @param maxCalls maximum number of calls under way at a time on the connection, up to 4096, which is also the default
- * @param defaultMicros time in microseconds that a request has if it carries no time; default 10 s
+ * @param maxMessageBytes maximum size in bytes of a body that this side accepts, over all frames of the message; the
+ *     fields in front of the body of a request do not count; default 4 MiB
+ * @param maxCalls maximum number of calls in flight on the connection; at most 4096, which is also the default; only
+ *     the value of a server is used
+ * @param defaultMicros time in microseconds that a call has if its request does not give a time; default 10 s; only the
+ *     value of a client is used
  */
 public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     public static final int MAX_MESSAGE = 1;
@@ -40,8 +43,9 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     }
 
     /**
-     * Returns a setting for which the peer has sent {@code said}: at most {@code max}, and {@code initial} if
-     * {@code said} is 0, which means not given. A negative {@code said} is a large unsigned number.
+     * Returns the value of a setting for which the peer has sent {@code said}. If {@code said} is 0, this counts as
+     * not given, and the result is {@code initial}. The result is never more than {@code max}. A negative {@code said}
+     * counts as a large unsigned number.
      */
     private static long bounded(long said, long initial, long max) {
         return said == 0 ? initial : said < 0 ? max : Math.min(said, max);

@@ -1,39 +1,41 @@
 package dev.rpcx.internal.wire;
 
-/** Numbers that the native wire fixes. Source: rpcx/spec/wire.md. */
+/** Numbers of the native wire, such as the types of frames. The file rpcx/spec/wire.md defines them. */
 public final class Wire {
     /**
-     * "RPCX", with which a native connection begins. As a length of a classic frame it would be far above any limit, so
-     * the first bytes tell the two wires apart.
+     * The text "RPCX" in ASCII, with which every native connection begins. A classic connection begins with the length
+     * of a frame, which is never this large. So a server knows the wire from the first byte.
      */
     public static final int MAGIC = 0x5250_4358;
 
     public static final int VERSION = 1;
 
     /**
-     * Highest version that there will ever be. The version is the byte behind "RPCX". From 9 on it could be a character
-     * of a text, such as an HTTP request whose method begins with "RPCX".
+     * Largest number that a version of the native wire will ever have. The version is the byte behind the text "RPCX"
+     * at the beginning of a connection. A larger byte could be a character, for example in an HTTP request whose method
+     * begins with "RPCX".
      */
     static final int MAX_VERSION = 8;
 
     public static final int PREFACE_BYTES = 8;
 
     /**
-     * Largest value of a frame's length field, in bytes. It is small enough that one fragment does not hold up the
-     * calls behind it.
+     * Maximum value of a frame's length field, in bytes. The value is small, so that a frame does not hold up for long
+     * the calls whose frames wait behind it.
      */
     public static final int MAX_FRAME_BYTES = 16 * 1024;
 
     /**
-     * Number of bytes of the head and the call id. They stand between the length field and the payload, and the length
-     * field counts them.
+     * Number of bytes between a frame's length field and its payload: one byte with the type and flags of the frame,
+     * and four bytes with the call id. The length field counts these five bytes too.
      */
     public static final int HEAD_BYTES = 5;
 
     public static final int MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - HEAD_BYTES;
 
     /**
-     * Maximum number of bytes in front of a payload: three of the length field, and five of the head and the call id.
+     * Maximum number of bytes in front of a frame's payload: three for the length field, one for the type and flags of
+     * the frame, and four for the call id.
      */
     public static final int MAX_HEADER_BYTES = 3 + HEAD_BYTES;
 
@@ -54,19 +56,28 @@ public final class Wire {
 
     public static final int TYPE_MASK = 0x0F;
 
-    /** Flag: more of this message follows in PART frames. On a DICTIONARY frame: another DICTIONARY frame follows. */
+    /**
+     * Flag of a frame whose message continues in PART frames. After a DICTIONARY frame with this flag, another
+     * DICTIONARY frame follows.
+     */
     public static final int MORE = 0x10;
 
-    /** Flag: the method is given by name. */
+    /** Flag of a REQUEST or NOTICE frame that gives the method by name, and not by number. */
     public static final int NAMED = 0x20;
 
-    /** Flag: metadata stands before the body. */
+    /** Flag of a REQUEST or NOTICE frame that has metadata in front of its body. */
     public static final int METADATA = 0x40;
 
-    /** Flag: the remaining time of the call is given. Without it the call has the connection's default time. */
+    /**
+     * Flag of a REQUEST or NOTICE frame that gives the time left for its call. Without this flag, the call has the
+     * connection's default time.
+     */
     public static final int TIME = 0x80;
 
-    /** Mask of the slot in a call id: its low 16 bits. The high 16 bits are the slot's generation. */
+    /**
+     * Mask for the slot, the place of a call on its connection, in the low 16 bits of a call id. The high 16 bits tell
+     * apart successive calls in the same slot.
+     */
     public static final int SLOT_MASK = 0xFFFF;
 
     public static final int MAX_SLOTS = 4096;

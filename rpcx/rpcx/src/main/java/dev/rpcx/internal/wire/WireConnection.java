@@ -32,61 +32,72 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the native wire. It cuts the bytes that arrive into frames, and sends messages for many threads.
+ * A connection of the native wire. This class cuts the bytes that arrive into frames, and sends messages for many
+ * threads.
  *
  * <p>Any thread may call {@link #send}, which queues a message and wakes the event loop. The event loop gathers the
  * bytes of all queued messages, and writes them together. A message of several frames waits in {@link #scheduler},
  * which sends one frame at a time, behind the small messages. While the peer does not read, requests, replies and
- * stream items of any size also wait there.
+ * stream items of any size also wait in {@link #scheduler}.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Number of bytes of output after which a busy connection writes to the socket. Measured with rpcx-bench and
-     * messages of 100 kB. If the peer does not read, this side holds about this number of bytes in memory.
+     * Number of bytes of gathered output at which a connection writes to the socket without waiting for more output.
+     * The number comes from measurements with rpcx-bench and messages of 100 kB. If the peer does not read, this side
+     * holds about this number of bytes of output in memory, besides the messages that wait in {@code scheduler}.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames that are read before the output so far is sent and the clock is read again. By estimate,
-     * this is every 0.1 ms.
+     * Number of small frames after which the event loop sends the output that waits, and reads the clock again, before
+     * it reads further frames. Reading these frames takes about 0.1 ms by estimate.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * Number of bytes for which a frame counts once more against {@code FRAMES_AT_ONE_TIME}. So a large frame counts as
-     * several small ones.
+     * Number of bytes of a frame that count as one more frame against {@code FRAMES_AT_ONE_TIME}. For example, a frame
+     * of 2 KiB counts as five frames.
      */
     private static final int FRAME_BYTES = 512;
 
-    /** Initial capacity in bytes of {@code INBOX}. It is usually enough for one read of the event loop. */
+    /** Initial capacity in bytes of the buffer {@code INBOX}. The bytes of one read of the event loop usually fit. */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
-    /** Largest number of bytes that a connection writes before the event loop serves its other connections. */
+    /**
+     * Number of bytes after which a connection stops gathering queued messages until the event loop has served its
+     * other connections. When the connection sends frames of the messages in {@code scheduler}, a second limit of the
+     * same size applies.
+     */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /** Largest number of bytes of queued messages that are sent between two frames of messages in {@code scheduler}. */
+    /**
+     * Largest number of bytes of queued messages that are sent between two frames from {@code scheduler}. That field
+     * holds, for example, messages of several frames.
+     */
     private static final int SHARE_BYTES = 32 * 1024;
 
     /**
-     * Number of bytes that a message counts against limits such as {@code AT_ONCE_BYTES}, in addition to those of its
-     * body.
+     * Number of bytes that each message from the queue counts against limits such as {@code AT_ONCE_BYTES}. The bytes
+     * of its body count too if the message is gathered, but not if the message is moved to {@code scheduler}.
      */
     private static final int MESSAGE_BYTES = 256;
 
     /**
-     * If more bytes than this have been sent or gathered since the current read began, {@link #isBacklogged} is true.
+     * Number of bytes above which {@link #isBacklogged} returns true. The bytes that have been sent or gathered since
+     * the current read began are counted.
      */
     private static final int SHORT_BYTES = 16 * 1024;
 
     /**
-     * Largest size in bytes of a body that is copied into the heap buffer {@code gathered}. A larger body is copied
-     * directly into {@code batch}.
+     * Largest size in bytes of a frame's payload that is copied into the heap buffer {@code gathered}. A larger payload
+     * is copied into the direct buffer {@code batch}. The same limit decides in {@code isLarge} how a frame that has
+     * arrived is read.
      */
     private static final int GATHERED_BYTES = 4 * 1024;
 
@@ -98,8 +109,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
     /**
-     * Heap buffer into which all connections of an event loop copy what has arrived. Parsing the direct buffer of the
-     * socket instead would be several times slower.
+     * Heap buffer of an event loop, into which the connections of the event loop copy the bytes that have arrived.
+     * Parsing these bytes in the direct buffer of the socket would be several times slower.
      */
     private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
         @Override
@@ -120,7 +131,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     public final Channel channel;
 
-    /** Account to which everything that this connection holds is charged. Closed by the code that opened it. */
+    /**
+     * Account to which everything that this connection holds is charged. The code that opened the account closes it.
+     */
     public final Account account;
 
     private final EventLoop loop;
@@ -130,43 +143,48 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean scheduled;
 
-    /** Messages that wait to be sent: those of more than one frame, and those of any size that wait for the socket. */
+    /**
+     * Messages that wait to be sent: messages of more than one frame, and messages of any size that wait for the socket
+     * or for an earlier message.
+     */
     private final FrameScheduler scheduler = new FrameScheduler();
 
     /**
-     * Small frames that have been copied for the next write. They are on the heap, where writing a byte is one store.
+     * Small frames that have been copied for the next write. The frames are on the heap, where writing a byte is one
+     * store.
      */
     private final Gathered gathered = new Gathered();
 
-    /** Direct buffer with output that is sent before {@link #gathered}; null if there is none. */
+    /** Direct buffer with the output that is sent before {@link #gathered}; null if there is no such output. */
     private @Nullable ByteBuf batch;
 
-    /** Beginning of a frame, or of the preface, of which the rest has not arrived. */
+    /** Bytes of a frame that has not arrived completely, or of an incomplete preface. */
     private final ByteBuf partialFrame = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     private final SocketQueue unsent;
 
     /**
-     * Charge for the buffers of {@link #gathered} and {@link #partialFrame}, once both together have more than
-     * {@code Outbound.SMALL_BYTES}.
+     * Charge for the memory of the buffers {@link #gathered} and {@link #partialFrame}. Nothing is charged while both
+     * buffers together have at most {@code Outbound.SMALL_BYTES}.
      */
     private final Charge kept;
 
     /**
-     * Claim for the memory of {@link #partialFrame}. It holds something while a frame is incomplete of which more than
-     * {@code Outbound.SMALL_BYTES} have arrived.
+     * Claim for the memory of {@link #partialFrame}. The claim holds bytes while more than {@code Outbound.SMALL_BYTES}
+     * of an incomplete frame have arrived. If room for such bytes is short, the claim can end the connection, see
+     * {@link Claim}.
      */
     private final Claim frame;
 
     private long keptBytes;
 
-    /** Number of consecutive checks of {@code KeepAlive} that have found one and the same frame incomplete. */
+    /** Number of consecutive checks of {@link KeepAlive} that have found the same frame incomplete. */
     private int cutChecks;
 
     private boolean owesPong;
     private int owedPong;
 
-    /** Number of PINGs that this side has sent. It is also the id of the last one. */
+    /** Number of PINGs that this side has sent. The last PING has this number as its id. */
     private int pings;
 
     private final WriteTurn turn;
@@ -174,61 +192,63 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean reading;
 
     /**
-     * True while more messages are about to be gathered, so that nothing is flushed yet. One flush then sends all of
-     * them.
+     * True while the event loop is about to gather further messages. In this time, {@link #sendNow(Outbound)} does not
+     * flush, so that one flush sends all messages. A full {@code batch} is written nevertheless.
      */
     private boolean gathering;
 
     private volatile boolean closed;
 
     /**
-     * What this side lacked memory for, as a text, if that ends the connection; otherwise null. After an
-     * {@link OutOfMemoryError}, it is the message of the error. It must not be a new string literal then: the JVM
-     * creates a literal when it is first used, which needs memory.
+     * Reason why the connection ended if this side lacked memory for something, such as a frame; otherwise null. After
+     * an {@link OutOfMemoryError}, the reason is the message of the error. A new string literal must not be used after
+     * such an error, because the JVM needs memory to create a literal that is used for the first time.
      */
     private volatile @Nullable String memoryWanted;
 
     /**
-     * Time at which the current input counts as arrived, for {@code readNanos()}. Valid only while {@code isReadTimed}
-     * is true.
+     * Time in nanoseconds at which the current input counts as arrived, for {@code readNanos()}. The value is valid
+     * only while {@code isReadTimed} is true.
      */
     private long readNanos;
 
     private boolean isReadTimed;
 
-    /** Number of frames that have been read since output was last sent. A large frame counts as several. */
+    /** Number of frames that have been read since output was last sent. A large frame counts as several frames. */
     private int frames;
 
     /**
-     * Number of bytes that have been sent since the current read began. A read lasts until {@code channelReadComplete}.
+     * Number of bytes that have been sent, or written to the channel, since the current read began. A read lasts until
+     * {@code channelReadComplete}.
      */
     private int sentMeanwhile;
 
-    /** Number of bytes of queued messages that may still be sent before the current read ends. */
+    /** Number of bytes of queued messages that this connection can still send before the current read ends. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * True if the channel may have output that has not been flushed, since a full {@code batch} has been written. The
-     * claims of {@link #unsent} have not been updated since then.
+     * True if a full {@code batch} has been written since the last {@link #flush}. The next {@link #flush} then has to
+     * flush the channel and to update the claims of {@link #unsent}.
      */
     private boolean flushPending;
 
-    /** Number of signs of life of the peer: each read of bytes, and each {@code recordActivity}. */
+    /** Number of signs that the peer is alive. Each read of bytes counts, and each call of {@link #recordActivity}. */
     private int reads;
 
-    /** Value of {@code reads} when {@link KeepAlive} last checked whether the peer is alive. */
+    /** Value of {@code reads} at the last call of {@link #hadActivity}. */
     private int readsLookedAt;
 
     /**
-     * Heap buffer in which small frames are gathered for the next write. A separate object, because its fields change
-     * with each frame: in the connection, each change would invalidate cache lines that many threads read.
+     * Heap buffer in which small frames are gathered for the next write. The buffer is a separate object because its
+     * fields change with each frame. In the connection object, each change would invalidate cache lines that many
+     * threads read.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
         int length;
     }
 
-    @SuppressWarnings("this-escape") // the socket calls back only when this is in its pipeline
+    @SuppressWarnings("this-escape") // the channel calls back only when its pipeline contains this object
     public WireConnection(Channel channel, Account account) {
         MemoryReserve.keep();
         this.channel = channel;
@@ -243,30 +263,36 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called on the event loop when the peer's preface, the eight bytes with which it begins, has arrived.
+     * Called on the event loop when the peer's preface, the eight bytes with which the peer begins, has arrived.
      *
-     * @param version highest version that the peer speaks; both sides use the lower one of their highest versions
+     * @param version highest version of the wire that the peer speaks. Both sides use the lower one of their highest
+     *     versions
      */
     public abstract void onPreface(int version);
 
     /**
-     * Called with each frame that has arrived. The implementation ignores frames of unknown types.
+     * Called on the event loop with each frame that the event loop reads. The implementation must ignore frames of
+     * unknown types.
      *
      * @param head type and flags of the frame
      * @param payload buffer whose readable bytes are the payload of the frame
      */
     public abstract void onFrame(int head, int id, ByteBuf payload);
 
-    /** Returns the largest size in bytes of a body that the peer accepts, by its settings. Any thread may call this. */
+    /**
+     * Returns the largest size in bytes of a body that the peer accepts according to its settings. Any thread may call
+     * this method.
+     */
     public abstract int maxBytesTaken();
 
     /**
-     * Called when bytes have arrived, before they are parsed. They may answer messages that other threads have written.
-     * The implementation makes visible to the event loop what these threads did before they wrote.
+     * Called when bytes have arrived, before the bytes are parsed. The bytes can contain the peer's answers to messages
+     * that other threads have written. So the implementation must make everything that those threads did before their
+     * writes visible to the event loop.
      */
     public abstract void beforeRead();
 
-    /** Called when the connection is about to end. From then on, only the event loop decides how calls end. */
+    /** Called when the connection is about to end. After this call, only the event loop decides how calls end. */
     public void beforeClose() {}
 
     /**
@@ -276,14 +302,18 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     public abstract void onClosed(String why);
 
-    /** Whether this message would overtake another one that the peer has to receive first. Event loop only. */
+    /**
+     * Returns whether another message is ahead of {@code message}. This means that nothing of the other message has
+     * been sent, and the peer must receive its beginning before {@code message}. For example, the request of a call is
+     * ahead of the items that the call sends. Must be called on the event loop.
+     */
     public boolean isAhead(Outbound message) {
         return false;
     }
 
     // ---- outgoing
 
-    /** Queues a message for sending, and wakes the event loop. Any thread may call this. */
+    /** Queues a message for sending, and wakes the event loop. Any thread may call this method. */
     public final void send(Outbound message) {
         outbox.add(message);
         try {
@@ -296,9 +326,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called if the event loop could not be woken for a queued message. Any thread may call this.
+     * Called if the event loop could not be woken for a queued message. Runs on the thread that has called
+     * {@link #send}.
      *
-     * @return whether the message will be sent in time even so; if false, {@code send} throws
+     * @return whether the message will be sent in time nevertheless; if false, {@code send} throws
      */
     public boolean isSentLater() {
         return false;
@@ -311,8 +342,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 dropAfterEnd();
             } catch (Throwable e) {
-                // the loop could not be woken, for example because the stack is exhausted: the next thread that sends
-                // wakes it
+                // The event loop could not be woken, for example because the stack is exhausted. With "scheduled"
+                // cleared, the next thread that sends a message wakes the event loop.
                 scheduled = false;
                 throw e;
             }
@@ -320,10 +351,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the messages that are queued now, even if the event loop could not be woken for them. Event loop only.
+     * Sends the messages that are queued now, even if the event loop could not be woken for these messages. Must be
+     * called on the event loop.
      *
-     * @return false if some of them have to wait for a later task, because there are too many, or because another
-     *     thread is just adding a message in front of them
+     * @return false if some of the messages stay in the queue for a later task, because there are too many messages, or
+     *     because another thread has not finished adding a message in front of them
      */
     public final boolean sendQueued() {
         beginFlush();
@@ -336,28 +368,32 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // without this limit the loop might never end: a nested flush may have taken "last", and a stream is
-                // queued again and again as long as its peer reads
+                // Without the limit of AT_ONCE_BYTES the loop might never end, because a stream is queued again and
+                // again as long as its peer reads. The check for "last" above does not always end the loop. While the
+                // loop gathers a message, a flush of the same connection can run, and can take the message "last" out
+                // of the queue.
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // may also be false if only later messages are queued, which does no harm
+            // Perhaps the queue holds nothing but messages that were added after this method began. The result false
+            // would then be unnecessary, but does no harm.
             isAll = false;
         }
-        // whoever has queued later messages has woken the loop
+        // messages that were added after this method began can stay in the queue, because their threads have woken the
+        // event loop
         flushGathered();
         return isAll;
     }
 
     /**
-     * Writes a small message to the socket on the calling thread, which must not be the event loop. Does so only if
-     * nobody else is writing and nothing is queued, so the messages of one thread stay in order. Before this method
-     * returns, the answer may have arrived and the message may be in use again.
+     * Writes a small message to the socket on the calling thread, which must not be the event loop. The message is
+     * written only if nobody else is writing and nothing is queued, so the messages of one thread stay in order. Before
+     * this method returns, the answer can arrive and the object {@code message} can be in use again.
      *
-     * @return false if the message has not been written and has to be queued
+     * @return false if the message has not been written; the caller then has to queue the message
      */
     public final boolean sendHere(Outbound message) {
         int bytes = message.body.readableBytes();
@@ -381,23 +417,24 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Wakes the event loop after the calling thread has failed to write a message. The loop then soon takes the turn to
-     * write.
+     * Wakes the event loop after the calling thread has failed to write a message. The event loop then takes the turn
+     * to write, and so finds out about the failure. Does nothing if stack or memory is exhausted.
      */
     private void wakeIfPossible() {
         try {
             wake();
         } catch (Throwable again) {
-            // stack or memory is exhausted: the loop will notice the state of the turn at its next event
+            // Stack or memory is exhausted, so the event loop is not woken. The event loop will find out about the
+            // failed write when it next takes the turn to write.
         }
     }
 
     /**
-     * Moves the rest of a frame that another thread has written only in part to the front of {@code batch}. The turn to
-     * write then belongs to the event loop. If this method throws, nothing has changed. Nobody writes to the socket
-     * until this method has succeeded.
+     * Takes over the rest of a frame that another thread has not finished writing. The remaining bytes are copied to
+     * the front of {@code batch}, and the turn to write goes to the event loop. If this method throws, nothing has
+     * changed, and no thread writes to the socket until this method is called again and succeeds.
      *
-     * @return false if there is no such rest
+     * @return false if no other thread has left a frame unfinished
      */
     private boolean takeRest() {
         ByteBuffer rest = turn.rest();
@@ -428,18 +465,19 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write for the event loop. If another thread has written a frame only in part, takes over the
-     * rest. Does not wait for the task by which that thread wakes the loop: it may come later, or never.
+     * Takes the turn to write, see {@link WriteTurn}, for the event loop. If another thread has written only a part of
+     * a frame, takes over the rest of the frame. This method does not wait until that thread wakes the event loop,
+     * which can happen later or never.
      *
-     * @return whether the loop has the turn
+     * @return whether the event loop has the turn to write
      */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
     }
 
     /**
-     * Runs a task on the event loop. If the loop has ended, runs it on the calling thread, which holds the lock of this
-     * connection meanwhile.
+     * Runs a task on the event loop. If the event loop has ended, the calling thread runs the task, and holds the lock
+     * of this connection while the task runs.
      */
     public final void inLoopOrHere(Runnable task) {
         try {
@@ -460,16 +498,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time in nanoseconds by the clock of the event loop. It cannot be compared with
-     * {@code System.nanoTime()}. Any thread may call this.
+     * Returns the time in nanoseconds by the clock of the event loop. The time cannot be compared with
+     * {@code System.nanoTime()}. Any thread may call this method.
      */
     public final long nanoTime() {
         return ticker.nanoTime();
     }
 
     /**
-     * Sends a message, behind the output that has been gathered before. Drops it if the connection is closed. A failure
-     * ends the connection. Event loop only.
+     * Sends a message behind the output that has been gathered before. If the connection is closed, the message is
+     * dropped. A failure ends the connection. Must be called on the event loop.
      */
     public final void sendNow(Outbound message) {
         if (closed) {
@@ -477,13 +515,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // if "gathering" is true, one flush follows after all messages
+        // while "gathering" is true, nothing is flushed, because one flush follows after all messages
         if (!gathering) {
             flushGathered();
         }
     }
 
-    /** Runs {@code sends}, and then flushes once for all the messages that it has sent. Event loop only. */
+    /**
+     * Runs {@code sends}, and then flushes once for all the messages that {@code sends} has sent. During a read or
+     * another call of this method, the flush follows at the end of that read or call. Output of {@code BATCH_BYTES} or
+     * more is written earlier. Must be called on the event loop.
+     */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -498,8 +540,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends a PONG for a PING with this id. While the peer does not read, only the last PING is answered, and later:
-     * otherwise PONGs could pile up. Event loop only.
+     * Answers a PING by a PONG with the same id. While the socket takes no bytes, no PONG is sent, because PONGs could
+     * pile up. When the socket takes bytes again, only the last PING is answered. Must be called on the event loop.
      */
     public final void answerPing(int id) {
         if (channel.isWritable()) {
@@ -515,7 +557,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends a PING, behind the small frames that were sent before it. Event loop only.
+     * Sends a PING behind the output that has been gathered before. Must be called on the event loop.
      *
      * @return id of the PING, for {@link #answers}
      */
@@ -525,8 +567,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Whether a PONG shows that the peer has read a certain PING. It does if it answers this PING or a later one. Event
-     * loop only.
+     * Returns whether a PONG shows that the peer has read a certain PING. The PONG shows this if the PONG answers that
+     * PING or a later one. Must be called on the event loop.
      *
      * @param pong id of the PONG
      * @param ping id of the PING
@@ -535,14 +577,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return pong - ping >= 0 && pings - pong >= 0;
     }
 
-    /** Whether the event loop has taken all messages that were queued until now out of the queue. Event loop only. */
+    /**
+     * Returns whether the event loop has taken all queued messages out of the queue. Must be called on the event loop.
+     */
     public final boolean isQueueEmpty() {
         return outbox.isEmpty();
     }
 
     /**
-     * Ends calls that other threads should have ended but could not, for example because stack or memory was exhausted.
-     * Event loop only.
+     * Ends calls that other threads should have ended but could not end, for example because stack or memory was
+     * exhausted. Must be called on the event loop.
      */
     public void endLost() {}
 
@@ -552,11 +596,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Begins a flush, and gathers the queued messages. If {@code room} is used up first, wakes the event loop again for
-     * the rest.
+     * Tries to take the turn to write, and gathers the queued messages. If more messages are queued than {@code room}
+     * allows, the event loop is woken again for the remaining messages.
      *
-     * @param room number of bytes that may be sent
-     * @return how many of these bytes are left; 0 or less if {@code room} is used up
+     * @param room number of bytes that this call is allowed to gather
+     * @return how many of these bytes are left; 0 or less if all are used up
      */
     private int gatherAll(int room) {
         beginFlush();
@@ -568,8 +612,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends output while more frames that have arrived wait to be read. Otherwise each side would be idle while the
-     * other reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of the read.
+     * Sends output while frames that have arrived still wait to be read. Otherwise each side would be idle while the
+     * other side reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of the
+     * read.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -582,8 +627,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 boolean isAll = batch == null ? writeGatheredHere() : writeBatchHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
-                    // the peer does not read, or the socket cannot be written directly: the rest waits until all input
-                    // has been read
+                    // Either the peer does not read, or the output cannot be written directly, for example because
+                    // "gathered" has too many bytes. With "roomMeanwhile" 0, this method sends nothing more until all
+                    // input has been read.
                     roomMeanwhile = 0;
                 }
             }
@@ -593,21 +639,23 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void beginFlush() {
-        // The turn is taken before "scheduled" is cleared: a thread that finds "scheduled" cleared and the turn free
-        // relies on its earlier messages having been sent.
+        // Another thread writes its message itself if it finds "scheduled" false, and then gets the turn to write.
+        // Earlier messages of that thread can still be queued, and must be sent first. Therefore the event loop takes
+        // the turn before it clears "scheduled".
         try {
             takeTurn();
         } catch (Throwable t) {
             failInternally(t);
         } finally {
-            // cleared before the first poll: a thread that adds a message later schedules flushQueued() again
+            // "scheduled" is cleared before the first message is taken out of the queue, so that a thread that adds a
+            // message later schedules flushQueued() again
             scheduled = false;
         }
     }
 
     /**
-     * Schedules {@code flushQueued()} for the messages that are still queued. The event loop serves its other
-     * connections first.
+     * Schedules {@code flushQueued()} for the messages that still wait in the queue or in {@code scheduler}. Before
+     * this task runs, the event loop serves its other connections.
      */
     private void wakeAgain() {
         try {
@@ -629,11 +677,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Takes messages out of the queue and gathers them, until the queue is empty or {@code room} is used up. Without a
-     * limit this might never end: a stream is queued again as long as it has items and its peer reads.
+     * limit this loop might never end, since a stream is queued again as long as the stream has items and the peer
+     * reads. If the connection is closed, the limit does not apply, and all messages are dropped.
      *
-     * @param room number of bytes that may be sent
-     * @return how many of these bytes are left; if 0 or less, more messages may be queued, unless the connection is
-     *     closed
+     * @param room number of bytes that this call is allowed to gather
+     * @return how many of these bytes are left. If the number is 0 or less and the connection is open, more messages
+     *     can be queued
      */
     private int gatherQueued(int room) {
         int left = room;
@@ -654,10 +703,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Copies a message into the buffer for the next write, or adds it to {@code scheduler}. Drops it if the connection
-     * is closed. A failure ends the connection.
+     * Copies a message into the buffer for the next write, or adds the message to {@code scheduler}. If the connection
+     * is closed, the message is dropped. A failure ends the connection.
      *
-     * @return number of bytes of the body that have been copied: 0 if the message waits or is not sent
+     * @return number of bytes of the body that have been copied; 0 if the message waits in {@code scheduler} or is not
+     *     sent
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -666,7 +716,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             message.onDropped();
         } catch (Throwable t) {
-            // the messages behind this one still have to be handled, or their owners would wait forever
+            // the exception must not leave this method, because the owners of the messages behind this message would
+            // wait forever
             failInternally(t);
         }
         return 0;
@@ -689,8 +740,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops all queued messages because the event loop has ended. Called by a thread that has queued a message too
-     * late.
+     * Drops all queued messages because the event loop has ended. Called by a thread that has queued a message after
+     * the event loop had ended.
      */
     private synchronized void dropAfterEnd() {
         scheduled = false;
@@ -698,7 +749,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             try {
                 message.onDropped();
             } catch (Throwable e) {
-                // the messages that are queued behind this one still have to be dropped
+                // the exception must not end the loop, because the messages behind this message still have to be
+                // dropped
                 ThreadTools.report(e);
             }
         }
@@ -714,8 +766,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             scheduler.add(message, isAhead);
             return 0;
         }
-        // read between beforeSend(), in which a stream fills the body, and onSent(), after which the next item may be
-        // in it
+        // The size is read after beforeSend(), in which a stream fills the body. The size is read before onSent(),
+        // after which the body can contain the next item.
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
         message.onSent();
@@ -724,12 +776,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Copies one frame into the buffers for the next write. If this method throws, they contain nothing of the frame.
+     * Copies one frame into {@code gathered} or {@code batch}, the buffers for the next write. If this method throws,
+     * the buffers contain nothing of the frame.
      */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
-        // while the loop has the turn, no other thread can write before the gathered frames: a reply must not overtake
-        // the preface
+        // The event loop takes the turn to write, so that no other thread writes before the gathered frames. For
+        // example, a reply must not overtake the preface.
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered.bytes;
@@ -745,20 +798,21 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // a new buffer has room for what waits in the scheduler, since a buffer that has to grow is copied
+        // A new buffer also gets room for the bytes that wait in the scheduler. Otherwise the buffer would have to grow
+        // later, and growing copies all its bytes.
         long wanted = body.readableBytes() + scheduler.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 
     /**
-     * Writes the gathered output if it is at least {@code BATCH_BYTES}. Must be called after the owners of its messages
-     * have been told that these are sent: a write can end the connection and its calls, and an ended call's object may
-     * already serve another call.
+     * Writes the gathered output if there are at least {@code BATCH_BYTES}. Before this call, {@code onSent} must have
+     * been called for each message whose last frame is in this output. The reason is that a write can end the
+     * connection and its calls, and the object of an ended call can already serve another call.
      *
      * <p>During a read, the output is written directly to the socket if possible. If the socket is broken, the output
-     * is kept until the end of the read. A failed write by the channel would end the connection before {@code onFrame}
-     * gets all the input.
+     * is kept until the end of the read. A write by the channel would fail, and would end the connection before
+     * {@code onFrame} has received all the input.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -782,9 +836,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the bytes of {@code gathered} directly to the socket, unless {@code batch} has bytes before them.
+     * Writes the bytes of {@code gathered} directly to the socket. Writes nothing if {@code batch} has bytes, which
+     * have to be sent first, or if {@code gathered} has more bytes than {@link WriteTurn} writes directly.
      *
-     * @return whether all of them have been sent
+     * @return whether all bytes of {@code gathered} have been sent
      */
     private boolean writeGatheredHere() {
         if (batch != null) {
@@ -799,11 +854,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes {@code batch}, and then the bytes of {@code gathered}, directly to the socket. Repeats the write until the
-     * socket takes all bytes, takes none, or fails: at a reset by the peer, the socket takes a part and reports no
-     * error.
+     * Writes {@code batch}, followed by the bytes of {@code gathered}, directly to the socket. The write is repeated
+     * until the socket has taken all bytes, takes no bytes, or fails. If the peer resets the connection during a write,
+     * this write can take a part of the bytes and report no error. Only the next write then fails.
      *
-     * @return whether all of these bytes have been sent
+     * @return whether all bytes of both buffers have been sent
      */
     private boolean writeBatchHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
@@ -816,7 +871,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (out.readerIndex() == 0) {
             return false;
         }
-        // the socket's queue is charged only for readable bytes, so the rest is copied to a buffer of exactly its size
+        // The rest is copied to a buffer of exactly its size. The reason is that only readable bytes are charged in the
+        // queue of the socket, but not unused capacity.
         batch = rest == 0 ? null : channel.alloc().directBuffer(rest).writeBytes(out, out.readerIndex(), rest);
         out.release();
         return rest == 0;
@@ -830,12 +886,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Moves the first {@code end} bytes of {@code gathered} to the end of {@code batch}. Nothing remains in
-     * {@code gathered}. If this method throws, nothing has changed.
+     * Moves the first {@code end} bytes of {@code gathered} to the end of {@code batch}. Afterwards {@code gathered} is
+     * empty. If this method throws, nothing has changed.
      *
-     * @param minRoom number of further bytes for which an existing {@code batch} must have room afterwards
-     * @param room number of further bytes for which a new {@code batch} has room afterwards
-     * @return {@code batch}
+     * @param minRoom if {@code batch} exists already: number of bytes that must be free in it afterwards
+     * @param room if this method creates {@code batch}: number of bytes that are free in it afterwards
+     * @return the buffer {@code batch}
      */
     private ByteBuf spill(int end, int minRoom, int room) {
         ByteBuf out = batch;
@@ -858,8 +914,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns a buffer with the same bytes and with little unused capacity. Unused capacity is not charged in the
-     * socket's queue. That of a batch may be large if the messages it was meant for have been recalled.
+     * Returns a buffer with the same bytes that is at least about half full. The reason is that unused capacity is not
+     * charged in the queue of the socket. A batch has much unused capacity, for example, if the messages for which it
+     * got room have been recalled.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -872,14 +929,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered output to the socket. As long as the socket takes it, adds frames of the messages in
-     * {@link #scheduler} by turns. A write can end the connection or call this method again, and so change
-     * {@link #scheduler}.
+     * Writes the gathered output to the socket. As long as the socket takes bytes, also writes frames of the messages
+     * in {@link #scheduler} by turns. A write can end the connection or call this method again. In both cases,
+     * {@link #scheduler} can change.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
             if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
-                // the buffer of an incomplete frame is charged even if there is nothing to send
+                // the buffer of a frame that has arrived only in part is charged even if there is nothing to send
                 keepBuffers();
             }
             turn.loopDone();
@@ -889,7 +946,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         if (flushPending) {
-            // this flushes what was written to the channel's queue during a read
+            // this flushes the output that was written to the queue of the channel during a read
             channel.flush();
         }
         int room = AT_ONCE_BYTES;
@@ -915,7 +972,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             flushBatch();
         }
-        // the turn is taken again, since a nested flush may have given it back
+        // the turn to write is taken again, in case a nested flush has given the turn back
         if ((gathered.length > 0 || batch != null) && takeTurn() && !writeGatheredHere()) {
             writeBatch();
             channel.flush();
@@ -933,8 +990,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends a message whose last frame has been written. Its owner is notified even if there is no memory for the rest
-     * of this method: otherwise the call would be reported as not executed, and might be made a second time.
+     * Ends a message whose last frame has been written. The owner is notified even if memory is exhausted in this
+     * method. Otherwise the call would be reported as not executed, and could be made a second time.
      */
     private void endTurn(Outbound message) {
         try {
@@ -948,14 +1005,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void unsentChanged() {}
 
     /**
-     * Whether a message of one frame would have to wait now. It has to if the socket takes no more bytes, or if another
-     * such message waits. Event loop only.
+     * Returns whether a new message of one frame would have to wait. The message has to wait if the socket takes no
+     * more bytes, or if another message of one frame already waits. Must be called on the event loop.
      */
     public final boolean isSocketBusy() {
         return !channel.isWritable() || scheduler.hasWhole();
     }
 
-    /** Whether so much output is on its way that further messages have to be short. Event loop only. */
+    /**
+     * Returns whether so much output waits, or has just been sent, that error messages have to be short. Must be called
+     * on the event loop.
+     */
     public final boolean isBacklogged() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
@@ -964,14 +1024,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
-    /** Returns the number of bytes charged for replies that have not been sent to the peer. Event loop only. */
+    /**
+     * Returns the number of bytes charged for replies that have not been sent to the peer. Must be called on the event
+     * loop.
+     */
     public long replyBytes() {
         return 0;
     }
 
     /**
-     * Whether output waits for the peer, and the peer has taken none of it since the last call of this method. Must
-     * have only one user, see {@link SocketQueue#isStalled}.
+     * Returns whether output waits for the peer, and the peer has taken none of that output since the last call of this
+     * method. Only one class may use this method, see {@link SocketQueue#isStalled}.
      */
     public final boolean isStalled() {
         return unsent.isStalled();
@@ -979,7 +1042,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void keepBuffers() {
         if (closed) {
-            // the connection has ended and released all charges, and must not charge anything again
+            // an ended connection has released all its charges, and must not charge anything again
             return;
         }
         long bytes = gathered.bytes.length + partialFrame.capacity();
@@ -992,11 +1055,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        // 0 makes the next flush try again to charge the buffers
+        // with the value 0, the next flush tries again to charge the buffers
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
-    /** Replaces each buffer that has grown and is empty by a small one. */
+    /**
+     * Frees memory: a buffer that is empty and has grown is replaced by a small one, and {@code scheduler} shrinks its
+     * queues.
+     */
     private void shrinkBuffers() {
         if (gathered.length == 0) {
             gathered.bytes = new byte[FIRST_BATCH_BYTES];
@@ -1007,20 +1073,24 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         scheduler.shrink();
     }
 
-    /** Gives up empty buffers that have grown. Called on the event loop when the peer has been silent for a while. */
+    /**
+     * Frees the memory of empty buffers that have grown. Called on the event loop when the peer has been silent for a
+     * while.
+     */
     public void trimIdle() {
         shrinkBuffers();
         keepBuffers();
     }
 
-    /**
-     * Gives up some buffers that are not in use. Called on the event loop from time to time while the peer is active.
-     */
+    /** Frees the memory of some unused buffers. Called on the event loop from time to time while the peer is active. */
     public void trimActive() {
         scheduler.shrink();
     }
 
-    /** Takes back a message that waits in {@code scheduler}, even if a part of it has been sent. */
+    /**
+     * Takes back a message that waits in {@code scheduler}, even if a part of the message has been sent. No more of the
+     * message is sent afterwards.
+     */
     public final void recall(Outbound message) {
         if (!scheduler.isLast()) {
             scheduler.remove(message);
@@ -1069,9 +1139,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time at which the current input counts as arrived; outside of a read, the present time. The clock is
-     * read once for several frames, since reading it is slow compared with a small call. Code that keeps the event loop
-     * busy calls {@link #readAnew}.
+     * Returns the time in nanoseconds at which the current input counts as arrived. Outside of a read, returns the
+     * present time. During a read, the clock is asked only once for several frames, because asking the clock is slow
+     * compared with a small call. Code that keeps the event loop busy must call {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1093,16 +1163,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Whether the next frame is too large to be copied to {@code INBOX}: copying it would cost more than parsing its
-     * head in a direct buffer.
+     * Returns whether the next frame is too large to be copied to {@code INBOX}. Copying such a frame would cost more
+     * than parsing its head in a direct buffer.
      */
     private static boolean isLarge(ByteBuf arrived) {
         return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
     }
 
     /**
-     * Reads the frames of {@code arrived}. They are copied to the heap buffer {@code INBOX} first, where parsing is
-     * fast.
+     * Reads the frames of {@code arrived}. The bytes are first copied to the heap buffer {@code INBOX}, where parsing
+     * is fast.
      */
     private void readFrames(ByteBuf arrived) {
         ByteBuf in = INBOX.get();
@@ -1126,7 +1196,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Adds bytes of an incomplete frame to {@code partialFrame}. When more than {@code Outbound.SMALL_BYTES} of the
-     * frame have arrived, charges the frame first. If the ledger has no room for the charge, the connection ends.
+     * frame have arrived, the frame is charged before the bytes are added. If the ledger has no room for the charge,
+     * the connection ends.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
@@ -1149,27 +1220,31 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called on the event loop when more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived and it
-     * is charged.
+     * Called on the event loop when an incomplete frame has been charged, because more than
+     * {@code Outbound.SMALL_BYTES} of the frame have arrived.
      */
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Counts a check for an incomplete frame. Event loop only.
+     * Counts how many consecutive calls of this method have found the same frame incomplete. Must be called on the
+     * event loop.
      *
-     * @return whether more than {@code checks} consecutive checks have found one and the same frame incomplete
+     * @return whether more than {@code checks} consecutive calls have found the same frame incomplete
      */
     final boolean isFrameOverdue(int checks) {
         cutChecks = greeted && partialFrame.isReadable() ? cutChecks + 1 : 0;
         return cutChecks > checks;
     }
 
-    /** Whether more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived. Event loop only. */
+    /**
+     * Returns whether more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived. Must be called on the
+     * event loop.
+     */
     public final boolean isFrameWaiting() {
         return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
     }
 
-    /** Whether bytes that have arrived are being read now. Event loop only. */
+    /** Returns whether the event loop is reading bytes that have arrived. Must be called on the event loop. */
     public final boolean isReading() {
         return reading;
     }
@@ -1205,8 +1280,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers the preface, the eight bytes with which each side begins. They could announce features; none is defined
-     * yet.
+     * Gathers the preface, the eight bytes with which each side begins. The preface has room to announce features, but
+     * no feature is defined yet.
      */
     public final void sendPreface() {
         turn.takeForLoop();
@@ -1216,8 +1291,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Adds the missing bytes of the incomplete frame, as far as {@code in} has them. Reads the frame if it is complete
-     * then.
+     * Adds missing bytes of the incomplete frame, as far as {@code in} has these bytes. If this completes the frame,
+     * the frame is read.
      */
     private void completeCut(ByteBuf in) {
         int length = frameLength(partialFrame);
@@ -1235,9 +1310,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Reads one frame, and calls {@code onFrame} with it.
+     * Reads one frame, and calls {@code onFrame} with the frame.
      *
-     * @return false if a part of the frame is missing; nothing has been read then
+     * @return false if a part of the frame has not arrived; in this case nothing has been read
      */
     private boolean readFrame(ByteBuf in) {
         int length = frameLength(in);
@@ -1261,10 +1336,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Makes the payload of the first frame the readable bytes of {@code in}. Does so only if the frame is complete and
-     * has this head and id.
+     * Sets the indices of {@code in} so that its readable bytes are the payload of the first frame. Does so only if the
+     * first frame is complete and has the given head and id. Throws {@code WireFault} if the length of the first frame
+     * is invalid.
      *
-     * @return false if it is not; then {@code in} is unchanged
+     * @return false if the first frame is incomplete or has another head or id; in this case {@code in} is unchanged
      */
     public static boolean enterFrame(ByteBuf in, int head, int id) {
         int length = frameLength(in);
@@ -1280,15 +1356,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Returns the number of bytes that a length field with the value {@code length} takes. */
+    /** Returns the number of bytes, from one to three, that a length field with the value {@code length} takes. */
     static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
 
     /**
      * Returns the value of the length field at the beginning of {@code in}; -1 if bytes of the field are missing.
-     * Throws {@code WireFault} if the length is out of range or takes more bytes than it needs. It is thrown before
-     * anything is allocated for the frame.
+     * Throws {@code WireFault} if the length is out of range, or if the field has more bytes than needed. The exception
+     * is thrown before anything is allocated for the frame.
      */
     static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
@@ -1313,7 +1389,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     // ---- the end
 
-    /** Ends the connection because of something that the peer did. The peer is sent the reason. */
+    /**
+     * Ends the connection because of something that the peer did, and sends the peer the reason if the preface of the
+     * peer has arrived.
+     */
     public final void fail(String why) {
         fail(RPCXException.Code.PROTOCOL, why);
     }
@@ -1331,13 +1410,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection. Output that has been written is still sent, if the peer reads it soon. Event loop only.
+     * Closes the connection. Output that has been gathered or written is still sent, if the peer reads the output soon.
+     * Messages in the queue and in {@code scheduler} are dropped. Must be called on the event loop.
      */
     public final void close(String why) {
         if (closed) {
             return;
         }
-        // each step runs even if an earlier one fails, for example because memory is exhausted
+        // the finally blocks run each step even if an earlier step fails, for example because memory is exhausted
         try {
             try {
                 end(why);
@@ -1351,7 +1431,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void end(String why) {
         closed = true;
-        // each step runs even if an earlier one fails
+        // the finally blocks run each step even if an earlier step fails
         try {
             try {
                 endWriting();
@@ -1369,8 +1449,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the queued messages and all buffers, and releases the charges for them. During a read, the buffer of the
-     * incomplete frame is dropped only when the read ends.
+     * Drops the queued messages and all buffers, and releases the charges for them. The buffer of an incomplete frame
+     * is still in use during a read, so the buffer is dropped only at the end of the read.
      */
     private void dropAll() {
         flushQueued();
@@ -1388,7 +1468,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             scheduler.clear();
-            // waits until another thread has finished its write; from here on no other thread writes
+            // end() waits until another thread has finished its write, and no other thread writes afterwards
             turn.end();
         }
         takeRest();
@@ -1396,8 +1476,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the output that has been gathered. It is no longer charged, and a handler may hold the closed connection
-     * for a long time.
+     * Drops the gathered output and its buffers. A handler can keep the closed connection in memory for a long time,
+     * although the buffers are no longer charged.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;
@@ -1409,14 +1489,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Returns the size in bytes of the buffer in which small frames are gathered. For tests. */
+    /** Returns the size in bytes of the heap buffer in which small frames are gathered. Only tests use this method. */
     public final int bufferBytes() {
         return gathered.bytes.length;
     }
 
     /**
-     * Drops the incomplete frame and its buffer. The connection may still exist for seconds, until the peer has read
-     * why it has ended.
+     * Drops the incomplete frame and its buffer. Otherwise the closed connection could hold this memory for seconds,
+     * until the peer has read why the connection has ended.
      */
     private void dropCut() {
         partialFrame.clear().capacity(0);
@@ -1427,15 +1507,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns what this side lacked memory for, as a text, if that ends the connection; otherwise null. Any thread may
-     * call this.
+     * Returns the reason why the connection ended if this side lacked memory for something, such as a frame; otherwise
+     * returns null. Any thread may call this method.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
     }
 
     /**
-     * Ends the connection immediately. Does not wait until the peer has read what has been written. Event loop only.
+     * Ends the connection immediately, without waiting until the peer has read the output that has been written. Must
+     * be called on the event loop.
      */
     public final void abort(String why) {
         try {
@@ -1448,28 +1529,35 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Whether the input so far ends with a complete frame, and all of it has been read. Event loop only. */
+    /**
+     * Returns whether the peer's preface has arrived, and no incomplete frame waits for further bytes. Must be called
+     * on the event loop.
+     */
     public final boolean isBetweenFrames() {
         return greeted && !partialFrame.isReadable();
     }
 
     /**
-     * Counts a sign of life of the peer that is not a read of the event loop: another thread has read something, a part
-     * of a TLS record has arrived, or the peer has taken output. Event loop only.
+     * Counts a sign that the peer is alive. This method is called if another thread has read something, if a part of a
+     * TLS record has arrived, or if a server resumes reading because the peer has taken output. A read of the event
+     * loop is counted without this method. Must be called on the event loop.
      */
     public final void recordActivity() {
         reads++;
     }
 
     /**
-     * Returns a number that changes with each sign of life: when bytes arrive, and with each {@link #recordActivity}.
-     * Event loop only.
+     * Returns a number that changes with each sign that the peer is alive. Such a sign is the arrival of bytes, or a
+     * call of {@link #recordActivity}. Must be called on the event loop.
      */
     public final int reads() {
         return reads;
     }
 
-    /** Whether the peer has given a sign of life since the last call of this method. Event loop only. */
+    /**
+     * Returns whether a sign that the peer is alive has been counted since the last call of this method. Must be called
+     * on the event loop.
+     */
     public final boolean hadActivity() {
         boolean was = reads != readsLookedAt;
         readsLookedAt = reads;

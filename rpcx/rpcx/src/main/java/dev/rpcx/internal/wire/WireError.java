@@ -5,15 +5,18 @@ import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.Varint;
 import io.netty.buffer.ByteBuf;
 
-/** Writes and reads the error message of both wires: a code, a text, and whether the call was executed. */
+/**
+ * Encodes and decodes the error message of both wires. The message has the code of an error, its text, and whether the
+ * call was executed.
+ */
 public final class WireError {
     /**
-     * Maximum number of characters of a text. Longer ones are cut: an error has to fit into one frame, and may be held
-     * by many calls.
+     * Maximum number of characters in the text of an error; a longer text is cut. An error must fit into one frame, and
+     * the errors of many calls can be in memory at the same time.
      */
     private static final int MAX_TEXT = 2000;
 
-    /** Text of an error from which the server has omitted the text. */
+    /** Text of an error for which the server has sent no text. */
     private static final String NO_TEXT = "the server has given no reason";
 
     private static final char REPLACED = '\uFFFD';
@@ -31,12 +34,12 @@ public final class WireError {
         ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
     }
 
-    /** Reads an error of the native wire, where an error always is one frame. */
+    /** Decodes an error of the native wire, on which an error is always a single frame. */
     public static RPCXException read(ByteBuf in) {
         return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES));
     }
 
-    /** Reads an error that is a part of another message. {@code fields} counts the fields of that message. */
+    /** Decodes an error that is a part of another message. {@code fields} counts the fields of the entire message. */
     public static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
         int end = in.writerIndex();
         long code = 0;
@@ -63,9 +66,9 @@ public final class WireError {
     }
 
     /**
-     * Returns the code with the given number; {@code HANDLER_FAILED} if it is unknown, for example added by a later
-     * version. There is no static array of codes: if its initialization failed, for lack of memory or stack, the class
-     * could never be used.
+     * Returns the code with the given number. If the number is unknown, for example because a later version has added
+     * it, the result is {@code HANDLER_FAILED}. No static array of codes is used: if its initialization failed, for
+     * lack of memory or stack, this class could never be used.
      */
     private static RPCXException.Code codeOf(int number) {
         return switch (number) {
@@ -98,7 +101,9 @@ public final class WireError {
         return text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text;
     }
 
-    /** Replaces line breaks and control characters, so that a peer cannot forge lines in logs or control a terminal. */
+    /**
+     * Replaces line breaks and control characters. With them, a peer could forge lines in logs, or control a terminal.
+     */
     private static String onOneLine(String text) {
         StringBuilder changed = null;
         for (int i = 0; i < text.length(); i++) {
@@ -114,7 +119,8 @@ public final class WireError {
     }
 
     /**
-     * Returns the number as an {@code int}; 0, which is unknown, if it does not fit: a cast could give a known number.
+     * Returns the number as an {@code int}, or 0 if the number does not fit. Nothing is numbered 0, while a cast could
+     * turn an unknown number into a known one.
      */
     private static int known(long number) {
         return number == (int) number ? (int) number : 0;

@@ -8,9 +8,9 @@
  * connection.
  *
  * <ul>
- *   <li>Bytes of the native wire: {@link Wire} has its numbers; {@link Settings} is the SETTINGS frame,
- *       {@link MethodDictionary} the DICTIONARY frame with the server's methods; {@link MetadataFields} encodes
- *       metadata in a request; {@link WireError} is the error message of both wires.
+ *   <li>Bytes of the native wire: {@link Wire} has its numbers, such as the types and flags of frames; {@link Settings}
+ *       is the SETTINGS frame, {@link MethodDictionary} the DICTIONARY frame with the server's methods;
+ *       {@link MetadataFields} encodes metadata in a request; {@link WireError} is the error message of both wires.
  *   <li>A native connection: {@link Outbound} is a message on its way out, such as a call; {@link Outbox} is the queue
  *       in which threads put messages for the event loop; {@link WireConnection} gathers and sends them, cuts what
  *       arrives into frames, and ends; {@link FrameScheduler} lets large messages, and those that wait for the socket,
@@ -29,7 +29,17 @@
  * {@code flushGathered}). <b>In:</b> the event loop calls {@code channelRead}, which calls {@code beforeRead}, and then
  * {@code onFrame} for each frame. <b>The end:</b> whatever ends a connection calls {@code close} or {@code abort}. Both
  * first end the writing. Then they call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped}
- * of each message in the outbox.
+ * of each message in the outbox. {@code close} still sends what has been written, by {@code HalfClose} of {@code io};
+ * {@code abort} does not. If the peer breaks a rule, the code that notices it throws a {@code WireFault} or calls
+ * {@code fail}. The reason then goes to the peer as an ERROR frame with the id 0, and {@code close} follows.
+ *
+ * <p><b>A new field of a request</b> would be written by {@code RequestWriter} of {@code client}, and read by
+ * {@code RequestReader} of {@code server}. A flag says that a field is there, such as the time or the metadata. All
+ * four flags of a request are in use, so a new field would also need a new frame type in {@code Wire}.
+ *
+ * <p><b>A new kind of error</b> would be a constant of {@code RPCXException.Code}. {@code WireError} gives it a number
+ * on both wires. At a client, {@code Health.Outcome.of} says whether it counts against the instance, and
+ * {@code Attempts} whether the call gets another attempt.
  *
  * <p><b>A third wire</b> would need here a class for its messages, like {@code ClassicWire}, and one for its
  * connections, like {@code ClassicConnection}. At a server, {@code Sniffer} would recognize the wire by its first byte,
