@@ -40,8 +40,9 @@ final class Pool<T extends Pool.Scratch> {
         TAKEN.lazySet(object, 0);
         int cell = cell();
         if (cells.getPlain(cell) != object) {
-            // The array has another object at this index. A thread may be using that object for a long time, and every
-            // take at this index would create a new object meanwhile. Therefore the free object replaces it.
+            // The array has another object at this index, or none yet. A thread may be using the other object for a
+            // long time, and every take at this index would create a new object meanwhile. Therefore the free object
+            // replaces it.
             cells.setRelease(cell, object);
         }
     }

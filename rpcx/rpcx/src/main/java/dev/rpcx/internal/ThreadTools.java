@@ -15,7 +15,7 @@ public final class ThreadTools {
 
     /**
      * Time for which {@link #letOthersRun} parks a thread, in nanoseconds. It is longer than a processor needs to
-     * notice that it has nothing else to run. With a shorter time, the thread could run again before other threads.
+     * notice that it has nothing else to run.
      */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 

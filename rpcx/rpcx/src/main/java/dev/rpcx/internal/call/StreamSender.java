@@ -59,7 +59,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Maximum capacity, in bytes, of the buffer of an error that keeps its text although the connection cannot be
-     * charged for the error. A larger error loses its text, and then takes less than this number.
+     * charged for the error. A larger error loses its text, and then gets a buffer of this capacity.
      */
     private static final int SMALL_END_BYTES = 64;
 
@@ -86,9 +86,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. The charge is
-     * only set to this sum or released as a whole. If it were reduced by the cost of one message, this cost could be
-     * released twice, for example when the stream ends while that message is being sent.
+     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. To reduce the
+     * charge, this class sets it to this sum, or releases it as a whole. If the cost of one message were subtracted
+     * instead, this cost could be released twice, for example when the stream ends while that message is being sent.
      */
     private final Charge bytes;
 

@@ -63,8 +63,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * The event loop counts as held up if it checks a call's deadline late by more than a tenth of the time that the
-     * call had left when its request was written. For example, if a call had 1 s left, the limit is 100 ms. The call
-     * then ends with the reason UNHEARD, which says nothing about the server, since the loop may have missed the reply.
+     * call had left when its request was written, and by more than {@link #MIN_HELD_UP_NANOS}. For example, if a call
+     * had 1 s left, the limit is 100 ms. If the loop was held up, the call ends with the reason UNHEARD, which says
+     * nothing about the server, since the loop may have missed the reply.
      * The number is 10 because {@link AnswerTimes} also allows for the loss of a tenth: it takes nine tenths of a
      * method's timeout as enough for an answer.
      */

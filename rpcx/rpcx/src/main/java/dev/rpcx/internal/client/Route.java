@@ -283,10 +283,10 @@ public abstract class Route {
 
     /**
      * Returns the connection for a call that has waited until {@code connected} was open. If other calls have already
-     * filled {@code connected}, returns another connection that is ready. That connection can be full too, and then
-     * refuses the call.
+     * filled {@code connected}, returns the connection that {@link #ready(int)} chooses. If all connections are full,
+     * it can be a full one, even {@code connected} itself, which then refuses the call.
      *
-     * @return null if the call has to wait for one more connection, for example because no other connection is ready
+     * @return null if the call has to wait for one more connection
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -386,8 +386,8 @@ public abstract class Route {
         PendingConnection<C> connect();
 
         /**
-         * Returns the connection for a call that has waited for {@code connected}. The result is a different connection
-         * if other calls have already taken all the room in {@code connected}.
+         * Returns the connection for a call that has waited for {@code connected}. The result can be a different
+         * connection if other calls have already taken all the room in {@code connected}.
          *
          * @return null if the call has to wait for one more connection
          */

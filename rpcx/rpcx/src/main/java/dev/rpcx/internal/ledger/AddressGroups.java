@@ -15,7 +15,8 @@ import java.util.BitSet;
  * <p>Each address has an index: the lowest number, from 0, that was free when the address came. The number of ranges is
  * the smallest power of two that is larger than the highest index in use, but never more than {@link #COUNT}. For
  * example, the indexes 0, 1 and 2 make four ranges. If the address with index 1 goes, there are still four ranges,
- * because index 2 is still in use. Two addresses have either the same range, or no group in common.
+ * because index 2 is still in use. For the same reason, addresses can still share a range after others have gone. Two
+ * addresses have either the same range, or no group in common.
  */
 public final class AddressGroups {
     private static final int BITS = 4;

@@ -56,7 +56,10 @@ public enum Resource {
     /** Open connections. Each of them has an {@link Account} in the ledger. */
     CONNECTIONS,
 
-    /** Places for calls. A place is the right to one call under way. A connection can keep a place for later calls. */
+    /**
+     * Places for calls. A place is the memory that a server needs for one call: the call's objects and its initial
+     * buffer. A place can stay taken after the call is over, and a connection can keep a place for later calls.
+     */
     CALLS,
 
     /**

@@ -710,7 +710,8 @@ public final class AdmissionLimit {
      * connection's share of it is used up. A group's part is the limit divided by the number of groups that run
      * handlers, including this one. There must be at least two such groups. The group must run fewer handlers than its
      * part. If the connection does not run all handlers of the group, it must run at most as many as the part leaves
-     * free. For example, if the part is 10 and the group runs 6 handlers, the connection must run at most 4 of them.
+     * free. For example, if the part is 10 and the group runs 6 handlers, the connection must run at most 4 of them, or
+     * all 6.
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -1028,9 +1029,9 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // If one group makes many quick calls, the rate "current" is high although hardly any long calls end. So calls
-        // are converted to calls that take tookByMost each. For example, ten calls of 1 ms count as one call if
-        // tookByMost is 10 ms.
+        // If one group makes many quick calls, the rate "current" is high although hardly any long calls end. So if the
+        // mean duration of calls is less than tookByMost, they are converted to calls that take tookByMost each. For
+        // example, ten calls of 1 ms count as one call if tookByMost is 10 ms. The rate is never increased.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == maxRunning) {
             refusingSteps = 0;
@@ -1155,10 +1156,10 @@ public final class AdmissionLimit {
 
     /**
      * Returns whether enough calls have ended, in enough groups of connections, to update the limit: the sum of the
-     * weights of all groups must be at least {@link #MIN_COUNT}. A weight is bounded by the calls of the median group,
-     * where a group that runs handlers, but in which no call has ended, has 0 calls. So one group that calls often is
-     * not enough, unless there are at most two groups or addresses: see {@link #bound}. After an update has been
-     * overdue for {@link #PATIENCE_NANOS}, the answer is always true.
+     * weights of all groups must be at least {@link #MIN_COUNT}. A weight is at most {@code MAX_OF_MIDDLE} times the
+     * number of calls of the median group. In the median, a group that runs handlers, but in which no call has ended,
+     * has 0 calls. So one group that calls often is not enough, unless there are at most two groups or addresses: see
+     * {@link #bound}. After an update has been overdue for {@link #PATIENCE_NANOS}, the answer is always true.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1490,8 +1491,8 @@ public final class AdmissionLimit {
         boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
         // If calls found the limit used up, the limit moves to the goal. If not, calls may take long for other reasons
-        // than waiting for each other. So a limit below the maximum then moves only if calls take more than "target" of
-        // their time. A limit at the maximum moves only if they take even more, and some calls were late.
+        // than waiting for each other. So a limit below the maximum then moves to the goal only if calls take more than
+        // "target" of their time. A limit at the maximum does so only if they take even more, and some calls were late.
         if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {

@@ -574,9 +574,9 @@ public final class PoolShares {
 
         /**
          * The waiting connections, in groups. The index of a group is the number of threads that each connection of the
-         * group holds. The index is 0 for a closed connection that still has waiting tasks, because its running tasks
-         * count as left behind at the address instead. An element is null if no connection has waited yet while it held
-         * that number of threads.
+         * group holds. The index is 0 for a closed connection that has an address and still has waiting tasks, because
+         * its running tasks count as left behind at the address instead. An element is null if no connection has waited
+         * yet while it held that number of threads.
          */
         private @Nullable Level[] byOwn = new Level[1];
 
