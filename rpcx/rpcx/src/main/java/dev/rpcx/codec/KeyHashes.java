@@ -142,8 +142,9 @@ final class KeyHashes {
      */
     private long lookupCost;
     /**
-     * The number {@code compared} that the comment of this class explains, for the key that was read last. While a key
-     * is being read, this field keeps the number of the enclosing key, and {@link #endKey} gives it back to {@link In}.
+     * For the key that was read last: how many times, at most, one value of another key is compared with values in this
+     * key. The comment of this class explains this number, {@code compared}. While a key is being read, this field has
+     * the number of the enclosing key, and {@link #endKey} gives that number back to {@link In}.
      */
     private float keyCompared = 1;
     /**

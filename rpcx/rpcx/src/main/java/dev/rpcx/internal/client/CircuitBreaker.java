@@ -47,8 +47,8 @@ public final class CircuitBreaker {
     private final AtomicLong second = new AtomicLong();
 
     /**
-     * Latest number that a call took in order to become a trial; 0 before the first trial. A call that then does not
-     * become the trial leaves its number unused.
+     * Counter from which each call that tries to become a trial takes its number; 0 before the first such call. If two
+     * calls try at the same time, only one becomes the trial, and the number of the other call is not used.
      */
     private final AtomicLong trials = new AtomicLong();
 

@@ -37,8 +37,10 @@ public final class OrphanedWork {
     }
 
     /**
-     * Called when a connection is gone. The connection has left {@code runs} tasks behind that run, and {@code waits}
-     * tasks that wait. Also called for each task that comes from a connection that is gone already.
+     * Called when a connection is gone, and for each later task that such a connection gets.
+     *
+     * @param runs number of the connection's tasks that are running
+     * @param waits number of the connection's tasks that are waiting
      */
     public void leave(long runs, long waits) {
         running.addAndGet(runs);
@@ -80,8 +82,10 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns how many running tasks count in the share of a connection with this {@link #mark}. These are the running
-     * ones among the first {@code mark} tasks that were left behind.
+     * Returns how many of the running tasks count in the share of a connection. For example, if 5 tasks had been left
+     * behind when the connection came, these are the ones among the first 5 tasks that still run.
+     *
+     * @param mark number of tasks that had been left behind when the connection came: see {@link #mark}
      */
     public long runningOf(long mark) {
         if (mark == 0) {

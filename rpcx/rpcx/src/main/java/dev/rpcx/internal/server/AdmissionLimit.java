@@ -105,8 +105,8 @@ public final class AdmissionLimit {
     private static final double SAME_RATE = 0.8;
 
     /**
-     * Hardly any call ends if the rate at which calls end is less than this part of the rate before the limit began to
-     * sink.
+     * Part of an earlier rate, below which calls count as having nearly stopped ending. The earlier rate is the rate at
+     * which calls ended before the limit began to sink.
      */
     private static final double STOPPED_RATE = 0.3;
 
@@ -118,8 +118,8 @@ public final class AdmissionLimit {
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
     /**
-     * Refused calls check the limit if its next update is overdue by at least this time, in nanoseconds. Normally calls
-     * that end update the limit, but sometimes too few calls end.
+     * Time in nanoseconds by which an update of the limit has to be overdue before a refused call checks the limit.
+     * Normally, calls that end update the limit. But if too few calls end, only refused calls can notice this.
      */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 

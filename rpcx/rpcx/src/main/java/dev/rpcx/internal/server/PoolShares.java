@@ -128,8 +128,8 @@ public final class PoolShares {
      *
      * @param maxThreads maximum number of threads that run tasks at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns the counts of the tasks that closed connections of an address have left behind in
-     *     this pool; only this object may change these counts
+     * @param orphanedWorkAt returns, for an address, the counts of the tasks that were left behind in this pool by
+     *     closed connections; only this object may change these counts
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);

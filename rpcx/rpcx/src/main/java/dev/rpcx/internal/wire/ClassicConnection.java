@@ -635,10 +635,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * If this check is late, adds the delay to the times at which the peer was last active, the connection was last in
-     * use, and the incomplete frame began. The checks measure how long ago these times are. A check is late if it comes
-     * one interval or more after its planned time. The reason is that the event loop was held up, so it has perhaps not
-     * seen yet what the peer has sent and read.
+     * Does nothing unless the event loop was held up, so that this check comes one interval or more after its planned
+     * time. The loop has then perhaps not seen yet what the peer has sent and read. So this delay is added to the times
+     * from which the checks measure: when the peer was last active, when the connection was last in use, and when the
+     * incomplete frame began.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - checkedNanos - checkNanos;
