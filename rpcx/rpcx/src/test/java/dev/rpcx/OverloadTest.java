@@ -104,9 +104,8 @@ class OverloadTest {
     @Test
     void inOverloadTheLimitSinksAndWhatIsTakenIsFinishedInTime() throws Exception {
         int seconds = LongForm.of(4, 20);
-        // each call has 200 ms, and the server needs a processor all the time: a pause of 10 ms says that the machine
-        // did
-        // other things
+        // Each call has 200 ms, and the server needs a processor all the time. A pause of 10 ms says that the machine
+        // did other things.
         Again.upToFiveTimes(10, () -> assertFinishedInTime(seconds));
     }
 

@@ -78,8 +78,8 @@ public final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // Of the calls that come here at the same time, only one can store the new end of the pause. That call is the
-        // trial. Other calls are refused until the new pause has ended, or until this trial has ended without a
+        // Several calls can come here at the same time, but only one can store the new end of the pause. That call is
+        // the trial. Other calls are refused until the new pause has ended, or until this trial has ended without a
         // failure. A failure makes the pause longer.
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.minDeciding)) ? trial : REFUSED;
     }

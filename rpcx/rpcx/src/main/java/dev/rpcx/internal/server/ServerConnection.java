@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
  * Server side of one connection on the native wire. The connection reads requests, starts their handlers, and sends the
  * replies.
  *
- * <p>The class is longer than 400 lines because each step of a call changes the table of calls, the state of the call
- * and the charges of the call together.
+ * <p>This class is long because each step of a call changes the table of calls, the state of the call and the charges
+ * of the call together.
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
