@@ -42,14 +42,15 @@ import org.jspecify.annotations.Nullable;
  *       {@code traceparent} that an interceptor sets is logged only if the interceptor was added before this log.
  * </ul>
  *
- * <p>At a server, a cancelled call whose method returns no stream has the outcome CANCELLED in three cases. In any
- * other case, the line says how the handler has ended.
+ * <p>If a server's call is cancelled and its method returns no stream, the outcome is CANCELLED in these three cases:
  *
  * <ul>
  *   <li>The call is cancelled after the interceptors have begun, but before the handler starts.
  *   <li>The handler's future has not ended one second after the cancel.
  *   <li>The handler fails after the cancel with an exception that is not an {@link RPCXException}.
  * </ul>
+ *
+ * <p>In all other cases, the line of such a call says how the handler has ended.
  *
  * <p>If the method returns a stream, the line is written at the end of the stream.
  *
@@ -59,8 +60,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>A server also writes the line if the caller has gone before anybody has subscribed to the stream.
  *   <li>If the server itself ends the stream, for example because an item is too large, the line shows the reason, in
  *       this example the outcome TOO_LARGE.
- *   <li>An interceptor that was added before this log can replace the stream. If the server ends such a replacement,
- *       and the replacement passes on the server's cancel, the outcome is CANCELLED.
+ *   <li>An interceptor that was added before this log can replace the handler's stream by a stream of its own. If the
+ *       server ends that stream, and it then cancels the handler's stream, the outcome is CANCELLED.
  * </ul>
  *
  * <p>Two kinds of failure appear only in the client's log:

@@ -72,8 +72,9 @@ final class Generator {
     };
 
     /**
-     * The maximum number of fields in a message for which the generated code expects ascending field numbers, before it
-     * goes on with a loop for any order. For more fields, the code would be too long for the just-in-time compiler.
+     * Maximum number of fields in a message type for which code is generated that expects the fields of a message in
+     * the order of their numbers, ahead of the loop that reads them in any order. If a type has more fields, only the
+     * loop is generated, since the code would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 

@@ -113,9 +113,10 @@ final class KeyHashes {
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For each hash, the cost in bytes of looking up once, in another key, all values of all keys that have this hash.
-     * The cost for a hash is at the index of the hash in {@link #hashes}. The array is empty if {@code keys.costsBoth}
-     * is false, because such keys hold no sets or maps, so that their values are not looked up.
+     * For each hash, the sum of the costs of the keys that have this hash. The cost of a key, in bytes, is that of
+     * looking up each value of the key once in another key. The sum for a hash is at the index of the hash in
+     * {@link #hashes}. The array is empty if {@code keys.costsBoth} is false: such keys hold no sets or maps, so their
+     * values are not looked up.
      */
     private float[] costs = NO_COSTS;
 

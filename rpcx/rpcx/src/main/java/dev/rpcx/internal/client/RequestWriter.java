@@ -64,9 +64,10 @@ public final class RequestWriter {
      * <p>A caller must not choose a connection only to see whether there is one. An instance that was ejected after
      * failures gets a single trial call, and the choice can use up this trial.
      *
-     * @return the slot with the request; null if no other connection is ready, and the call has to wait for one
-     * @throws RPCXException if the call is too late or cannot be encoded, if no connection takes the call, or if all
-     *     connections are full
+     * @return the slot with the request; null if the chosen connection was full and no other connection is ready, so
+     *     that the call has to wait
+     * @throws RPCXException if the call is too late or cannot be encoded, or if each connection that was tried has
+     *     refused the call, for example because it is full
      */
     @Nullable
     ClientCall prepareOrWait(

@@ -137,9 +137,9 @@ final class DueSoon {
      * Scans the calls in the set, and ends those that are due.
      *
      * @param each tells how much time a call has left, and ends the call if no time is left
-     * @return nanoseconds from {@code nowNanos} until the next call is due; {@link #NEVER} if there is no such call.
-     *     The result can be too small, since a call that is not in the set counts with its noted time even if it has
-     *     ended
+     * @return nanoseconds from {@code nowNanos} until the next call is due, of those in the set and those that
+     *     {@link #add} has only noted; {@link #NEVER} if there is no such call. The result is too small if the noted
+     *     call that is due first has ended meanwhile
      */
     long scan(long nowNanos, Calls each) {
         isScanning = true;

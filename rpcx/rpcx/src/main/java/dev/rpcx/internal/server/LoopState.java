@@ -32,8 +32,9 @@ final class LoopState {
     boolean isOverButThreads;
 
     /**
-     * Whether this call does not count against the client's maximum number of calls, because the call is over for the
-     * client. Nothing remains to be sent for the call, but threads that {@link CallThreads} counts still run for it.
+     * Whether the connection's maximum number of calls leaves this call out, so that the client can make another call
+     * in its place. This is the case when nothing remains to be sent for the call, so that the call has ended for the
+     * client, but threads that {@link CallThreads} counts still run for it.
      */
     boolean isPlaceLent;
 

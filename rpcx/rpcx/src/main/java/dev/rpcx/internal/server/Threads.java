@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 public class Threads {
     /**
      * Maximum number of threads of the pool that run signals at the same time. A signal is a task that notifies a
-     * stream or a call, and runs on its own thread, so that no stream waits for another. The limit on the number of
-     * streams grows by one with each 64 KiB of heap, so with a heap of at most 625 MiB, callers reach that limit first.
+     * stream or a call, and runs on its own thread, so that no stream waits for another. With a heap of at
+     * most 625 MiB, callers never get as far as this maximum: the server allows one stream for each 64 KiB of heap.
      */
     private static final int MAX_SIGNALS = 10_000;
 

@@ -58,8 +58,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * Number of bytes of a frame that count as one more frame against {@code FRAMES_AT_ONE_TIME}. For example, a frame
-     * of 2 KiB counts as five frames.
+     * Size in bytes from which a frame counts as more than one frame in {@code FRAMES_AT_ONE_TIME}: a frame counts as
+     * one, and as one more for each full 512 bytes of its length. So a frame of 2 KiB counts as five frames.
      */
     private static final int FRAME_BYTES = 512;
 
