@@ -455,7 +455,7 @@ public final class SchemaTool {
      * Prints a note with the names of services that are in the lock file, but not among {@code services}. The calls of
      * these services are not compared.
      */
-    private void noteLeftOut(Lock before, List<PublishedService> services) {
+    private void noteMissing(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
         for (String call : before.entries().keySet()) {
             if (call.contains("/") && services.stream().noneMatch(service -> service.owns(call))) {
@@ -473,7 +473,7 @@ public final class SchemaTool {
      * Returns the changes after which one version of a service cannot read what the other version sends. The list
      * includes the calls of methods that a service's class no longer publishes. A comparison of the two lock files does
      * not find these calls, because {@code after} keeps the calls of {@code before}. Also prints notes on members that
-     * were perhaps renamed, on services that were left out, and on parameters without names.
+     * were perhaps renamed, on services that are missing, and on parameters without names.
      *
      * @param before lock file of the older version
      * @param after next version of {@code before}, which also has removed members, marked as removed
@@ -486,7 +486,7 @@ public final class SchemaTool {
             Map<String, Lock.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
         noteRenamed(renamed);
-        noteLeftOut(before, services);
+        noteMissing(before, services);
         for (PublishedService service : services) {
             for (String method : service.unnamed()) {
                 err.println("note: " + method

@@ -86,7 +86,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #leavingCost}. To reduce the
+     * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #sendingCost}. To reduce the
      * charge, this class sets it to this sum, or releases it as a whole. If the cost of one message were subtracted
      * instead, this cost could be released twice, for example when the stream ends while that message is being sent.
      */
@@ -96,7 +96,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private long waitingCost;
 
     /** Number of bytes that are charged for the message in {@link #body}, which is being sent. */
-    private long leavingCost;
+    private long sendingCost;
 
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
@@ -336,7 +336,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         // then keep the publisher in memory too.
         subscription = null;
         dropWaiting();
-        leavingCost = 0;
+        sendingCost = 0;
         bytes.release();
     }
 
@@ -355,7 +355,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private void dropWaiting() {
         messages.clear();
         waitingCost = 0;
-        bytes.set(leavingCost);
+        bytes.set(sendingCost);
     }
 
     // ---- on the event loop
@@ -369,7 +369,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                 return false;
             }
             head = next.head;
-            leavingCost = next.cost;
+            sendingCost = next.cost;
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
@@ -402,7 +402,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                 // waits for credit therefore holds no item.
                 shrinkBody();
             }
-            leavingCost = 0;
+            sendingCost = 0;
             bytes.set(waitingCost);
             if (wasLast) {
                 end();

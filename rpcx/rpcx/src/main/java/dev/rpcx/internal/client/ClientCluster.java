@@ -179,7 +179,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         Waiting(int key, long came) {
             this.key = key;
             this.came = came;
-            whenComplete((connected, failure) -> leave());
+            whenComplete((connected, failure) -> stopWaiting());
         }
 
         void startTimer() {
@@ -194,7 +194,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
         }
 
-        private void leave() {
+        private void stopWaiting() {
             ClientCluster.this.remove(this);
             Future<?> started = timer;
             if (started != null) {
@@ -224,7 +224,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      *
      * @return false if this cluster must not be used any more, and the thread has to create another one
      */
-    synchronized boolean enter() {
+    synchronized boolean beginCreating() {
         if (isGivenUp) {
             return false;
         }
@@ -238,7 +238,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * @return true if this cluster must not be used any more: the watch of the registry has not begun, and no other
      *     thread is creating a proxy
      */
-    boolean leave() {
+    boolean endCreating() {
         synchronized (this) {
             creators--;
             if (creators > 0 || watch != null) {

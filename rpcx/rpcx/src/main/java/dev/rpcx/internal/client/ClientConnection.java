@@ -461,7 +461,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return;
         }
         if (!mayRead) {
-            readTurn.leaveToLoop();
+            readTurn.handToLoop();
         }
         // The deadline was read before the call was sent, since the call's slot may have another call with another
         // deadline by now.

@@ -222,14 +222,14 @@ public final class ClientCore {
         if (closed) {
             throw new IllegalStateException("the client is closed");
         }
-        ClientCluster cluster = enter(endpoints);
+        ClientCluster cluster = beginCreating(endpoints);
         try {
             T proxy = proxy(type, cluster);
             // This runs the registry's code, so this thread must not hold a lock of the map of clusters.
             cluster.start(endpoints);
             return proxy;
         } finally {
-            if (cluster.leave()) {
+            if (cluster.endCreating()) {
                 // No proxy uses the cluster. If the cluster stayed in the map, each failure to create a proxy would
                 // leave another cluster there.
                 clusters.remove(endpoints, cluster);
@@ -239,15 +239,15 @@ public final class ClientCore {
 
     /**
      * Returns the cluster for these endpoints, which is created if there is none. The map keeps the cluster until this
-     * thread has called {@code leave} on it.
+     * thread has called {@code endCreating} on it.
      */
-    private ClientCluster enter(Endpoints endpoints) {
+    private ClientCluster beginCreating(Endpoints endpoints) {
         while (true) {
             ClientCluster cluster = clusters.computeIfAbsent(
                     endpoints,
                     key -> new ClientCluster(
                             this, settings.connections(), settings.maxConnections(), settings.choice()));
-            if (cluster.enter()) {
+            if (cluster.beginCreating()) {
                 return cluster;
             }
             // Another thread has given this cluster up and is about to remove it from the map. This thread removes it

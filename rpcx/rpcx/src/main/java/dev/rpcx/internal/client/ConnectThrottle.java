@@ -72,14 +72,14 @@ public final class ConnectThrottle {
      * @param start task that begins the attempt; runs on an event loop, and never inside this method
      */
     void enter(CompletableFuture<?> attempt, Runnable start) {
-        attempt.whenComplete((connected, failure) -> leave(attempt));
+        attempt.whenComplete((connected, failure) -> attemptEnded(attempt));
         synchronized (this) {
             waiting.put(attempt, start);
         }
         look();
     }
 
-    private void leave(CompletableFuture<?> attempt) {
+    private void attemptEnded(CompletableFuture<?> attempt) {
         boolean isTurn;
         synchronized (this) {
             waiting.remove(attempt);

@@ -310,12 +310,12 @@ public abstract class Route {
             recordOutcome(Health.Outcome.of(unreachable), permit);
             throw unreachable;
         } catch (TimeoutException e) {
-            leave(pending, caller);
+            stopWaiting(pending, caller);
             RPCXException late = late();
             recordOutcome(Health.Outcome.of(late, times, left, 0), permit);
             throw late;
         } catch (InterruptedException e) {
-            leave(pending, caller);
+            stopWaiting(pending, caller);
             Thread.currentThread().interrupt();
             throw interrupted();
         }
@@ -337,7 +337,7 @@ public abstract class Route {
      * Removes a call from those that wait for {@code pending}, and tells {@code pending} so. Does nothing if
      * {@code pending} has notified the call already or is about to.
      */
-    private static <C> void leave(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
+    private static <C> void stopWaiting(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
         if (pending.remove(call)) {
             pending.abandon();
         }
@@ -507,7 +507,7 @@ public abstract class Route {
             RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
-            leave(pending, this);
+            stopWaiting(pending, this);
             // This statement ends the wait even if another thread is about to make the call wait for another
             // connection. That thread then removes the call from that connection again.
             end(null, refused);
@@ -556,7 +556,7 @@ public abstract class Route {
         @Override
         public void run() {
             RPCXException late = late();
-            leave(pending, this);
+            stopWaiting(pending, this);
             endFailed(late);
             stopCounting();
         }
@@ -568,7 +568,7 @@ public abstract class Route {
         @Override
         public boolean giveUp() {
             boolean isFirst = over() != null;
-            leave(pending, this);
+            stopWaiting(pending, this);
             return isFirst;
         }
 

@@ -54,7 +54,7 @@ public final class HalfClose {
      * Time that is always allowed for sending the last bytes, in nanoseconds: 2 s. If {@link #allow} sets a longer
      * time, that time is allowed instead.
      */
-    private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
+    private static final long MIN_ALLOWED_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /**
      * Longest time for which bytes are read and discarded after the peer's kernel has acknowledged the end of the
@@ -219,8 +219,8 @@ public final class HalfClose {
     }
 
     /**
-     * Returns whether bytes have left the channel's queue since the last check. Nothing is written any more except the
-     * close_notify of TLS, so any other change of the queue means that bytes have been sent.
+     * Returns whether bytes of the channel's queue have been sent since the last check. Nothing is written any more
+     * except the close_notify of TLS, so any other change of the queue means that bytes have been sent.
      */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
@@ -265,7 +265,7 @@ public final class HalfClose {
 
     private long allowedNanos() {
         LongSupplier allowed = channel.attr(ALLOWED).get();
-        return Math.max(LEAVE_NANOS, allowed == null ? 0 : allowed.getAsLong());
+        return Math.max(MIN_ALLOWED_NANOS, allowed == null ? 0 : allowed.getAsLong());
     }
 
     private long nanoTime() {

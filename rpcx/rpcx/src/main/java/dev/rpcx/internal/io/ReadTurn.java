@@ -114,7 +114,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * State after a caller has read bytes that it cannot handle. The event loop has to handle these bytes, and reads
      * from then on.
      */
-    private static final int LEFT_TO_LOOP = 3;
+    private static final int HANDED_TO_LOOP = 3;
 
     private static final int ENDED = 4;
 
@@ -315,7 +315,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
                 // The socket has failed. Below, this thread makes the event loop take the socket back. When the event
                 // loop reads, it gets an error or the end of the stream, and ends the connection.
             }
-            after = rest != null ? LEFT_TO_LOOP : FREE;
+            after = rest != null ? HANDED_TO_LOOP : FREE;
         } finally {
             // this block only assigns fields, because a method call would fail if the stack is exhausted
             callerTurns++;
@@ -352,7 +352,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * Makes the event loop read, if the socket is lent to callers and no caller reads. Called by a thread that has sent
      * a call and does not read the reply. Thread-safe.
      */
-    public void leaveToLoop() {
+    public void handToLoop() {
         if (owner == FREE) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -403,8 +403,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * Takes the socket back from callers, so that the event loop reads.
      *
      * @return true if the event loop reads now, or if {@link #end} has ended reading by callers. False if the event
-     *     loop will read later, because a caller still uses the socket or has left bytes to the event loop. Also false
-     *     if a caller has failed; the connection will then be ended
+     *     loop will read later, because a caller still uses the socket or has handed bytes to the event loop. Also
+     *     false if a caller has failed; the connection will then be ended
      */
     public boolean takeForLoop() {
         int now = owner;
@@ -448,7 +448,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * but not handled are passed to the channel's handlers.
      */
     private void takeOver() {
-        if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
+        if (!OWNER.compareAndSet(this, HANDED_TO_LOOP, LOOP)) {
             takeForLoop();
             return;
         }
@@ -470,7 +470,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return;
         }
         VarHandle.acquireFence();
-        if (now == LEFT_TO_LOOP || now == BROKEN) {
+        if (now == HANDED_TO_LOOP || now == BROKEN) {
             takeOver();
         } else if (callerTurns != seen) {
             seen = callerTurns;
@@ -486,15 +486,15 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller has left the socket.
-     * The wait is short, because a woken caller never blocks. After this method has returned, no caller uses the
-     * socket.
+     * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller no longer uses the
+     * socket. The wait is short, because a woken caller never blocks. After this method has returned, no caller uses
+     * the socket.
      */
     public void end() {
         while (owner != ENDED) {
             if (OWNER.compareAndSet(this, LOOP, ENDED)
                     || OWNER.compareAndSet(this, FREE, ENDED)
-                    || OWNER.compareAndSet(this, LEFT_TO_LOOP, ENDED)
+                    || OWNER.compareAndSet(this, HANDED_TO_LOOP, ENDED)
                     || OWNER.compareAndSet(this, BROKEN, ENDED)) {
                 break;
             }

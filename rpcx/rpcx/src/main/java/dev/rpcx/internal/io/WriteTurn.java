@@ -67,7 +67,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * State after a thread other than the event loop could not write its whole message. The event loop has to write the
      * rest.
      */
-    private static final int LEFT_TO_LOOP = 3;
+    private static final int HANDED_TO_LOOP = 3;
 
     /**
      * State after the event loop has taken the right to write, which it never gives back because the connection is
@@ -204,9 +204,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             frame.flip();
             // if beforeDirectWrite fails, it can have done half of its work, so the right to write must not become free
             after = BROKEN;
-            boolean leaves = message.beforeDirectWrite();
+            boolean writesHere = message.beforeDirectWrite();
             isDone = true;
-            return leaves;
+            return writesHere;
         } finally {
             if (!isDone) {
                 owner = after;
@@ -230,7 +230,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             } catch (IOException broken) {
                 // the event loop gets the same error when it writes, and ends the connection
             }
-            after = frame.hasRemaining() ? LEFT_TO_LOOP : CALLER;
+            after = frame.hasRemaining() ? HANDED_TO_LOOP : CALLER;
         } finally {
             if (after != CALLER) {
                 owner = after;
@@ -284,7 +284,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * thread writes until the event loop calls {@link #takeOver}.
      */
     public @Nullable ByteBuffer rest() {
-        return owner == LEFT_TO_LOOP ? buffer : null;
+        return owner == HANDED_TO_LOOP ? buffer : null;
     }
 
     /**
@@ -418,7 +418,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         ended = true;
         int looks = 0;
         while (!takeForLoop()) {
-            if (owner == LEFT_TO_LOOP) {
+            if (owner == HANDED_TO_LOOP) {
                 return;
             }
             if (++looks < YIELDS) {

@@ -74,10 +74,10 @@ public final class Account {
 
     /**
      * Creates a charge for a call that is given up while its handler's future can still hold the request. See
-     * {@link Ledger#leaveCharge} for the parameters.
+     * {@link Ledger#addLingeringCharge} for the parameters.
      */
-    public LingeringCharge leaveCharge(Object holder, long objectBytes, int places) {
-        return ledger.leaveCharge(this, holder, objectBytes, places);
+    public LingeringCharge addLingeringCharge(Object holder, long objectBytes, int places) {
+        return ledger.addLingeringCharge(this, holder, objectBytes, places);
     }
 
     public long held(Resource kind) {

@@ -464,7 +464,7 @@ public final class Ledger {
      * @param places number of places ({@link Resource#CALLS}) that the new charge releases; 0 if the call's connection
      *     releases the call's place
      */
-    LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
+    LingeringCharge addLingeringCharge(Account account, Object holder, long objectBytes, int places) {
         // Some charges with unreachable futures are released here. Otherwise such charges would stay until the ledger
         // has no room for another charge.
         endCollected(COLLECTED_AT_ONCE);

@@ -3,89 +3,88 @@ package dev.rpcx.internal.ledger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts the tasks of one address that still run or wait after their connections have gone. {@code Ledger.Address} says
- * what the tasks are. While these tasks run, they count in the shares of later connections of the address, so that a
- * caller cannot get a fresh share by connecting again.
+ * Counts the orphaned tasks of one address, that is, those that still run or wait after their connections have gone.
+ * {@code Ledger.Address} says what the tasks are. While these tasks run, they count in the shares of later connections
+ * of the address, so that a caller cannot get a fresh share by connecting again.
  *
- * <p>Each connection has a mark: the number of tasks that connections of its address had left behind when the
- * connection came. Only these tasks count in the connection's share, so a peer that leaves later does not reduce the
- * shares of connections that exist. This class assumes that tasks end in the order in which they were left behind. This
- * class is thread-safe.
+ * <p>Each connection has a mark: the number of tasks that had been orphaned at its address when the connection came.
+ * Only these tasks count in the connection's share, so a connection that closes later does not reduce the shares of
+ * connections that exist. This class assumes that tasks end in the order in which they were orphaned. This class is
+ * thread-safe.
  */
 public final class OrphanedWork {
     /**
-     * Mark of a connection that has gone, in place of a number from {@link #mark}. With this mark, all running tasks
-     * that were left behind count in the connection's share, including those that the connection itself has left
-     * behind.
+     * Mark of a connection that has gone, in place of a number from {@link #mark}. With this mark, all running orphaned
+     * tasks count in the connection's share, including the connection's own.
      */
     public static final long ALL = Long.MAX_VALUE;
 
-    /** Number of tasks that connections have left behind so far. */
-    private final AtomicLong leftBehind = new AtomicLong();
+    /** Number of tasks that have been orphaned so far. */
+    private final AtomicLong orphaned = new AtomicLong();
 
-    /** Number of tasks that were left behind and that have ended or will never run. */
+    /** Number of orphaned tasks that have ended or will never run. */
     private final AtomicLong ended = new AtomicLong();
 
     private final AtomicLong running = new AtomicLong();
 
     /**
-     * Returns the number of tasks that connections have left behind so far. A new connection keeps this number as its
-     * mark, for {@link #runningOf}.
+     * Returns the number of tasks that have been orphaned so far. A new connection keeps this number as its mark, for
+     * {@link #runningOf}.
      */
     public long mark() {
-        return leftBehind.get();
+        return orphaned.get();
     }
 
     /**
-     * Called when a connection is gone, and for each later task that such a connection gets.
+     * Adds orphaned tasks. Called when a connection is gone, and for each later task that such a connection gets.
      *
      * @param runs number of the connection's tasks that are running
      * @param waits number of the connection's tasks that are waiting
      */
-    public void leave(long runs, long waits) {
+    public void add(long runs, long waits) {
         running.addAndGet(runs);
-        leftBehind.addAndGet(runs + waits);
+        orphaned.addAndGet(runs + waits);
     }
 
-    /** Called when a waiting task that was left behind begins to run. */
+    /** Called when a waiting orphaned task begins to run. */
     public void begin() {
         running.incrementAndGet();
     }
 
-    /** Called when a task that was left behind and counts as running has ended, or does not start after all. */
+    /** Called when an orphaned task that counts as running has ended, or does not start after all. */
     public void end() {
         running.decrementAndGet();
         ended.incrementAndGet();
     }
 
-    /** Called when {@code waited} waiting tasks that were left behind have been dropped and will never run. */
+    /** Called when {@code waited} waiting orphaned tasks have been dropped and will never run. */
     public void drop(long waited) {
         ended.addAndGet(waited);
     }
 
     /**
-     * Returns the number of tasks that were left behind and that have ended or will never run. A connection's
-     * {@link #mark} is the number of tasks that had been left behind before the connection came. If the mark is at most
-     * the returned number, all these tasks are over, and none of them counts in the connection's share.
+     * Returns the number of orphaned tasks that have ended or will never run. A connection's {@link #mark} is the
+     * number of tasks that had been orphaned before the connection came. If the mark is at most the returned number,
+     * all these tasks are over, and none of them counts in the connection's share.
      */
     public long ended() {
         return ended.get();
     }
 
     /**
-     * Returns the number of tasks that were left behind and do not wait: they are running, have ended or will never
-     * run. If a connection's {@link #mark} is at least this number, all running tasks that were left behind count in
-     * the connection's share. The result never decreases.
+     * Returns the number of orphaned tasks that do not wait: they are running, have ended or will never run. If a
+     * connection's {@link #mark} is at least this number, all running orphaned tasks count in the connection's share.
+     * The result never decreases.
      */
     public long allFrom() {
         return ended.get() + running.get();
     }
 
     /**
-     * Returns how many of the running tasks count in the share of a connection. For example, if 5 tasks had been left
-     * behind when the connection came, these are the ones among the first 5 tasks that still run.
+     * Returns how many of the running tasks count in the share of a connection. For example, if 5 tasks had been
+     * orphaned when the connection came, these are the ones among the first 5 tasks that still run.
      *
-     * @param mark number of tasks that had been left behind when the connection came: see {@link #mark}
+     * @param mark number of tasks that had been orphaned when the connection came: see {@link #mark}
      */
     public long runningOf(long mark) {
         if (mark == 0) {

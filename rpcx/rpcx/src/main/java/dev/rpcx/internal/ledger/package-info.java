@@ -16,7 +16,7 @@
  *       arrive, or for bytes that the peer does not read; {@link Claims} chooses which connection ends if the pool is
  *       full.
  *   <li>What outlasts its owner: {@link LingeringCharge} stays with a handler's future after the call has been given
- *       up; {@link OrphanedWork} counts handlers and threads that connections have left behind.
+ *       up; {@link OrphanedWork} counts the handlers and threads of connections that have gone.
  * </ul>
  *
  * <p>If there is no room for a charge, {@code add} or {@code tryCharge} returns false, and the class that wanted the

@@ -326,7 +326,7 @@ final class Admission {
     static void leave(ServerCall call, boolean isDone) {
         if (!call.hasBegun()) {
             leaveUnbegun(call);
-        } else if (call.leavesUnlessThreads(isDone)) {
+        } else if (call.mayLeaveNow(isDone)) {
             leaveNow(call, isDone);
         }
     }
@@ -356,7 +356,7 @@ final class Admission {
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
-        if (counted != null && call.leavesUnlessThreads(false)) {
+        if (counted != null && call.mayLeaveNow(false)) {
             call.admitted = null;
             counted.release();
         }

@@ -530,8 +530,8 @@ public final class AdmissionLimit {
          * many. But a connection may be refused if it runs more handlers than its group's part leaves free. For
          * example, if the part is 10 and the group runs 6 handlers, a connection that runs 5 of them may be refused.
          *
-         * @param own number of handlers of all methods that the caller's connection already runs, including handlers
-         *     that earlier connections of its address have left behind
+         * @param own number of handlers of all methods that the caller's connection already runs, including the
+         *     orphaned handlers of earlier connections of its address
          * @param ownHere number of handlers of this method that the caller's connection already runs
          * @return false if the call has to be refused
          */

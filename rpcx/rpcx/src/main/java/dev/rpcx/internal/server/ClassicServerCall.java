@@ -226,27 +226,27 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      */
     public void endLost() {
         executed = RPCXException.Executed.MAYBE;
-        leaveStages();
-        leaveSilently();
+        endStages();
+        leaveUnlearnt();
     }
 
-    private void leaveSilently() {
-        AdmissionLimit.Group admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
+    private void leaveUnlearnt() {
+        AdmissionLimit.Group admission = mayLeaveNow(false) ? takeAdmitted() : null;
         if (admission != null) {
             admission.release();
         }
     }
 
     /**
-     * Returns whether the handler may leave the count of running handlers in its method's {@link AdmissionLimit} now.
-     * While other threads run for the call, the handler stays counted, since one of these threads may run the handler.
-     * The last of these threads then calls {@link #releaseAdmission}. If the method has interceptors, this method also
-     * prevents the handler from starting later.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. While other threads run for the
+     * call, the handler stays counted, since one of these threads may run the handler. The last of these threads then
+     * calls {@link #releaseAdmission}. If the method has interceptors, this method also prevents the handler from
+     * starting later.
      *
      * @param isDone whether the call has produced a result
      */
-    private boolean leavesUnlessThreads(boolean isDone) {
-        return method.chain() == null || context.leavesUnlessThreads(isDone);
+    private boolean mayLeaveNow(boolean isDone) {
+        return method.chain() == null || context.mayLeaveNow(isDone);
     }
 
     @Override
@@ -368,7 +368,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
         List<DetachableStage> own = List.of();
         try {
-            leaveSilently();
+            leaveUnlearnt();
             own = context.giveUp();
         } catch (Throwable noMemory) {
             // The wait for a result can be given up only once, so no later attempt could end the call. Therefore the
@@ -377,7 +377,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
         // Only a stage that has not ended can keep a charge. Therefore the charge is handed over first: the callbacks
         // below end the stages that interceptors have been given.
-        isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
+        isPlaceKeptCharged = result.handOverCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, own);
         }
@@ -585,10 +585,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         executed = said;
         if (!hasBegun) {
             leaveUnbegun();
-        } else if (leavesUnlessThreads(isDone)) {
+        } else if (mayLeaveNow(isDone)) {
             releaseAdmission(isDone);
         }
-        leaveStages();
+        endStages();
         connection.ended(this, frame);
     }
 
@@ -596,14 +596,14 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * Ends the {@link DetachableStage}s for which this call's interceptors may still wait, since the call has ended. If
      * the handler's own stage has not ended, what that stage may hold stays charged.
      */
-    private void leaveStages() {
+    private void endStages() {
         if (method.chain() == null) {
             return;
         }
         context.barHandler();
         List<DetachableStage> seen = context.giveUp();
         if (!seen.isEmpty()) {
-            isPlaceKeptCharged = PendingResult.leaveOwnCharge(account, seen, objectBytes.handOver(), uncharged, 0);
+            isPlaceKeptCharged = PendingResult.handOverChargeToOwn(account, seen, objectBytes.handOver(), uncharged, 0);
             connection.callThreads.runCallbacks(this, List.copyOf(seen));
         }
     }

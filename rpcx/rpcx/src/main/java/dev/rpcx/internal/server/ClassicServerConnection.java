@@ -528,8 +528,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 uncount(call);
             }
         } finally {
-            // The call has left the table calls. Unless it has ended, it must now get into lingering or dropped, even
-            // if there was no memory to cancel it.
+            // The call is not in the table calls any more. Unless it has ended, it must now get into lingering or
+            // dropped, even if there was no memory to cancel it.
             trackAbandoned(call, isCancelled);
         }
         return call.mayHaveRun;

@@ -61,7 +61,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         try {
             waiter.await(source);
         } catch (Throwable t) {
-            waiter.leave();
+            waiter.stopWaiting();
             // the interceptor gets the exception and never sees this stage, so nothing has to end this stage
             isBrought = true;
             throw t;
@@ -70,7 +70,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
 
     /** Stops waiting for the source. The caller has to call {@link #run} afterwards, which ends this stage. */
     void giveUp() {
-        waiter.leave();
+        waiter.stopWaiting();
     }
 
     /** Returns true until this stage learns that its source has ended. */

@@ -43,11 +43,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Bit in the field {@code handler} that is set if the last of the call's threads has to remove the handler from the
      * count of running handlers in its method's {@link AdmissionLimit}.
      */
-    private static final int LEAVES = 8;
+    private static final int LEAVE_PENDING = 8;
 
     /**
      * Bit in the field {@code handler} that is set if the handler or an interceptor has produced a result. It is set
-     * only together with {@code LEAVES}, for the thread that then removes the handler from the count.
+     * only together with {@code LEAVE_PENDING}, for the thread that then removes the handler from the count.
      */
     private static final int DONE = 16;
 
@@ -90,8 +90,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * State of the handler and of its call: the bits {@code ENTERED} to {@code DONE}, and above these bits the number
-     * of the call's further threads. The bits {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE} matter
-     * only if the call has interceptors.
+     * of the call's further threads. The bits {@code ENTERED}, {@code BARRED}, {@code LEAVE_PENDING} and {@code DONE}
+     * matter only if the call has interceptors.
      */
     private volatile int handler;
 
@@ -239,8 +239,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Stops counting one of the call's threads, which has finished its work for the call. Before the last thread stops
      * being counted, this method removes the handler from the count of running handlers in its method's
-     * {@link AdmissionLimit} if the bit {@code LEAVES} is set. When no thread is counted any more, the object of a call
-     * that is over may serve another call.
+     * {@link AdmissionLimit} if the bit {@code LEAVE_PENDING} is set. When no thread is counted any more, the object of
+     * a call that is over may serve another call.
      *
      * @return true if the thread was the call's last one and the call is over
      */
@@ -248,8 +248,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
         while (true) {
             int before = handler;
             boolean isLast = before / THREAD == 1;
-            if (isLast && (before & LEAVES) != 0) {
-                if (HANDLER.compareAndSet(this, before, before & ~(LEAVES | DONE))) {
+            if (isLast && (before & LEAVE_PENDING) != 0) {
+                if (HANDLER.compareAndSet(this, before, before & ~(LEAVE_PENDING | DONE))) {
                     leave(call, (before & DONE) != 0);
                 }
             } else if (HANDLER.compareAndSet(this, before, before - THREAD)) {
@@ -268,22 +268,22 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Prevents the call's handler from starting, or from starting again. Called before the handler is removed from the
-     * count of running handlers in its method's {@link AdmissionLimit}.
+     * Prevents the call's handler from starting, or from starting again, and returns whether the handler may leave its
+     * method's {@link AdmissionLimit} now.
      *
      * @param isDone whether the call has produced a result
      * @return false if threads still run for the call, since one of them may run the handler; the handler then stays
      *     counted until the last of these threads ends
      */
-    boolean leavesUnlessThreads(boolean isDone) {
+    boolean mayLeaveNow(boolean isDone) {
         int before;
-        int leaving;
+        int pending;
         do {
             before = handler;
-            leaving = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
-        } while (!HANDLER.compareAndSet(this, before, before | BARRED | leaving));
+            pending = before < THREAD ? 0 : isDone ? LEAVE_PENDING | DONE : LEAVE_PENDING;
+        } while (!HANDLER.compareAndSet(this, before, before | BARRED | pending));
         takeStepsBack(before);
-        return leaving == 0;
+        return pending == 0;
     }
 
     public boolean hasThreads() {

@@ -72,7 +72,7 @@ public final class PendingResult extends Stages.Waiter {
             await(stage);
         } catch (Throwable t) {
             try {
-                leave();
+                stopWaiting();
             } finally {
                 accept(null, t);
             }
@@ -124,7 +124,7 @@ public final class PendingResult extends Stages.Waiter {
         if (take() == null) {
             return false;
         }
-        leave();
+        stopWaiting();
         return true;
     }
 
@@ -156,11 +156,11 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Keeps the objects of a given-up call's request charged, since the handler's unfinished stage may refer to them.
-     * The charge is released when the stage ends or becomes unreachable.
+     * Hands the charge for the objects of a given-up call's request over to the handler's unfinished stage, since that
+     * stage may refer to them. The charge is released when the stage ends or becomes unreachable.
      *
      * <p>If several calls return the same stage, RPCX attaches its callback to the stage only for the first of these
-     * calls. This callback holds the charge of the first call. The other calls leave no charge at this stage.
+     * calls. This callback holds the charge of the first call. The other calls hand over no charge at this stage.
      *
      * @param own stages that the call's interceptors saw in place of the returned stages
      * @param chargedBytes number of bytes already charged for the objects of the request; this method takes over the
@@ -169,26 +169,26 @@ public final class PendingResult extends Stages.Waiter {
      * @param metadataBytes number of bytes that the metadata of the request take
      * @return true if some of these bytes could not be charged; the caller then has to keep the call's place charged
      */
-    boolean leaveCharge(
+    boolean handOverCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        // A charge that is left at a stage is released by RPCX's callback at this stage. If the stage has ended, the
+        // The charge is handed over to RPCX's callback at the stage, which releases it. If the stage has ended, the
         // thread that ended it may have failed before it called the callback. The charge would then stay until the
         // stage is unreachable, so an ended stage gets no charge.
         if (Stages.isDone(stage)) {
             account.release(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
-        return leaveCharge(account, own, this, chargedBytes, unchargedBytes, metadataBytes);
+        return handOverCharge(account, own, this, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
-     * Does the same as {@link #leaveCharge(Account, List, long, int, int)} for a call that has ended before the
+     * Does the same as {@link #handOverCharge(Account, List, long, int, int)} for a call that has ended before the
      * handler's stage, and does not wait for it. Either the result of such a call came from an interceptor, or the call
      * was lost: see {@link LostCalls}.
      */
-    static boolean leaveOwnCharge(
+    static boolean handOverChargeToOwn(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        return leaveCharge(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
+        return handOverCharge(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
@@ -199,7 +199,7 @@ public final class PendingResult extends Stages.Waiter {
      *
      * @param last object that waited for the call's result until the call was given up; null if there is none
      */
-    private static boolean leaveCharge(
+    private static boolean handOverCharge(
             Account account,
             List<DetachableStage> own,
             @Nullable PendingResult last,
@@ -219,11 +219,11 @@ public final class PendingResult extends Stages.Waiter {
                 long uncharged = LINGERING_BYTES + (long) metadataBytes + unchargedBytes;
                 isCharged = account.tryCharge(Resource.OBJECT_BYTES, uncharged);
                 charged += isCharged ? uncharged : 0;
-                lingering = account.leaveCharge(hook, charged, isCharged ? 0 : 1);
+                lingering = account.addLingeringCharge(hook, charged, isCharged ? 0 : 1);
             }
         } catch (Throwable noMemory) {
-            // The call is over even if no charge could be left at a stage. The code below then releases all bytes that
-            // have been charged for the request.
+            // The call is over even if no charge could be handed over. The code below then releases all bytes that have
+            // been charged for the request.
             ThreadTools.report(noMemory);
         }
         if (hook == null || lingering == null) {

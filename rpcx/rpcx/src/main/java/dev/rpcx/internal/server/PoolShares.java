@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * also limits a connection that is alone: it gets at most 51 of 100 threads. All other tasks wait: the tasks of one
  * connection begin in the order in which they came, and the connections take turns. Thread-safe.
  *
- * <p>When a connection closes, its tasks that still run or wait are left behind. While such tasks run, they count in
- * the shares of connections that come later from the same address: see {@link OrphanedWork}. So a client does not get
- * more threads by connecting again.
+ * <p>When a connection closes, its tasks that still run or wait are orphaned. While such tasks run, they count in the
+ * shares of connections that come later from the same address: see {@link OrphanedWork}. So a client does not get more
+ * threads by connecting again.
  *
  * <p>Connections with waiting tasks stand in queues. For example, the queue with the number 3 is for connections in
  * whose shares 3 threads count. If 5 threads are free, the connections in the queues 0 to 5 may begin a task, and the
@@ -95,8 +95,8 @@ public final class PoolShares {
     /**
      * Queues of connections with waiting tasks. The index of a queue is the number of threads that count in the share
      * of each connection in the queue. For an open connection, these are the threads that run its own tasks, or tasks
-     * that closed connections of the same address had left behind before the connection came. For a closed connection,
-     * these are the threads that run tasks of any closed connection of the address.
+     * of the same address that had been orphaned before the connection came. For a closed connection, these are the
+     * threads that run tasks of any closed connection of the address.
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
@@ -128,8 +128,8 @@ public final class PoolShares {
      *
      * @param maxThreads maximum number of threads that run tasks at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns, for an address, the counts of the tasks that were left behind in this pool by
-     *     closed connections; only this object may change these counts
+     * @param orphanedWorkAt returns, for an address, the counts of the orphaned tasks in this pool; only this object
+     *     may change these counts
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);
@@ -182,17 +182,17 @@ public final class PoolShares {
     }
 
     private List<Task> takeAll() {
-        List<Task> left = new ArrayList<>();
+        List<Task> taken = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
         // The list is completed before any task is removed. So no task is lost if there is no memory for the list.
-        all.forEach(share -> left.addAll(share.waiting()));
+        all.forEach(share -> taken.addAll(share.waiting()));
         for (Share share : all) {
             share.dropped(share.waiting().size());
             share.waiting().clear();
-            share.leaveTurn();
+            share.giveUpTurn();
         }
-        return left;
+        return taken;
     }
 
     /**
@@ -254,7 +254,7 @@ public final class PoolShares {
                         run = nextRun();
                     }
                 } catch (Throwable noMemory) {
-                    leaveToRunningThreadsOrRefuse(noMemory);
+                    refuseWaitingUnlessRunning(noMemory);
                     return;
                 }
                 if (run == null) {
@@ -281,7 +281,7 @@ public final class PoolShares {
             refuse(task, noThread);
         }
         if (!isPatient || !retryLater(share.loop)) {
-            leaveToRunningThreadsOrRefuse(noThread);
+            refuseWaitingUnlessRunning(noThread);
         }
     }
 
@@ -321,11 +321,11 @@ public final class PoolShares {
     }
 
     /**
-     * Leaves the waiting tasks to the threads that run, each of which looks for another task when its own task has
-     * ended. If no thread runs, refuses all waiting tasks. Called when no thread can be started or when memory is
+     * Refuses all waiting tasks if no task runs. Otherwise the tasks go on waiting for the threads that run, each of
+     * which looks for another task when its own task has ended. Called when no thread can be started or when memory is
      * lacking.
      */
-    private void leaveToRunningThreadsOrRefuse(Throwable noThread) {
+    private void refuseWaitingUnlessRunning(Throwable noThread) {
         List<Task> refused = List.of();
         try {
             synchronized (this) {
@@ -354,9 +354,8 @@ public final class PoolShares {
     }
 
     /**
-     * Changes the counts of the tasks that closed connections have left behind at an address. The queue of a waiting
-     * connection depends on these counts, so this method also moves the waiting connections of the address to the right
-     * queues.
+     * Changes the counts of the orphaned tasks of an address. The queue of a waiting connection depends on these
+     * counts, so this method also moves the waiting connections of the address to the right queues.
      */
     private void changeOrphanedWork(OrphanedWork orphanedWork, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(orphanedWork);
@@ -397,7 +396,7 @@ public final class PoolShares {
          * Removes this entry from its queue; does nothing if the entry is in no queue. Must be called before the result
          * of {@link #held} or of {@link #first} changes.
          */
-        final void leaveQueue() {
+        final void removeFromQueue() {
             if (standsAt != NOWHERE) {
                 IndexedHeap<QueueEntry> queue = queue(standsAt);
                 queue.remove(this);
@@ -437,9 +436,9 @@ public final class PoolShares {
     private final class Neighbours {
         /**
          * The waiting connections of the address, grouped by mark. The mark of a connection is the number of tasks that
-         * closed connections had left behind at the address when the connection came. The number includes tasks that
-         * have ended. For example, the mark is 10 if 10 tasks had been left behind, even if 7 of them have ended. When
-         * the connection closes, its mark becomes {@link OrphanedWork#ALL}.
+         * had been orphaned at the address when the connection came. The number includes tasks that have ended. For
+         * example, the mark is 10 if 10 tasks had been orphaned, even if 7 of them have ended. When the connection
+         * closes, its mark becomes {@link OrphanedWork#ALL}.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
@@ -469,15 +468,15 @@ public final class PoolShares {
         }
 
         /**
-         * Changes the counts of the tasks that closed connections have left behind at the address, and moves the
-         * waiting connections whose queues depend on these counts.
+         * Changes the counts of the orphaned tasks of the address, and moves the waiting connections whose queues
+         * depend on these counts.
          *
          * <p>If the mark of a connection is at least {@link OrphanedWork#allFrom}, all running tasks of closed
          * connections count in its share. Waiting connections with such a mark are in crowds, and each {@link Crowd} is
          * moved as one entry. The mark 0 is an exception: no task of a closed connection counts, and the connection is
          * in no crowd. Other connections that have to move are moved one group at a time.
          *
-         * <p>Since {@code allFrom} never decreases, a connection that has left the crowds never comes back while the
+         * <p>Since {@code allFrom} never decreases, a connection that is out of the crowds never comes back while the
          * connection is open. A closed connection is in a crowd, because its mark is {@link OrphanedWork#ALL}.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
@@ -485,10 +484,10 @@ public final class PoolShares {
             Collection<Peers> moved = before <= of.ended()
                     ? List.of()
                     : byMark.subMap(of.ended(), false, before, false).values();
-            moved.forEach(Peers::leaveTurns);
+            moved.forEach(Peers::giveUpTurns);
             for (Crowd each : crowds) {
                 if (each != null) {
-                    each.leaveQueue();
+                    each.removeFromQueue();
                 }
             }
             change.accept(of);
@@ -500,17 +499,16 @@ public final class PoolShares {
             moved.forEach(Peers::takeTurns);
             long now = of.allFrom();
             if (now > before) {
-                byMark.subMap(before, true, now, false).values().forEach(Peers::leaveCrowds);
+                byMark.subMap(before, true, now, false).values().forEach(Peers::moveOutOfCrowds);
             }
         }
     }
 
     /**
-     * Waiting connections of one address that hold equally many threads. In addition, all running tasks that closed
-     * connections have left behind at the address count in the share of each connection. The crowd stands in a queue as
-     * one entry, so usually only this entry moves when a task that was left behind begins or ends. If such a task
-     * begins but does not count in the share of a connection, that connection leaves the crowd: see
-     * {@link Peers#leaveCrowds}.
+     * Waiting connections of one address that hold equally many threads. In addition, all running orphaned tasks of the
+     * address count in the share of each connection. The crowd stands in a queue as one entry, so usually only this
+     * entry moves when an orphaned task begins or ends. If such a task begins but does not count in the share of a
+     * connection, that connection moves out of the crowd: see {@link Peers#moveOutOfCrowds}.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork orphanedWork;
@@ -533,13 +531,13 @@ public final class PoolShares {
         }
 
         void add(Level level) {
-            leaveQueue();
+            removeFromQueue();
             levels.add(level);
             joinQueue();
         }
 
         void remove(Level level) {
-            leaveQueue();
+            removeFromQueue();
             levels.remove(level);
             joinQueue();
         }
@@ -575,7 +573,7 @@ public final class PoolShares {
         /**
          * The waiting connections, in groups. The index of a group is the number of threads that each connection of the
          * group holds. The index is 0 for a closed connection that has an address and still has waiting tasks, because
-         * its running tasks count as left behind at the address instead. An element is null if no connection has waited
+         * its running tasks count as orphaned at the address instead. An element is null if no connection has waited
          * yet while it held that number of threads.
          */
         private @Nullable Level[] byOwn = new Level[1];
@@ -611,10 +609,10 @@ public final class PoolShares {
             return found;
         }
 
-        void leaveTurns() {
+        void giveUpTurns() {
             for (Level each : byOwn) {
                 if (each != null) {
-                    each.leaveTurn();
+                    each.giveUpTurn();
                 }
             }
         }
@@ -629,12 +627,12 @@ public final class PoolShares {
 
         /**
          * Moves each group of {@link #byOwn} out of its {@link Crowd}, so that the group becomes an entry of a queue
-         * itself. Consider a task that was left behind after these connections had come. While the task runs, it counts
-         * in the shares of the crowd, but not in the shares of these connections. So this method is called when, by the
+         * itself. Consider a task that was orphaned after these connections had come. While the task runs, it counts in
+         * the shares of the crowd, but not in the shares of these connections. So this method is called when, by the
          * counts of {@link OrphanedWork}, such a task has begun or will never run.
          */
-        void leaveCrowds() {
-            leaveTurns();
+        void moveOutOfCrowds() {
+            giveUpTurns();
             isOfCrowds = false;
             takeTurns();
         }
@@ -689,13 +687,13 @@ public final class PoolShares {
         }
 
         void add(Share share) {
-            leaveTurn();
+            giveUpTurn();
             shares.add(share);
             takeTurn();
         }
 
         void remove(Share share) {
-            leaveTurn();
+            giveUpTurn();
             shares.remove(share);
             takeTurn();
         }
@@ -715,9 +713,9 @@ public final class PoolShares {
          * Removes this group of connections from its {@link Crowd}, or from its queue if the group belongs to no crowd.
          * Must be called before the result of {@link #held} or of {@link #first} changes.
          */
-        private void leaveTurn() {
+        private void giveUpTurn() {
             if (!of.isOfCrowds) {
-                leaveQueue();
+                removeFromQueue();
             } else if (!shares.isEmpty()) {
                 of.among.crowd(own).remove(this);
             }
@@ -741,10 +739,7 @@ public final class PoolShares {
     public final class Share extends IndexedHeap.Entry {
         private final EventLoop loop;
 
-        /**
-         * Counts of the tasks that closed connections have left behind at this connection's address; null if this
-         * connection has no address.
-         */
+        /** Counts of the orphaned tasks of this connection's address; null if this connection has no address. */
         private final @Nullable OrphanedWork orphanedWork;
 
         // The lock of the PoolShares object guards the fields from here to the constructor.
@@ -760,10 +755,10 @@ public final class PoolShares {
         private boolean isGone;
 
         /**
-         * Number of tasks that closed connections had left behind at the address when this connection came;
-         * {@link OrphanedWork#ALL} if this connection has closed. The number includes tasks that have ended, but
-         * {@link OrphanedWork#runningOf} subtracts them. For example, if the mark is 10 and 7 tasks that were left
-         * behind have ended, at most 3 running tasks count in this share.
+         * Number of tasks that had been orphaned at the address when this connection came; {@link OrphanedWork#ALL} if
+         * this connection has closed. The number includes tasks that have ended, but {@link OrphanedWork#runningOf}
+         * subtracts them. For example, if the mark is 10 and 7 of those tasks have ended, at most 3 running tasks count
+         * in this share.
          */
         private long mark;
 
@@ -798,7 +793,7 @@ public final class PoolShares {
                 } else {
                     run = new ThreadRun(this);
                     run.task = task;
-                    countAsLeftBehindIfGone();
+                    countAsOrphanIfGone();
                     count(1, this.order, null);
                 }
                 isShort = isShortOfThreads;
@@ -837,14 +832,14 @@ public final class PoolShares {
                 if (!isWaiting()) {
                     // A share without waiting tasks must not stay in a queue. The queue would keep the share in memory
                     // even after the connection has closed.
-                    leaveTurn();
+                    giveUpTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;
             }
             if (isOfOthers) {
-                // The removed task counted as left behind by a closed connection. Now that it does not count any more,
-                // fewer threads may count in the shares of other connections of the same address. So waiting tasks of
-                // these connections may be allowed to begin now.
+                // The removed task counted as orphaned, since its connection has closed. Now that it does not count any
+                // more, fewer threads may count in the shares of other connections of the same address. So waiting
+                // tasks of these connections may be allowed to begin now.
                 beginWaiting(null);
             }
             return true;
@@ -869,13 +864,13 @@ public final class PoolShares {
         public void connectionGone() {
             synchronized (PoolShares.this) {
                 boolean waits = isWaiting();
-                leaveTurn();
+                giveUpTurn();
                 isGone = true;
                 if (orphanedWork != null) {
                     mark = OrphanedWork.ALL;
                     int tasks = waits ? waiting().size() : 0;
                     if (own > 0 || tasks > 0) {
-                        changeOrphanedWork(orphanedWork, all -> all.leave(own, tasks));
+                        changeOrphanedWork(orphanedWork, all -> all.add(own, tasks));
                     }
                 }
                 if (waits) {
@@ -885,17 +880,17 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a new task as left behind at the connection's address, if the connection has closed. The task is
-         * counted like those that were still waiting when the connection closed.
+         * Counts a new task as orphaned at the connection's address, if the connection has closed. The task is counted
+         * like those that were still waiting when the connection closed.
          */
-        private void countAsLeftBehindIfGone() {
+        private void countAsOrphanIfGone() {
             if (isGone && orphanedWork != null) {
-                changeOrphanedWork(orphanedWork, all -> all.leave(0, 1));
+                changeOrphanedWork(orphanedWork, all -> all.add(0, 1));
             }
         }
 
         /**
-         * Stops counting waiting tasks as left behind at the connection's address, if the connection has closed. Called
+         * Stops counting waiting tasks as orphaned at the connection's address, if the connection has closed. Called
          * for tasks that will not run.
          *
          * @param tasks number of these tasks
@@ -939,7 +934,7 @@ public final class PoolShares {
          * wait.
          */
         private void add(Task task) {
-            countAsLeftBehindIfGone();
+            countAsOrphanIfGone();
             boolean isAdded = false;
             try {
                 waiting().add(task);
@@ -975,7 +970,7 @@ public final class PoolShares {
             of.countWaiting(1);
         }
 
-        private void leaveTurn() {
+        private void giveUpTurn() {
             Level before = among;
             if (before != null) {
                 before.remove(this);
@@ -986,7 +981,7 @@ public final class PoolShares {
 
         /**
          * Returns the number of threads that the connection holds. If the connection has closed, this method returns 0,
-         * because the connection's tasks count as left behind at its address instead. Only the tasks of a connection
+         * because the connection's tasks count as orphaned at its address instead. Only the tasks of a connection
          * without an address still count as its own.
          */
         private int ofItself() {
@@ -1009,7 +1004,7 @@ public final class PoolShares {
             first.remove();
             shrink();
             if (now == null) {
-                leaveTurn();
+                giveUpTurn();
             }
             count(1, now == null ? order : nextOrder++, now);
             return task;
@@ -1162,7 +1157,7 @@ public final class PoolShares {
                     other = nextRun();
                 }
             } catch (Throwable noMemory) {
-                leaveToRunningThreadsOrRefuse(noMemory);
+                refuseWaitingUnlessRunning(noMemory);
                 return share != null;
             }
             if (other != null) {

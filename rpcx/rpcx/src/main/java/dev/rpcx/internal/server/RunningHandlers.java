@@ -27,13 +27,13 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Number of handlers that gone connections from the same address had left running by the time this connection came.
-     * Handlers that have ended since they were left stay in this number, but {@link OrphanedWork#runningOf} subtracts
-     * them. The remaining handlers count in this connection's share. For example, if the mark is 10 and 7 handlers that
-     * were left running have ended, 3 handlers count.
+     * Number of handlers from the same address that had been orphaned by the time this connection came, that is, that
+     * had outlasted their connections. Handlers that have ended since stay in this number, but
+     * {@link OrphanedWork#runningOf} subtracts them. The remaining handlers count in this connection's share. For
+     * example, if the mark is 10 and 7 orphaned handlers have ended, 3 handlers count.
      *
-     * <p>After this connection has gone too, the mark is {@link OrphanedWork#ALL}. From then on, all handlers that
-     * connections from this address have left running count, including this connection's own.
+     * <p>After this connection has gone too, the mark is {@link OrphanedWork#ALL}. From then on, all orphaned handlers
+     * from this address count, including this connection's own.
      */
     private long mark;
 
@@ -91,7 +91,7 @@ final class RunningHandlers {
         ofMethods[at + 1]++;
         if (isConnectionGone) {
             orphans.add(1);
-            orphanedWork.leave(1, 0);
+            orphanedWork.add(1, 0);
         }
         return true;
     }
@@ -150,7 +150,7 @@ final class RunningHandlers {
         isConnectionGone = true;
         // This charge cannot be refused, since the handlers run already.
         orphans.add(all);
-        orphanedWork.leave(all, 0);
+        orphanedWork.add(all, 0);
         mark = OrphanedWork.ALL;
     }
 

@@ -32,7 +32,7 @@ final class SentReplies {
      * Whether the client or the server has sent GOAWAY, the frame that announces the end of a connection. After GOAWAY,
      * the event loop has to end each call as soon as the call's reply is written.
      */
-    private volatile boolean isLeaving;
+    private volatile boolean isDraining;
 
     SentReplies(ServerConnection connection, ServerConnection.UnderWay underWay) {
         this.connection = connection;
@@ -53,7 +53,7 @@ final class SentReplies {
     }
 
     private boolean maySendHere(ServerCall call) {
-        return underWay.calls <= QUIET_CALLS && !isLeaving && call.isSmall();
+        return underWay.calls <= QUIET_CALLS && !isDraining && call.isSmall();
     }
 
     /**
@@ -67,7 +67,7 @@ final class SentReplies {
             last = unseen.get();
             call.next = last;
         } while (!unseen.compareAndSet(last, call));
-        if (isLeaving) {
+        if (isDraining) {
             connection.inLoopOrHere(this::endUnseen);
         }
     }
@@ -89,9 +89,9 @@ final class SentReplies {
      * it. Also ends, at once, all calls in the list. A call that a handler's thread adds at this moment may be ended a
      * little later, by a task of the event loop. Event loop only.
      */
-    void leave() {
-        isLeaving = true;
-        // If a handler's thread is adding a call at this moment, either that thread sees isLeaving, or the next line
+    void drain() {
+        isDraining = true;
+        // If a handler's thread is adding a call at this moment, either that thread sees isDraining, or the next line
         // finds the call.
         endUnseen();
     }

@@ -624,7 +624,7 @@ public final class ServerCall extends Outbound
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceKeptCharged = result.leaveCharge(connection.account, seen, charged, uncharged, metadataCost);
+        isPlaceKeptCharged = result.handOverCharge(connection.account, seen, charged, uncharged, metadataCost);
         if (!seen.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, seen);
         }
@@ -636,14 +636,14 @@ public final class ServerCall extends Outbound
      * has not started from starting. If threads of {@link CallThreads} still run for the call of such a method, the
      * objects stay charged, since these threads can use the objects.
      */
-    void leaveHandler() {
+    void endStagesAndReleaseObjects() {
         if (method().chain() == null) {
             releaseObjects();
             return;
         }
-        // leaveStages() prevents the handler from starting. It has to come first, because a handler that still started
+        // endStages() prevents the handler from starting. It has to come first, because a handler that still started
         // would use the objects of the request after their charge has been released.
-        leaveStages();
+        endStages();
         if (!hasThreads()) {
             releaseObjects();
         }
@@ -654,7 +654,7 @@ public final class ServerCall extends Outbound
      * see, because the call has ended. If the stage that the handler returned is unfinished, the objects of the request
      * stay charged, since that stage can refer to them.
      */
-    void leaveStages() {
+    void endStages() {
         context().barHandler();
         List<DetachableStage> seen = context().giveUp();
         if (seen.isEmpty()) {
@@ -662,7 +662,8 @@ public final class ServerCall extends Outbound
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceKeptCharged = PendingResult.leaveOwnCharge(connection.account, seen, charged, uncharged, metadataCost);
+        isPlaceKeptCharged =
+                PendingResult.handOverChargeToOwn(connection.account, seen, charged, uncharged, metadataCost);
         connection.callThreads.runCallbacks(this, List.copyOf(seen));
     }
 
@@ -699,15 +700,15 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the method's {@link AdmissionLimit} may stop counting the handler as running now. If the method
-     * has no interceptors, returns true. Otherwise, first prevents a handler that has not started from starting. Then,
-     * if threads of {@link CallThreads} still run for the call, returns false, because one of them can be running the
-     * handler. The last of these threads calls {@link #releaseAdmission}.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. If the method has no interceptors,
+     * returns true. Otherwise, first prevents a handler that has not started from starting. Then, if threads of
+     * {@link CallThreads} still run for the call, returns false, because one of them can be running the handler. The
+     * last of these threads calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has produced a result
      */
-    boolean leavesUnlessThreads(boolean isDone) {
-        return method().chain() == null || context().leavesUnlessThreads(isDone);
+    boolean mayLeaveNow(boolean isDone) {
+        return method().chain() == null || context().mayLeaveNow(isDone);
     }
 
     @Override

@@ -180,8 +180,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private long mayCheckDetachedNanos;
 
     /**
-     * Calls that nobody waits for and that have no time limit. A call leaves this list when its handler and each
-     * further thread of the call have ended, or when its handler returns an unfinished future: see {@link #linger}.
+     * Calls that nobody waits for and that have no time limit. A call is removed from this list when its handler and
+     * each further thread of the call have ended, or when its handler returns an unfinished future: see
+     * {@link #linger}.
      */
     private final CallList dropped = new CallList();
 
@@ -469,7 +470,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             case Wire.GOAWAY -> {
                 goAwayReceived = true;
-                sentReplies.leave();
+                sentReplies.drain();
                 closeIfDrained();
             }
             case Wire.PING -> {
@@ -1464,7 +1465,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         int id = call.id;
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
-        call.leaveStages();
+        call.endStages();
         if (call.loopState.abandoned) {
             // If leave() fails, the call is still marked as lost, and the next check for lost calls finds it.
             Admission.leave(call, false);
@@ -1941,7 +1942,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         loop().execute(() -> {
             if (!draining) {
                 draining = true;
-                sentReplies.leave();
+                sentReplies.drain();
                 sendNow(Wire.GOAWAY, 0);
             }
         });
@@ -2067,7 +2068,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Ends or cancels the calls of the connection, except notices, which go on. Gives up the tables and unused call
-     * objects of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces} run even if the code
+     * objects of the connection. {@code abandonAll}, {@code giveUpTables} and {@code giveUpPlaces} run even if the code
      * before them fails. Otherwise, calls and charges would remain, or the server would not learn that the connection
      * has ended.
      */
@@ -2107,11 +2108,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
             admission.connectionGone();
             threads.connectionGone();
         } finally {
-            leaveTables();
+            giveUpTables();
         }
     }
 
-    private void leaveTables() {
+    private void giveUpTables() {
         // A handler can refer to this connection long after its end. The tables are replaced by empty arrays, so that
         // the handler does not keep the memory of tables that are no longer charged.
         calls = NO_CALLS;
@@ -2121,11 +2122,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             watchOutlasting();
         } finally {
-            leavePlaces();
+            giveUpPlaces();
         }
     }
 
-    private void leavePlaces() {
+    private void giveUpPlaces() {
         try {
             admission.giveUpPlaces();
         } finally {

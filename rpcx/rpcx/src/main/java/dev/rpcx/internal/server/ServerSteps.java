@@ -159,7 +159,7 @@ final class ServerSteps {
         ServerConnection connection = call.connection;
         ServerMethod failedNotice = error != null && call.notice ? call.method() : null;
         Admission.leave(call, error == null);
-        call.leaveHandler();
+        call.endStagesAndReleaseObjects();
         call.clearBody();
         if (error == null) {
             ReplyWriter.write(call, result);

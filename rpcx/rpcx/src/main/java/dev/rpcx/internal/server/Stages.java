@@ -124,7 +124,7 @@ public final class Stages {
         /**
          * Stops waiting for the stage. If the stage ends at the same moment, this waiter may still receive the result.
          */
-        final void leave() {
+        final void stopWaiting() {
             Entry entry;
             synchronized (this) {
                 isAway = true;

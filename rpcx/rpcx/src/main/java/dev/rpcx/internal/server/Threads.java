@@ -223,11 +223,11 @@ public class Threads {
         workers.values().forEach(VirtualWorkers::close);
     }
 
-    private void runNow(PoolShares.Task left) {
+    private void runNow(PoolShares.Task task) {
         try {
-            pool.run(() -> runShared(left));
+            pool.run(() -> runShared(task));
         } catch (RuntimeException | Error noThread) {
-            runShared(left);
+            runShared(task);
         }
     }
 

@@ -81,8 +81,8 @@
  *       {@code WriteTurn}, if no other call is under way on the connection. Otherwise the reply goes by {@code Outbox}
  *       to the event loop, where {@code ServerCall.beforeSend} drops a reply that nobody waits for, and holds one that
  *       has to wait.
- *   <li>Only one final frame leaves: {@code ServerCall.tryEnd} decides between a handler's thread that writes its reply
- *       and an event loop that ends the call otherwise. {@code WriteTurn} asks for this decision by
+ *   <li>Only one final frame is sent: {@code ServerCall.tryEnd} decides between a handler's thread that writes its
+ *       reply and an event loop that ends the call otherwise. {@code WriteTurn} asks for this decision by
  *       {@code ServerCall.beforeDirectWrite}, which also adds the call to {@code SentReplies}.
  *   <li>{@code ServerConnection.replied} frees the slot, and {@code recycle} gives the place back to {@code Admission}:
  *       after the last byte of a reply that the event loop has written; for a reply that a handler's thread has

@@ -46,7 +46,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
-     * Size in bytes of the chunks in which a frame is sent. Each chunk that leaves shows that the peer still reads,
+     * Size in bytes of the chunks in which a frame is sent. Each chunk that is sent shows that the peer still reads,
      * even if the peer reads a large frame slowly.
      */
     private static final int CHUNK_BYTES = 16 * 1024;

@@ -401,15 +401,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return false;
         }
         try {
-            boolean leaves = turn.fill(message);
-            if (leaves && !turn.write()) {
+            boolean writesHere = turn.fill(message);
+            if (writesHere && !turn.write()) {
                 inLoopOrHere(flushTask);
                 return true;
             }
             if (turn.callerDone()) {
                 wake();
             }
-            return leaves;
+            return writesHere;
         } catch (Throwable e) {
             wakeIfPossible();
             throw e;

@@ -28,7 +28,7 @@ class ReadTurnAloneTest {
     private static final int LOOP = 0;
     private static final int FREE = 1;
     private static final int CALLER = 2;
-    private static final int LEFT_TO_LOOP = 3;
+    private static final int HANDED_TO_LOOP = 3;
     private static final int ENDED = 4;
     private static final int BROKEN = 5;
 
@@ -61,7 +61,7 @@ class ReadTurnAloneTest {
 
     static Stream<Arguments> ends() {
         List<Consumer<ReadTurn>> ends = List.of(ReadTurn::end, ReadTurn::endToLoop, ReadTurn::socketCloses);
-        return Stream.of(LOOP, FREE, LEFT_TO_LOOP, BROKEN, ENDED)
+        return Stream.of(LOOP, FREE, HANDED_TO_LOOP, BROKEN, ENDED)
                 .flatMap(last -> ends.stream().map(end -> Arguments.of(last, end)));
     }
 
@@ -108,7 +108,7 @@ class ReadTurnAloneTest {
         assertThat(turn.isLent()).isFalse();
         turn.lend();
         assertThat(turn.isLent()).isFalse();
-        turn.leaveToLoop();
+        turn.handToLoop();
         assertThat(turn.takeForLoop()).isTrue();
     }
 }

@@ -364,10 +364,10 @@ class LedgerTest {
     }
 
     @Test
-    void whatATestHasLeftFailsThatTestAndNoOther() {
-        Ledger left = Ledger.ofServer("a server left by a test", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
+    void whatATestHasNotReleasedFailsThatTestAndNoOther() {
+        Ledger leaked = Ledger.ofServer("a server left by a test", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
         Ledger good = Ledger.ofServer("a server in good order", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
-        Objects.requireNonNull(left.open(null)).charge(Resource.STREAMS).add(1);
+        Objects.requireNonNull(leaked.open(null)).charge(Resource.STREAMS).add(1);
         LedgerCheck check = new LedgerCheck(Duration.ofMillis(200));
         assertThatThrownBy(check::look).hasMessageContaining("a server left by a test: 1 STREAMS");
         check.look();
@@ -378,16 +378,16 @@ class LedgerTest {
     }
 
     /** Its server is gone with the test's last line, as are most. */
-    private static void leaveBehind() {
-        Ledger left = Ledger.ofServer("a server that nobody holds", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
-        Objects.requireNonNull(left.open(null)).charge(Resource.STREAMS).add(1);
+    private static void leak() {
+        Ledger leaked = Ledger.ofServer("a server that nobody holds", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
+        Objects.requireNonNull(leaked.open(null)).charge(Resource.STREAMS).add(1);
     }
 
     @Test
-    void whatATestHasLeftIsFoundThoughTheCollectorCameFirst() {
+    void whatATestHasNotReleasedIsFoundThoughTheCollectorCameFirst() {
         Heap.assumeCollected();
         LedgerCheck check = new LedgerCheck(Duration.ofMillis(200));
-        leaveBehind();
+        leak();
         WeakReference<Object> other = new WeakReference<>(new Object());
         await().until(() -> {
             System.gc();
@@ -527,15 +527,15 @@ class LedgerTest {
     /** So that the collector itself finds none. */
     private final List<Object> reached = new ArrayList<>();
 
-    /** What calls have left that were given up. */
-    private List<LingeringCharge> leave(Account account, int count, long objectBytes) {
+    /** Charges of calls that were given up. */
+    private List<LingeringCharge> lingeringCharges(Account account, int count, long objectBytes) {
         List<LingeringCharge> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             assertThat(account.tryCharge(Resource.OBJECT_BYTES, objectBytes)).isTrue();
             assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
             Object holder = new Object();
             reached.add(holder);
-            all.add(account.leaveCharge(holder, objectBytes, 1));
+            all.add(account.addLingeringCharge(holder, objectBytes, 1));
         }
         return all;
     }
@@ -543,11 +543,11 @@ class LedgerTest {
     @Test
     void whatNobodyCanReachAnyMoreIsGivenBackTwoAtATime() {
         Account account = Objects.requireNonNull(ledger.open(null));
-        List<LingeringCharge> all = leave(account, 5, 10);
+        List<LingeringCharge> all = lingeringCharges(account, 5, 10);
         assertThat(ledger.lingeringCharges()).isEqualTo(5);
         all.subList(0, 3).forEach(LingeringCharge::enqueue);
         assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
-        account.leaveCharge(reached, 0, 1);
+        account.addLingeringCharge(reached, 0, 1);
         assertThat(ledger.lingeringCharges()).isEqualTo(4);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(30);
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(4);
@@ -559,15 +559,15 @@ class LedgerTest {
 
     @Test
     @SuppressWarnings("NullAway") // so that what comes first fails
-    void whatIsLeftIsGivenBackThoughItCannotBeForgotten() {
+    void whatLingersIsGivenBackThoughItCannotBeForgotten() {
         Account account = Objects.requireNonNull(ledger.open(null));
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 10)).isTrue();
         assertThat(account.tryCharge(Resource.CALLS, 2)).isTrue();
-        LingeringCharge left = new LingeringCharge(null, account, reached, new ReferenceQueue<>(), 10, 2);
-        assertThatThrownBy(left::end).isInstanceOf(NullPointerException.class);
+        LingeringCharge lingering = new LingeringCharge(null, account, reached, new ReferenceQueue<>(), 10, 2);
+        assertThatThrownBy(lingering::end).isInstanceOf(NullPointerException.class);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         assertThat(ledger.held(Resource.CALLS)).isZero();
-        left.end();
+        lingering.end();
         assertThat(ledger.held(Resource.CALLS)).isZero();
     }
 
@@ -575,7 +575,7 @@ class LedgerTest {
     void whoWouldBeRefusedGivesBackWhatNobodyCanReachAnyMore() {
         Ledger objects = new Ledger("objects", Map.of(Resource.OBJECT_BYTES, 1_000L), Map.of(), CONNECTIONS);
         Account account = Objects.requireNonNull(objects.open(null));
-        List<LingeringCharge> all = leave(account, 300, 1);
+        List<LingeringCharge> all = lingeringCharges(account, 300, 1);
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 400)).isFalse();
         assertThat(objects.lingeringCharges()).isEqualTo(300);
         all.forEach(LingeringCharge::enqueue);

@@ -4,58 +4,58 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** What counts for whom of that which connections leave behind; {@link OrphanedWorkTest} has it with a server. */
+/** What counts for whom of the orphaned tasks of connections; {@link OrphanedWorkTest} has it with a server. */
 class OrphanedWorkAloneTest {
-    private final OrphanedWork left = new OrphanedWork();
+    private final OrphanedWork work = new OrphanedWork();
 
     @Test
-    void whoeverComesHasWhatHadBeenLeftBeforeUntilItHasEnded() {
-        assertThat(left.mark()).isZero();
-        assertThat(left.runningOf(left.mark())).isZero();
-        left.leave(2, 3);
-        long mark = left.mark();
+    void whoeverComesHasWhatHadBeenOrphanedBeforeUntilItHasEnded() {
+        assertThat(work.mark()).isZero();
+        assertThat(work.runningOf(work.mark())).isZero();
+        work.add(2, 3);
+        long mark = work.mark();
         assertThat(mark).isEqualTo(5);
-        assertThat(left.runningOf(mark)).isEqualTo(2);
-        assertThat(left.runningOf(0)).isZero();
-        left.leave(4, 0);
-        assertThat(left.mark()).isEqualTo(9);
-        assertThat(left.runningOf(mark)).as("no more than had been left").isEqualTo(5);
-        assertThat(left.runningOf(left.mark())).isEqualTo(6);
-        left.end();
-        left.end();
-        assertThat(left.ended()).isEqualTo(2);
-        assertThat(left.runningOf(mark)).isEqualTo(3);
-        left.drop(3);
-        assertThat(left.ended()).isEqualTo(5);
-        assertThat(left.runningOf(mark)).isZero();
-        assertThat(left.runningOf(left.mark())).isEqualTo(4);
-        left.end();
-        assertThat(left.runningOf(mark)).as("never below").isZero();
+        assertThat(work.runningOf(mark)).isEqualTo(2);
+        assertThat(work.runningOf(0)).isZero();
+        work.add(4, 0);
+        assertThat(work.mark()).isEqualTo(9);
+        assertThat(work.runningOf(mark)).as("no more than had been orphaned").isEqualTo(5);
+        assertThat(work.runningOf(work.mark())).isEqualTo(6);
+        work.end();
+        work.end();
+        assertThat(work.ended()).isEqualTo(2);
+        assertThat(work.runningOf(mark)).isEqualTo(3);
+        work.drop(3);
+        assertThat(work.ended()).isEqualTo(5);
+        assertThat(work.runningOf(mark)).isZero();
+        assertThat(work.runningOf(work.mark())).isEqualTo(4);
+        work.end();
+        assertThat(work.runningOf(mark)).as("never below").isZero();
     }
 
     @Test
     void whatWaitedCountsAsItBegins() {
-        left.leave(0, 3);
-        assertThat(left.runningOf(left.mark())).isZero();
-        left.begin();
-        left.begin();
-        assertThat(left.runningOf(left.mark())).isEqualTo(2);
-        left.end();
-        assertThat(left.runningOf(left.mark())).isEqualTo(1);
-        assertThat(left.ended()).isEqualTo(1);
+        work.add(0, 3);
+        assertThat(work.runningOf(work.mark())).isZero();
+        work.begin();
+        work.begin();
+        assertThat(work.runningOf(work.mark())).isEqualTo(2);
+        work.end();
+        assertThat(work.runningOf(work.mark())).isEqualTo(1);
+        assertThat(work.ended()).isEqualTo(1);
     }
 
     @Test
     void aMarkFromSomewhereOnHasAll() {
-        left.leave(2, 2);
-        assertThat(left.allFrom()).isEqualTo(2);
-        left.begin();
-        assertThat(left.allFrom()).isEqualTo(3);
-        left.end();
-        assertThat(left.allFrom()).as("it never grows less").isEqualTo(3);
-        left.drop(1);
-        assertThat(left.allFrom()).isEqualTo(4);
-        assertThat(left.runningOf(left.allFrom())).isEqualTo(2);
-        assertThat(left.runningOf(OrphanedWork.ALL)).isEqualTo(2);
+        work.add(2, 2);
+        assertThat(work.allFrom()).isEqualTo(2);
+        work.begin();
+        assertThat(work.allFrom()).isEqualTo(3);
+        work.end();
+        assertThat(work.allFrom()).as("it never grows less").isEqualTo(3);
+        work.drop(1);
+        assertThat(work.allFrom()).isEqualTo(4);
+        assertThat(work.runningOf(work.allFrom())).isEqualTo(2);
+        assertThat(work.runningOf(OrphanedWork.ALL)).isEqualTo(2);
     }
 }

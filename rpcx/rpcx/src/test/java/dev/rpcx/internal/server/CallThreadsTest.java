@@ -60,17 +60,17 @@ class CallThreadsTest {
         };
         context.beginThread();
         context.beginThread();
-        assertThat(context.leavesUnlessThreads(true)).isFalse();
+        assertThat(context.mayLeaveNow(true)).isFalse();
         assertThat(context.beginStep()).isFalse();
         assertThat(context.enterHandler()).isFalse();
         assertThat(context.endThread(call)).isFalse();
         assertThat(left).isEmpty();
         // its connection ends
-        assertThat(context.leavesUnlessThreads(false)).isFalse();
+        assertThat(context.mayLeaveNow(false)).isFalse();
         assertThat(context.endUnlessThreads()).isFalse();
         assertThat(context.endThread(call)).isTrue();
         assertThat(left).containsExactly(true);
-        assertThat(context.leavesUnlessThreads(false)).isTrue();
+        assertThat(context.mayLeaveNow(false)).isTrue();
     }
 
     @RPCXServer("steps")

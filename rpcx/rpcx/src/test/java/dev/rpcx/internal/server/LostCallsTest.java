@@ -348,7 +348,7 @@ public class LostCallsTest {
 
     /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
     @Test
-    void aCallWhoseGivingUpFailsHalfWayIsOverAndWhatItLeavesStaysCharged() {
+    void aCallWhoseGivingUpFailsHalfWayIsOverAndWhatItHandsOverStaysCharged() {
         Waiting service = new Waiting();
         serve(service, (call, next) -> next.proceed(call));
         service.within = () -> FailingSteps.of(1);
@@ -415,7 +415,7 @@ public class LostCallsTest {
         HandledContext waiting = contexts.get(1);
         channel.loop.isElsewhere = true;
         channel.loop.fails = true;
-        assertThatCode(() -> waiting.leavesUnlessThreads(false)).doesNotThrowAnyException();
+        assertThatCode(() -> waiting.mayLeaveNow(false)).doesNotThrowAnyException();
         channel.loop.isElsewhere = false;
         channel.loop.fails = false;
         assertThat(waiting.endUnlessThreads()).isTrue();

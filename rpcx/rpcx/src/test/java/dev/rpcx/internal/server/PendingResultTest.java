@@ -307,9 +307,9 @@ class PendingResultTest {
     }
 
     @Test
-    void whatALeftCallHoldsIsChargedUntilItsStageEnds() {
+    void whatAGivenUpCallHoldsIsChargedUntilItsStageEnds() {
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
-        assertThat(givenUp(stage).leaveCharge(account, List.of(), 5_000, 100, 7))
+        assertThat(givenUp(stage).handOverCharge(account, List.of(), 5_000, 100, 7))
                 .isFalse();
         assertThat(held()).isEqualTo(5_000 + PendingResult.LINGERING_BYTES + 7 + 100);
         stage.complete("1");
@@ -324,7 +324,7 @@ class PendingResultTest {
         while (account.tryCharge(Resource.OBJECT_BYTES, 100)) {
             free += 100;
         }
-        assertThat(givenUp(stage).leaveCharge(account, List.of(), 5_000, 100, 0))
+        assertThat(givenUp(stage).handOverCharge(account, List.of(), 5_000, 100, 0))
                 .isTrue();
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
         account.release(Resource.OBJECT_BYTES, free);
@@ -352,7 +352,7 @@ class PendingResultTest {
         List<LingeringCharge> all = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
             assertThat(account.tryCharge(Resource.OBJECT_BYTES, 8)).isTrue();
-            all.add(account.leaveCharge(new Object(), 8, 0));
+            all.add(account.addLingeringCharge(new Object(), 8, 0));
         }
         // once where there is room, so that nothing is loaded at the end of the stack
         all.get(0).end();
@@ -384,7 +384,7 @@ class PendingResultTest {
         }
         PendingResult pending = givenUp(stage);
         stage.complete("1");
-        assertThat(pending.leaveCharge(account, List.of(), 5_000, 100, 0)).isFalse();
+        assertThat(pending.handOverCharge(account, List.of(), 5_000, 100, 0)).isFalse();
         assertThat(held()).isEqualTo(free);
         account.release(Resource.OBJECT_BYTES, free);
     }
@@ -393,7 +393,7 @@ class PendingResultTest {
     void whereAnotherCallsHookIsOnTheStageNothingStays() {
         givenUp(stage);
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
-        assertThat(givenUp(stage).leaveCharge(account, List.of(), 5_000, 100, 0))
+        assertThat(givenUp(stage).handOverCharge(account, List.of(), 5_000, 100, 0))
                 .isFalse();
         assertThat(held()).isZero();
     }
@@ -406,10 +406,10 @@ class PendingResultTest {
         }
     }
 
-    private void expectNothingStays(BooleanSupplier leaving) {
+    private void expectNothingStays(BooleanSupplier handOver) {
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
         assertThatNoException()
-                .isThrownBy(() -> assertThat(leaving.getAsBoolean()).isFalse());
+                .isThrownBy(() -> assertThat(handOver.getAsBoolean()).isFalse());
         assertThat(held()).isZero();
     }
 
@@ -422,10 +422,10 @@ class PendingResultTest {
         try {
             PendingResult pending = pending(new Full());
             pending.giveUp();
-            expectNothingStays(() -> pending.leaveCharge(account, List.of(), 5_000, 100, 0));
+            expectNothingStays(() -> pending.handOverCharge(account, List.of(), 5_000, 100, 0));
             DetachableStage seen = new DetachableStage(new Full());
             seen.giveUp();
-            expectNothingStays(() -> PendingResult.leaveOwnCharge(account, List.of(seen), 5_000, 100, 0));
+            expectNothingStays(() -> PendingResult.handOverChargeToOwn(account, List.of(seen), 5_000, 100, 0));
         } finally {
             Thread.currentThread().setUncaughtExceptionHandler(before);
         }
@@ -442,7 +442,7 @@ class PendingResultTest {
         PendingResult pending = givenUp(made);
         seen.giveUp();
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
-        assertThat(pending.leaveCharge(account, List.of(seen, unused), 5_000, 100, 0))
+        assertThat(pending.handOverCharge(account, List.of(seen, unused), 5_000, 100, 0))
                 .isFalse();
         assertThat(held()).isPositive();
         stage.complete("1");
@@ -459,7 +459,7 @@ class PendingResultTest {
         PendingResult pending = givenUp(made);
         seen.giveUp();
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
-        assertThat(pending.leaveCharge(account, List.of(seen), 5_000, 100, 0)).isFalse();
+        assertThat(pending.handOverCharge(account, List.of(seen), 5_000, 100, 0)).isFalse();
         stage.complete("1");
         assertThat(held()).isPositive();
         made.complete("2");

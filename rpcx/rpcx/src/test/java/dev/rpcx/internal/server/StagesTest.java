@@ -93,18 +93,18 @@ class StagesTest {
     }
 
     @Test
-    void whoLeavesIsNotToldWhicheverItIs() {
-        for (int leaves = 0; leaves < 1 << 4; leaves++) {
+    void whoStopsWaitingIsNotToldWhicheverItIs() {
+        for (int stopped = 0; stopped < 1 << 4; stopped++) {
             CompletableFuture<String> one = new CompletableFuture<>();
             List<Waiting> all =
                     IntStream.range(0, 4).mapToObj(i -> new Waiting(i + " ")).toList();
             all.forEach(each -> each.await(one));
             List<String> rest = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                if ((leaves & 1 << i) == 0) {
+                if ((stopped & 1 << i) == 0) {
                     rest.add(i + " x");
                 } else {
-                    all.get(i).leave();
+                    all.get(i).stopWaiting();
                 }
             }
             assertThat(Stages.waiting(one)).isEqualTo(rest.size());
@@ -115,17 +115,17 @@ class StagesTest {
     }
 
     @Test
-    void inWhateverOrderTheyComeAndLeaveTheOthersAreTold() {
+    void inWhateverOrderTheyBeginAndStopWaitingTheOthersAreTold() {
         SplittableRandom random = new SplittableRandom(11);
         List<Waiting> here = new ArrayList<>();
         for (int i = 0; i < 300; i++) {
             if (here.isEmpty() || random.nextInt(5) < 3) {
                 here.add(waiting(i + " "));
             } else {
-                Waiting leaving = here.remove(random.nextInt(here.size()));
-                leaving.leave();
+                Waiting stopping = here.remove(random.nextInt(here.size()));
+                stopping.stopWaiting();
                 // a second time does nothing
-                leaving.leave();
+                stopping.stopWaiting();
             }
             assertThat(Stages.waiting(stage)).isEqualTo(here.size());
         }
@@ -134,9 +134,9 @@ class StagesTest {
     }
 
     @Test
-    void whoHasLeftBeforeItComesToTheHookIsNotTold() {
+    void whoHasStoppedWaitingBeforeItComesToTheHookIsNotTold() {
         Waiting waiter = new Waiting("a");
-        waiter.leave();
+        waiter.stopWaiting();
         waiter.await(stage);
         assertThat(Stages.waiting(stage)).isZero();
         stage.complete("1");
@@ -144,13 +144,13 @@ class StagesTest {
     }
 
     @Test
-    void whoIsToldMayHaveOthersLeaveAndLeaveItself() {
+    void whoIsToldMayHaveOthersStopWaitingAndStopItself() {
         Waiting first = waiting("a");
         Waiting second = waiting("b");
         waiting("c");
         first.then = () -> {
-            first.leave();
-            second.leave();
+            first.stopWaiting();
+            second.stopWaiting();
         };
         stage.complete("1");
         assertThat(told).containsExactly("a1", "c1");
@@ -191,14 +191,14 @@ class StagesTest {
         Waiting second = waiting("b");
         assertThat(first.hook(stage)).isNotNull();
         assertThat(second.hook(stage)).isNull();
-        first.leave();
+        first.stopWaiting();
         assertThat(first.hook(stage)).as("also when it waits no longer").isNotNull();
     }
 
     @Test
-    void whoHasLeftBeforeItCameHangsAHookWhereNoneIs() {
+    void whoHasStoppedWaitingBeforeItCameHangsAHookWhereNoneIs() {
         Waiting waiter = new Waiting("a");
-        waiter.leave();
+        waiter.stopWaiting();
         assertThat(waiter.hook(stage)).isNotNull();
         assertThat(stage.getNumberOfDependents()).isEqualTo(1);
         assertThat(waiter.hook(stage)).as("it is there").isNull();
@@ -217,7 +217,7 @@ class StagesTest {
             }
         };
         Waiting waiter = new Waiting("a");
-        waiter.leave();
+        waiter.stopWaiting();
         assertThat(waiter.hook(works)).isNull();
         assertThat(worked).hasValue(0);
         waiter.await(works);
@@ -249,22 +249,22 @@ class StagesTest {
         assertThat(entry.next()).isNull();
         assertThat(new Waiting("b").addAt(entry)).isFalse();
         Waiting gone = new Waiting("c");
-        gone.leave();
+        gone.stopWaiting();
         assertThat(gone.addAt(entry)).as("it has nothing to wait for").isTrue();
     }
 
     @Test
-    void whatIsLeftStaysChargedUntilTheStageEndsAndNotAtAllWhereItHas() {
+    void whatIsHandedOverStaysChargedUntilTheStageEndsAndNotAtAllWhereItHas() {
         Ledger ledger = new Ledger("stages", Map.of(), Map.of(), Integer.MAX_VALUE);
         Account account = Objects.requireNonNull(ledger.open(null));
         Stages.Hook hook = Objects.requireNonNull(waiting("a").hook(stage));
         account.tryCharge(Resource.OBJECT_BYTES, 100);
-        hook.holdCharge(account.leaveCharge(hook, 100, 0));
+        hook.holdCharge(account.addLingeringCharge(hook, 100, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(100);
         stage.complete("1");
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         account.tryCharge(Resource.OBJECT_BYTES, 200);
-        hook.holdCharge(account.leaveCharge(hook, 200, 0));
+        hook.holdCharge(account.addLingeringCharge(hook, 200, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         account.close();
         assertThat(ledger.audit()).isEmpty();
