@@ -105,7 +105,7 @@ class BadInstancesTest {
         assertThat(good.run).hasValue(3 * CALLS);
     }
 
-    private void becomesLeftOut(Calls calls, FakeServer bad) {
+    private void becomesEjected(Calls calls, FakeServer bad) {
         ClientAddress address = List.of(cluster().chooser().all).stream()
                 .filter(each -> each.endpoint.equals(bad.endpoint()))
                 .findFirst()
@@ -117,17 +117,17 @@ class BadInstancesTest {
     }
 
     @Test
-    void callsThatAreTooLargeForOneInstanceGoToAnotherAndTheInstanceIsLeftOut() throws Exception {
+    void callsThatAreTooLargeForOneInstanceGoToAnotherAndTheInstanceIsEjected() throws Exception {
         try (FakeServer bad = fake(1, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> {})) {
             Calls calls = calls(bad);
             allReachTheGoodOne(calls);
             assertThat(bad.requests).hasValue(0);
-            becomesLeftOut(calls, bad);
+            becomesEjected(calls, bad);
         }
     }
 
     @Test
-    void callsWhoseMethodHasAnotherShapeAtOneInstanceGoToAnotherAndTheInstanceIsLeftOut() throws Exception {
+    void callsWhoseMethodHasAnotherShapeAtOneInstanceGoToAnotherAndTheInstanceIsEjected() throws Exception {
         ByteBuf dictionary = Unpooled.buffer();
         ByteBuf scratch = Unpooled.buffer();
         MethodDictionary.write(dictionary, scratch, "good", "echo", 1, 0, -1);
@@ -136,7 +136,7 @@ class BadInstancesTest {
             Calls calls = calls(bad);
             allReachTheGoodOne(calls);
             assertThat(bad.requests).hasValue(0);
-            becomesLeftOut(calls, bad);
+            becomesEjected(calls, bad);
         }
     }
 
@@ -171,7 +171,7 @@ class BadInstancesTest {
 
     /** A store that its tokens need is out of reach, say: it has executed nothing, and has no load, so it draws calls. */
     @Test
-    void anInstanceThatSaysThatItCannotServeIsLeftOut() throws Exception {
+    void anInstanceThatSaysThatItCannotServeIsEjected() throws Exception {
         try (FakeServer bad = fake(
                 1 << 20,
                 100,
@@ -206,11 +206,11 @@ class BadInstancesTest {
     @EnumSource(
             value = RPCXException.Code.class,
             names = {"NOT_FOUND", "UNAUTHENTICATED"})
-    void callsThatOneInstanceRefusesGoToAnotherAndTheInstanceIsLeftOut(RPCXException.Code code) throws Exception {
+    void callsThatOneInstanceRefusesGoToAnotherAndTheInstanceIsEjected(RPCXException.Code code) throws Exception {
         try (FakeServer bad =
                 fake(1 << 20, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> peer.error(request.id(), code))) {
             Calls calls = calls(bad);
-            becomesLeftOut(calls, bad);
+            becomesEjected(calls, bad);
             int asked = bad.requests.get();
             for (int i = 0; i < CALLS / 2; i++) {
                 assertThat(calls.echo("x" + i)).isEqualTo("x" + i);
@@ -314,7 +314,7 @@ class BadInstancesTest {
     }
 
     @Test
-    void aCallThatNoInstanceTakesFailsAndNoInstanceIsLeftOutForIt() throws Exception {
+    void aCallThatNoInstanceTakesFailsAndNoInstanceIsEjectedForIt() throws Exception {
         String large = "x".repeat(Wire.MAX_MESSAGE_BYTES + 1);
         try (FakeServer bad = fake(1 << 10, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> {})) {
             Calls calls = calls(bad);

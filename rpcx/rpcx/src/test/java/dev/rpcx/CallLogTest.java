@@ -365,8 +365,8 @@ public class CallLogTest {
         }
     }
 
-    @RPCXServer("leaver")
-    public static final class Leaving {
+    @RPCXServer("waiter")
+    public static final class Waiting {
         public final CountDownLatch begun = new CountDownLatch(1);
 
         @Method
@@ -382,8 +382,8 @@ public class CallLogTest {
         }
     }
 
-    @RPCXClient(remoteServerName = "leaver")
-    public interface Leaver {
+    @RPCXClient(remoteServerName = "waiter")
+    public interface Waiter {
         RPCXFuture<String> waits();
 
         String givesUp();
@@ -391,18 +391,18 @@ public class CallLogTest {
 
     @Test
     void aServersCallIsCancelledByItsCallerAlone() throws Exception {
-        Leaving leaving = new Leaving();
-        Server server = serving(leaving, CallLog.ofServer());
+        Waiting waiting = new Waiting();
+        Server server = serving(waiting, CallLog.ofServer());
         try (Client client = calling()) {
-            Leaver leaver = client.create(Leaver.class, "here", server.port());
-            assertThatThrownBy(leaver::givesUp)
+            Waiter waiter = client.create(Waiter.class, "here", server.port());
+            assertThatThrownBy(waiter::givesUp)
                     .isInstanceOfSatisfying(
                             RPCXException.class,
                             e -> assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED));
             await().until(() -> written.lines.size() == 1);
             assertThat(written.lines.get(0)).contains("\"outcome\":\"HANDLER_FAILED\"", "by the handler itself");
-            RPCXFuture<String> waits = leaver.waits();
-            leaving.begun.await();
+            RPCXFuture<String> waits = waiter.waits();
+            waiting.begun.await();
             waits.cancel(true);
             await().until(() -> written.lines.size() == 2);
             assertThat(written.lines.get(1)).contains("\"method\":\"waits\",\"outcome\":\"CANCELLED\"");

@@ -339,7 +339,7 @@ class ClassicCallEndsTest {
     }
 
     /** The client is gone. The channel's own close would take the loop's timers with it. */
-    private void leave() {
+    private void disconnect() {
         channel.pipeline().fireChannelInactive();
         channel.runPendingTasks();
     }
@@ -503,7 +503,7 @@ class ClassicCallEndsTest {
     void aLossBehindAConnectionIsFoundFiveSecondsAfterItsEnd() {
         serve();
         service.within = () -> {
-            leave();
+            disconnect();
             failOnce();
             loop.fails = true;
         };
@@ -531,7 +531,7 @@ class ClassicCallEndsTest {
         handle();
         handle();
         loop.failingTimers = 1;
-        leave();
+        disconnect();
         hand.handleAll(channel);
         expectReported(OutOfMemoryError.class);
         assertThat(service.told).containsExactly("cancelled", "cancelled");
@@ -594,7 +594,7 @@ class ClassicCallEndsTest {
         handle();
         table.isFull = true;
         table.isWalked = isWalked;
-        leave();
+        disconnect();
         table.isFull = false;
         hand.handleAll(channel);
         assertThat(calls()).isEqualTo(2);
@@ -619,7 +619,7 @@ class ClassicCallEndsTest {
         call(1, "later");
         handle();
         service.within = () -> {
-            leave();
+            disconnect();
             pass(2 * SECOND / 5);
         };
         call(2, "later");
@@ -639,7 +639,7 @@ class ClassicCallEndsTest {
     void aFutureThatIsBroughtToNobodyIsGivenUpAlsoWhereNoTimerCanBeSet() {
         serve();
         service.within = () -> {
-            leave();
+            disconnect();
             pass(3 * SECOND);
             loop.failingTimers = 1;
         };
@@ -697,7 +697,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "later");
         handle();
-        leave();
+        disconnect();
         hand.handleAll(channel);
         failOnce();
         service.waiting.get(0).complete("a");
@@ -715,7 +715,7 @@ class ClassicCallEndsTest {
         serve((call, next) -> first);
         call(1, "echo", "a");
         handle();
-        leave();
+        disconnect();
         loop.fails = true;
         first.complete(new CompletableFuture<>());
         loop.fails = false;
@@ -755,7 +755,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "asking");
         handle();
-        leave();
+        disconnect();
         service.waiting.get(0).complete("a");
         channel.runPendingTasks();
         assertThat(calls()).as("somebody is about to be told").isEqualTo(1);
@@ -805,7 +805,7 @@ class ClassicCallEndsTest {
         service.within = () -> LostCallsTest.FailingSteps.of(1);
         call(1, "later");
         handle();
-        leave();
+        disconnect();
         hand.handleAll(channel);
         pass(SECOND);
         expectReported(OutOfMemoryError.class);
@@ -836,7 +836,7 @@ class ClassicCallEndsTest {
             expectReported(OutOfMemoryError.class);
         }
         loop.fails = false;
-        leave();
+        disconnect();
         hand.handleAll(channel);
         pass(5 * SECOND);
         expectReported(OutOfMemoryError.class);
@@ -856,7 +856,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "laterHere");
         loop.failingTasks = 1;
-        leave();
+        disconnect();
         assertThat(loop.failingTasks).isZero();
         expectReported(OutOfMemoryError.class);
         assertThat(connection.abandonedCalls()).isEqualTo(1);
@@ -869,7 +869,7 @@ class ClassicCallEndsTest {
     @Test
     void whoWantsToKnowIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
         serve();
-        service.within = this::leave;
+        service.within = this::disconnect;
         call(1, "asking");
         Thread handler = new UninterruptibleThread(this::handle, reported);
         handler.start();
@@ -884,7 +884,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "echo", "a");
         assertThat(server.core().running()).isEqualTo(1);
-        leave();
+        disconnect();
         assertThat(server.core().running()).isZero();
         assertThat(connection.abandonedCalls()).isEqualTo(1);
         handle();
@@ -899,7 +899,7 @@ class ClassicCallEndsTest {
         call(1, "later");
         handle();
         service.within = () -> {
-            leave();
+            disconnect();
             pass(2 * SECOND / 5);
         };
         call(2, "later");
@@ -924,7 +924,7 @@ class ClassicCallEndsTest {
     void aFutureThatIsBroughtLongAfterItsCallerHasGoneHasItsSecondToo() {
         serve();
         service.within = () -> {
-            leave();
+            disconnect();
             pass(3 * SECOND);
         };
         call(1, "later");
@@ -945,7 +945,7 @@ class ClassicCallEndsTest {
         handle();
         List<Integer> left = new ArrayList<>();
         service.within = () -> {
-            leave();
+            disconnect();
             left.add(connection.abandonedCalls());
         };
         call(2, "echo", "b");
@@ -966,7 +966,7 @@ class ClassicCallEndsTest {
         call(2, "later");
         handle();
         handle();
-        leave();
+        disconnect();
         hand.handleAll(channel);
         elsewhere(() -> service.waiting.get(0).complete("a"));
         hand.ticker.advance(SECOND, TimeUnit.NANOSECONDS);
@@ -984,7 +984,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "made");
         handle();
-        leave();
+        disconnect();
         assertThat(service.waiting.get(0)).as("not on the event loop").isNotDone();
         handle();
         assertThat(service.waiting.get(0)).isCancelled();
@@ -996,7 +996,7 @@ class ClassicCallEndsTest {
     @Test
     void aCallThatWasMadeForACallerWhoIsGoneByThenIsCancelledToo() {
         serve();
-        service.within = this::leave;
+        service.within = this::disconnect;
         call(1, "made");
         handle();
         assertThat(service.waiting.get(0)).isCancelled();
@@ -1009,7 +1009,7 @@ class ClassicCallEndsTest {
         serve(serving().poolSize(1), null);
         call(1, "pooled", "a");
         call(2, "pooled", "b");
-        leave();
+        disconnect();
         assertThat(calls()).as("of the one to which a thread will come").isEqualTo(1);
         assertThat(server.core().running()).isZero();
         assertThat(connection.abandonedCalls()).isEqualTo(1);
@@ -1028,7 +1028,7 @@ class ClassicCallEndsTest {
         });
         call(1, "later");
         handle();
-        leave();
+        disconnect();
         hand.handleAll(channel);
         pass(SECOND - 1);
         assertThat(service.told).isEmpty();
@@ -1093,7 +1093,7 @@ class ClassicCallEndsTest {
             call(i, "later");
             handle();
         }
-        leave();
+        disconnect();
         assertThat(account.held(Resource.ORPHANS)).isEqualTo(3);
         connect(same);
         call(1, "echo", "a");
@@ -1110,7 +1110,7 @@ class ClassicCallEndsTest {
         serve(serving().poolSize(3), same);
         call(1, "pooled", "a");
         call(2, "pooled", "a");
-        leave();
+        disconnect();
         connect(same);
         call(3, "pooled", "again");
         assertThat(server.core().running()).isEqualTo(1);
@@ -1150,7 +1150,7 @@ class ClassicCallEndsTest {
 
     /** The looks at the connection are half a second before and two seconds after. */
     @Test
-    void aConnectionThatIsLeftEndsAtTheTimeOfItsLastCall() {
+    void aConnectionThatDrainsEndsAtTheTimeOfItsLastCall() {
         serve();
         pass(SECOND / 2);
         call(1, "laterHere");
@@ -1364,7 +1364,7 @@ class ClassicCallEndsTest {
         handle();
         elsewhere(() -> service.waiting.get(0).complete("x".repeat(40_000)));
         assertThat(account.held(Resource.REPLY_BYTES)).isGreaterThan(40_000);
-        leave();
+        disconnect();
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         assertThat(hasReply()).isFalse();
         assertThat(server.core().running()).isZero();
@@ -1392,7 +1392,7 @@ class ClassicCallEndsTest {
         serve();
         call(1, "later");
         handle();
-        leave();
+        disconnect();
         hand.handleAll(channel);
         loop.hasEnded = true;
         service.waiting.get(0).complete("x".repeat(40_000));
@@ -1406,7 +1406,7 @@ class ClassicCallEndsTest {
     void aFutureThatIsBroughtWhenTheLoopHasEndedIsNotWaitedFor() {
         serve();
         service.within = () -> {
-            leave();
+            disconnect();
             loop.hasEnded = true;
         };
         call(1, "later");
@@ -1462,16 +1462,16 @@ class ClassicCallEndsTest {
         channel.runPendingTasks();
     }
 
-    /** The server's stop has to reach the calls that a connection has left behind, and no others. */
+    /** The server's stop has to reach the calls that a connection has orphaned, and no others. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aServerThatIsCutOffFindsWhatAConnectionHasLeftBehind(boolean isAwaited) {
+    void aServerThatIsCutOffFindsWhatAConnectionHasOrphaned(boolean isAwaited) {
         serve();
         if (isAwaited) {
             call(1, "later");
             handle();
         }
-        leave();
+        disconnect();
         hand.handleAll(channel);
         assertThat(server.core().served()).isEqualTo(isAwaited ? 1 : 0);
         server.core().drain(Duration.ZERO);
@@ -1483,7 +1483,7 @@ class ClassicCallEndsTest {
     }
 
     @Test
-    void aConnectionThatIsLeftEndsThoughItsLastReplyCouldNotBeWritten() {
+    void aConnectionThatDrainsEndsThoughItsLastReplyCouldNotBeWritten() {
         serve();
         call(1, "laterHere");
         connection.drain();

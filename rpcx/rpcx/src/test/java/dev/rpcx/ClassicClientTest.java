@@ -133,7 +133,7 @@ class ClassicClientTest {
     }
 
     @Test
-    void aServerThatTakesNothingIsLeft() throws Exception {
+    void aServerThatTakesNothingIsDisconnected() throws Exception {
         try (ServerSocket deaf = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
                 Client client = client().keepAlive(Duration.ofSeconds(1))
                         .callTimeout(Duration.ofSeconds(30))

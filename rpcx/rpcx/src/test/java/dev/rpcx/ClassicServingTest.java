@@ -452,7 +452,7 @@ class ClassicServingTest {
     }
 
     /** The client is gone. The channel's own close would take the loop's timers with it. */
-    private void leave() {
+    private void disconnect() {
         channel.pipeline().fireChannelInactive();
         channel.runPendingTasks();
     }
@@ -463,7 +463,7 @@ class ClassicServingTest {
         call(2, "later");
         handle();
         handle();
-        leave();
+        disconnect();
         pass(Duration.ofMillis(500));
         assertThat(server.core().running()).isEqualTo(2);
         service.waiting.get(0).complete("in time");
@@ -482,7 +482,7 @@ class ClassicServingTest {
 
     @Test
     void aFutureThatIsBroughtWhenTheCallerIsGoneIsWaitedForASecond() {
-        service.within = this::leave;
+        service.within = this::disconnect;
         call(1, "laterWith", text("a"));
         handle();
         assertThat(server.core().running()).isEqualTo(1);
@@ -513,7 +513,7 @@ class ClassicServingTest {
     void whatAGivenUpCallWasReadIntoStaysChargedUntilItsFutureEnds() {
         call(1, "laterWith", text("x".repeat(50_000)));
         handle();
-        leave();
+        disconnect();
         pass(Duration.ofSeconds(1));
         assertThat(server.core().running()).isZero();
         hand.handleAll(channel);
@@ -541,7 +541,7 @@ class ClassicServingTest {
         call(1, "laterOfThree", sevens(5), sevens(5), sevens(5));
         handle();
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
-        leave();
+        disconnect();
         pass(Duration.ofSeconds(1));
         hand.handleAll(channel);
         // each an array in which five were gathered, and five boxes
@@ -564,7 +564,7 @@ class ClassicServingTest {
         long taken = takeAll(Resource.OBJECT_BYTES);
         call(1, "laterWith", text("a"));
         handle();
-        leave();
+        disconnect();
         pass(Duration.ofSeconds(1));
         assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isEqualTo(1);
@@ -579,7 +579,7 @@ class ClassicServingTest {
         handle();
         connection.drain();
         channel.runPendingTasks();
-        leave();
+        disconnect();
         assertThat(server.core().running()).isZero();
     }
 
@@ -961,7 +961,7 @@ class ClassicServingTest {
     // ---- replies
 
     @Test
-    void whatIsNotReadIsChargedUntilItHasLeft() {
+    void whatIsNotReadIsChargedUntilItHasBeenSent() {
         List<Runnable> kept = keepWrites();
         ByteBuf number = Unpooled.buffer().writeByte(1 << 3);
         Varint.write(number, 40_000);
@@ -1044,7 +1044,7 @@ class ClassicServingTest {
     // ---- the end
 
     @Test
-    void aConnectionThatIsLeftFinishesWhatIsUnderWay() {
+    void aConnectionThatDrainsFinishesWhatIsUnderWay() {
         call(1, "later");
         handle();
         connection.drain();
@@ -1058,7 +1058,7 @@ class ClassicServingTest {
     }
 
     @Test
-    void aConnectionThatIsLeftInTheLastMomentOfACallEndsWithIt() {
+    void aConnectionThatDrainsInTheLastMomentOfACallEndsWithIt() {
         call(1, "laterHere");
         connection.drain();
         channel.runPendingTasks();
@@ -1069,7 +1069,7 @@ class ClassicServingTest {
     }
 
     @Test
-    void aConnectionWithoutCallsIsLeftAtOnceAndSaysWhy() {
+    void aConnectionWithoutCallsIsDrainedAtOnceAndSaysWhy() {
         connection.drain();
         channel.runPendingTasks();
         expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
@@ -1089,7 +1089,7 @@ class ClassicServingTest {
     }
 
     @Test
-    void aReasonThatCannotLeaveClosesAtOnce() {
+    void aReasonThatCannotBeSentClosesAtOnce() {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {

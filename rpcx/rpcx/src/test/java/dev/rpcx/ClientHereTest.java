@@ -196,7 +196,7 @@ class ClientHereTest {
     }
 
     @Test
-    void callsThatRepliesBringLeaveWhileMoreRepliesAreRead() throws Exception {
+    void callsThatRepliesBringAreSentWhileMoreRepliesAreRead() throws Exception {
         int before = 64;
         CountDownLatch isBlocked = new CountDownLatch(1);
         CountDownLatch end = new CountDownLatch(1);

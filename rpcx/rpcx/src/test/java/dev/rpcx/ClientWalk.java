@@ -111,7 +111,7 @@ final class ClientWalk implements AutoCloseable {
     private final RawServer.Peer peer;
     private int holderId;
     private int partsOwed;
-    private boolean left;
+    private boolean serverDrains;
 
     private CompletableFuture<?> outcome;
     private Thread blocked;
@@ -166,7 +166,7 @@ final class ClientWalk implements AutoCloseable {
         if (connection.equals("left")) {
             peer.send(Wire.GOAWAY, 0);
             answer("GOAWAY", 0);
-            left = true;
+            serverDrains = true;
         }
     }
 
@@ -373,11 +373,11 @@ final class ClientWalk implements AutoCloseable {
         }
         String next = expected.next().isEmpty() ? state : expected.next();
         if (early) {
-            leaveEarly(connection, row);
+            endEarly(connection, row);
             return;
         }
         if (row.equals("GOAWAY")) {
-            left = true;
+            serverDrains = true;
             next = state;
         } else if (row.equals("ITEM") && next.equals("sent") || row.equals("PART") && state.equals("item")) {
             itemsSent++;
@@ -392,11 +392,11 @@ final class ClientWalk implements AutoCloseable {
             }
         }
         finish(next);
-        leave(!state.equals("none"));
+        endWalk(!state.equals("none"));
     }
 
     /** A connection that had no whole dictionary gets it, and its call its reply. */
-    private void leaveEarly(String connection, String row) throws Exception {
+    private void endEarly(String connection, String row) throws Exception {
         if (!row.equals("SETTINGS") && connection.equals("open")) {
             peer.send(Wire.SETTINGS, 0);
         }
@@ -406,7 +406,7 @@ final class ClientWalk implements AutoCloseable {
         if (holderId == 0) {
             hold();
         }
-        leave(false);
+        endWalk(false);
     }
 
     private void succeeded() throws Exception {
@@ -452,8 +452,8 @@ final class ClientWalk implements AutoCloseable {
     }
 
     /** The slot is free for one more call, and the connection still serves. */
-    private void leave(boolean used) throws Exception {
-        if (!left) {
+    private void endWalk(boolean used) throws Exception {
+        if (!serverDrains) {
             // in the order of the stream: what came before has been taken when the PONG is here
             peer.write(frame(Wire.PING, BARRIER));
             answer("PONG", BARRIER);
@@ -465,7 +465,7 @@ final class ClientWalk implements AutoCloseable {
         }
         peer.write(RawPeer.frame(Wire.REPLY, holderId, Unpooled.wrappedBuffer(REPLY)));
         assertThat(join(holder)).isEqualTo("HelloWorld");
-        if (left) {
+        if (serverDrains) {
             expectEnd("closes");
         }
     }

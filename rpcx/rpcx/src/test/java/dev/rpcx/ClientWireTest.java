@@ -443,7 +443,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatLeavesIsToldSoAndServesWhatIsUnderWay() {
+    void aServerThatDrainsIsToldSoAndServesWhatIsUnderWay() {
         open();
         CompletableFuture<String> call = echo("a");
         Frame request = expect(Wire.REQUEST);
@@ -460,7 +460,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatLeavesWhileNothingIsUnderWayIsClosed() {
+    void aServerThatDrainsWhileNothingIsUnderWayIsClosed() {
         open();
         send(Wire.GOAWAY, 0);
         expect(Wire.GOAWAY);
@@ -470,22 +470,22 @@ class ClientWireTest {
 
     /** As many as the client keeps, one here, and four. */
     @Test
-    void aConnectionWithoutACallEndsNoneOfThoseThatAreBeingLeftWithCalls() {
+    void aConnectionWithoutACallEndsNoneOfThoseThatDrainWithCalls() {
         open();
-        List<EmbeddedChannel> left = new ArrayList<>();
-        while (left.size() < 5) {
+        List<EmbeddedChannel> draining = new ArrayList<>();
+        while (draining.size() < 5) {
             echo("a");
             expect(Wire.REQUEST);
             send(Wire.GOAWAY, 0);
             expect(Wire.GOAWAY);
-            left.add(channel());
+            draining.add(channel());
             openAgain();
         }
         send(Wire.GOAWAY, 0);
         expect(Wire.GOAWAY);
         assertThat(channel().isOpen()).isFalse();
-        left.forEach(hand::settle);
-        assertThat(left).allMatch(EmbeddedChannel::isOpen);
+        draining.forEach(hand::settle);
+        assertThat(draining).allMatch(EmbeddedChannel::isOpen);
     }
 
     /**
@@ -494,17 +494,17 @@ class ClientWireTest {
      * @return how many milliseconds the server was left alone
      */
     private long connectAgain() {
-        EmbeddedChannel left = channel();
+        EmbeddedChannel old = channel();
         ClientAddress address = connection().address();
         int before = hand.opened.size();
         long millis = 0;
         address.connect(0);
-        hand.settle(left);
+        hand.settle(old);
         while (hand.opened.size() == before) {
-            hand.pass(left, 5, TimeUnit.MILLISECONDS);
+            hand.pass(old, 5, TimeUnit.MILLISECONDS);
             millis += 5;
             address.connect(0);
-            hand.settle(left);
+            hand.settle(old);
         }
         connecting();
         send(RawPeer.preface());
@@ -520,7 +520,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatLeavesBeforeItHasSaidWhatItPublishesIsLeftAloneForLongerAndLonger() {
+    void aServerThatDrainsBeforeItHasSaidWhatItPublishesIsLeftAloneForLongerAndLonger() {
         open();
         hand.pass(channel(), 1, TimeUnit.HOURS);
         send(Wire.GOAWAY, 0);
@@ -539,7 +539,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatLeavesEachConnectionAtOnceIsLeftAloneForLongerAndLonger() {
+    void aServerThatDrainsEachConnectionAtOnceIsLeftAloneForLongerAndLonger() {
         open();
         long millis = 0;
         for (int i = 0; i < 8; i++) {
@@ -578,7 +578,7 @@ class ClientWireTest {
     }
 
     @Test
-    void whereAServerLeavesConnectionAfterConnectionTheOldestEndWithTheCallsThatTheyHave() {
+    void whereAServerDrainsConnectionAfterConnectionTheOldestEndWithTheCallsThatTheyHave() {
         open();
         List<ClientConnection> made = new ArrayList<>();
         List<CompletableFuture<String>> underWay = new ArrayList<>();
@@ -599,8 +599,8 @@ class ClientWireTest {
         assertThat(underWay.get(3)).isNotDone();
     }
 
-    /** A connection that is left, with a call under way. */
-    private void leaveWithACall(List<CompletableFuture<String>> underWay) {
+    /** A connection that drains, with a call under way. */
+    private void drainWithACall(List<CompletableFuture<String>> underWay) {
         pass(1_000);
         frames.clear();
         underWay.add(echo("under way"));
@@ -610,21 +610,21 @@ class ClientWireTest {
 
     /** There may be five. */
     @Test
-    void connectionsThatHaveEndedAreNotAmongThoseThatAreLeft() {
+    void connectionsThatHaveEndedAreNotAmongThoseThatDrain() {
         open();
         List<CompletableFuture<String>> underWay = new ArrayList<>();
-        List<EmbeddedChannel> left = new ArrayList<>();
+        List<EmbeddedChannel> draining = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
-            leaveWithACall(underWay);
-            left.add(channel());
+            drainWithACall(underWay);
+            draining.add(channel());
             openAgain();
         }
-        for (EmbeddedChannel over : left.subList(3, 5)) {
+        for (EmbeddedChannel over : draining.subList(3, 5)) {
             over.close();
             hand.settle(over);
         }
         for (int i = 0; i < 2; i++) {
-            leaveWithACall(underWay);
+            drainWithACall(underWay);
             openAgain();
             hand.opened.forEach(hand::settle);
         }
@@ -682,7 +682,7 @@ class ClientWireTest {
 
     /** The server may execute it: whoever believed otherwise would send it twice. */
     @Test
-    void aRequestThatHasLeftIsToldSoWhereTheNextOneCannotBegin() {
+    void aRequestThatHasBeenSentIsToldSoWhereTheNextOneCannotBegin() {
         open();
         CompletableFuture<String> call = remote.echo("x".repeat(50_000));
         calls.add(call);
@@ -709,7 +709,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatIsSilentIsAskedAndLeft() {
+    void aServerThatIsSilentIsAskedAndDisconnected() {
         open();
         pass(200_000);
         expectNothing();
@@ -843,7 +843,7 @@ class ClientWireTest {
     }
 
     @Test
-    void requestsThatWaitForTheSocketLeaveBetweenTheItemsOfAnUpload() {
+    void requestsThatWaitForTheSocketAreSentBetweenTheItemsOfAnUpload() {
         open();
         int[] made = {0};
         CompletableFuture<Integer> upload = remote.takes(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
@@ -887,7 +887,7 @@ class ClientWireTest {
     }
 
     @Test
-    void creditThatIsGivenWhileTheRequestWaitsLeavesInOneFrameBehindIt() {
+    void creditThatIsGivenWhileTheRequestWaitsIsSentInOneFrameBehindIt() {
         open();
         hand.reads(channel(), false);
         Seen seen = subscribe(remote.brings(3), new Seen(1));
@@ -907,7 +907,7 @@ class ClientWireTest {
     }
 
     @Test
-    void creditOfAStreamThatEndsBeforeItLeavesDoesNotLeaveEither() {
+    void creditOfAStreamThatEndsBeforeItIsSentIsNotSentEither() {
         open();
         hand.reads(channel(), false);
         for (int i = 0; i < 3; i++) {
@@ -953,7 +953,7 @@ class ClientWireTest {
 
     /** Else a few hundred calls that last would shut out all others of the connection that are not small. */
     @Test
-    void requestsThatHaveLeftGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
+    void requestsThatHaveBeenSentGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
         open();
         String text = "x".repeat(100_000);
         long most = client.core().ledger().maxOfConnection(Resource.REQUEST_BYTES);
@@ -996,7 +996,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aRequestOfOneFrameWhoseTimeEndsBeforeItLeavesIsTakenBack() {
+    void aRequestOfOneFrameWhoseTimeEndsBeforeItIsSentIsTakenBack() {
         open();
         hand.reads(channel(), false);
         CompletableFuture<String> stays = echo("stays");
@@ -1076,14 +1076,14 @@ class ClientWireTest {
     }
 
     @Test
-    void aRequestThatHasNotLeftIsNotSentToAServerThatLeaves() {
+    void aRequestThatStillWaitsIsNotSentToAServerThatDrains() {
         open();
         pass(1_000);
         hand.reads(channel(), false);
         CompletableFuture<String> call = echo("x".repeat(50_000));
         expectNothing();
         EmbeddedChannel old = channel();
-        leavesUnread();
+        drainsUnread();
         assertThat(hand.opened).as("it goes to the next connection").hasSizeGreaterThan(1);
         takesCallsAgain(old);
         look();
@@ -1092,8 +1092,8 @@ class ClientWireTest {
         assertThat(call).isCompletedWithValue("b");
     }
 
-    /** The server leaves before it has taken the request of the latest call, and the client connects again. */
-    private void leavesUnread() {
+    /** The server drains before it has taken the request of the latest call, and the client connects again. */
+    private void drainsUnread() {
         EmbeddedChannel old = channel();
         // what the peer says is read also while it takes nothing
         old.config().setAutoRead(true);
@@ -1139,11 +1139,11 @@ class ClientWireTest {
     }
 
     @Test
-    void aStreamThatHasNotLeftGoesToAnotherConnectionWithAllThatWasAskedFor() {
+    void aStreamThatHasNotBeenSentGoesToAnotherConnectionWithAllThatWasAskedFor() {
         Seen seen = unread(new Seen(2));
         EmbeddedChannel old = channel();
         seen.subscription().request(1);
-        leavesUnread();
+        drainsUnread();
         assertThat(hand.opened).as("it goes to the next connection").hasSizeGreaterThan(1);
         seen.subscription().request(3);
         takesCallsAgain(old);
@@ -1172,7 +1172,7 @@ class ClientWireTest {
         subscribe(remote.bringsOf("x".repeat(50_000)), new Seen(1));
         assertThat(health.isFree()).isFalse();
         EmbeddedChannel old = channel();
-        leavesUnread();
+        drainsUnread();
         assertThat(health.isFree()).isTrue();
         hand.reads(old, true);
     }
@@ -1181,7 +1181,7 @@ class ClientWireTest {
     void aStreamThatGoesToAnotherConnectionCanBeGivenUpOnItsWay() {
         Seen seen = unread(new Seen(2));
         EmbeddedChannel old = channel();
-        leavesUnread();
+        drainsUnread();
         ClientAddress address = connection().address();
         assertThat(address.waitingCalls()).isEqualTo(1);
         seen.subscription().cancel();
@@ -1195,7 +1195,7 @@ class ClientWireTest {
     void whoBreaksARuleWhileTheStreamIsOnItsWayToAnotherConnectionIsToldSo() {
         Seen seen = unread(new Seen(2));
         EmbeddedChannel old = channel();
-        leavesUnread();
+        drainsUnread();
         seen.subscription().request(0);
         assertThat(seen.failure).isInstanceOf(IllegalArgumentException.class);
         takesCallsAgain(old);
@@ -1204,7 +1204,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aStreamThatHasBroughtSomethingBeforeItLeftIsNotMadeAgain() {
+    void aStreamThatHasBroughtSomethingBeforeItWasSentIsNotMadeAgain() {
         Seen seen = unread(new Seen(2));
         EmbeddedChannel old = channel();
         old.config().setAutoRead(true);
@@ -1212,7 +1212,7 @@ class ClientWireTest {
         byte[] item = ByteBufUtil.getBytes(RawPeer.frame(Wire.ITEM, FIRST + (1 << 16), RawPeer.text("a")));
         hand.read(old, item, 0, item.length);
         assertThat(seen.items).containsExactly("a");
-        leavesUnread();
+        drainsUnread();
         assertThat(failure(seen).code()).isEqualTo(Code.UNAVAILABLE);
         hand.reads(old, true);
     }
@@ -1282,7 +1282,7 @@ class ClientWireTest {
         CompletableFuture<Integer> call = remote.takes(items);
         calls.add(call);
         EmbeddedChannel old = channel();
-        leavesUnread();
+        drainsUnread();
         assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
         assertThat(failure(call).executed()).isEqualTo(Executed.NOT_EXECUTED);
         assertThat(items.subscribers).isEqualTo(1);
@@ -1292,7 +1292,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aCallHasNotTheIdOfTheLastOneThatLeftHoweverManyEndedUnsentBetween() {
+    void aCallHasNotTheIdOfTheLastOneThatWasSentHoweverManyEndedUnsentBetween() {
         open();
         pass(1_000);
         CompletableFuture<String> first = echo("a");
@@ -2195,7 +2195,7 @@ class ClientWireTest {
         while (seen.ends == 0) {
             assertThat(requestBytes()).as("what it was subscribed with").isGreaterThan(49_999);
             EmbeddedChannel old = channel();
-            leavesUnread();
+            drainsUnread();
             hand.reads(old, true);
             if (seen.ends == 0) {
                 assertThat(requestBytes()).as("while it waits").isGreaterThan(49_999);
@@ -2570,7 +2570,7 @@ class ClientWireTest {
 
     @Test
     @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
-    void aStreamThatCannotBeSentLeavesTheTrialToTheNext() {
+    void aStreamThatCannotBeSentGivesTheTrialToTheNext() {
         openCircuit();
         assertThat(failure(subscribe(remote.bringsOf(null), new Seen(0))).code())
                 .isNotEqualTo(Code.UNAVAILABLE);
@@ -2643,7 +2643,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aConnectionThatIsLeftTakesNoCallOfAThreadAndEndsWithTheLastOne() {
+    void aConnectionThatDrainsTakesNoCallOfAThreadAndEndsWithTheLastOne() {
         open();
         assertThat(connection().enter()).isTrue();
         send(Wire.GOAWAY, 0);
@@ -2768,7 +2768,7 @@ class ClientWireTest {
 
     /** The look goes on to calls that end before that one. */
     @Test
-    void aCallThatLeavesWhileDeadlinesAreLookedAtHoldsNoneUp() {
+    void aCallThatIsSentWhileDeadlinesAreLookedAtHoldsNoneUp() {
         open();
         CompletableFuture<String> first = remote.brief("a");
         calls.add(first);
@@ -2845,7 +2845,7 @@ class ClientWireTest {
     // ---- in a cluster
 
     @Test
-    void aMembersConnectionIsMadeAgainWhetherItsServerLeavesOrFails() {
+    void aMembersConnectionIsMadeAgainWhetherItsServerDrainsOrFails() {
         Remote member = client.create(Remote.class, Endpoints.of(new Endpoint("member", 1)));
         CompletableFuture<String> call = member.echo("a");
         calls.add(call);
@@ -3027,7 +3027,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aConnectionWhoseServerOwesAFinalFrameForAKeepAliveTimeIsLeft() {
+    void aConnectionWhoseServerOwesAFinalFrameForAKeepAliveTimeIsDrained() {
         open();
         giveUp();
         // it has answered a PING behind the CANCEL at the first look
@@ -3042,20 +3042,20 @@ class ClientWireTest {
         passAlive(200);
         expect(Wire.GOAWAY);
         assertThat(connection().isUsable()).isFalse();
-        EmbeddedChannel left = channel();
+        EmbeddedChannel draining = channel();
         channel = null;
         CompletableFuture<String> elsewhere = echo("b");
-        assertThat(channel()).isNotSameAs(left);
-        channel = left;
+        assertThat(channel()).isNotSameAs(draining);
+        channel = draining;
         for (int i = 0; i < 4; i++) {
             passAlive(200);
         }
         send(Wire.ITEM, id, RawPeer.text("c"));
         send(Wire.REPLY, id);
         assertThat(seen.items).containsExactly("c");
-        assertThat(left.isOpen()).isTrue();
+        assertThat(draining.isOpen()).isTrue();
         passAlive(200);
-        assertThat(left.isOpen()).isFalse();
+        assertThat(draining.isOpen()).isFalse();
         assertThat(elsewhere).isCompletedExceptionally();
     }
 
@@ -3114,7 +3114,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatAnswersNeitherACancelNorThePingBehindItIsLeftAfterSixKeepAliveTimes() {
+    void aServerThatAnswersNeitherACancelNorThePingBehindItIsDisconnectedAfterSixKeepAliveTimes() {
         open();
         giveUp();
         for (int i = 0; i < 18; i++) {
@@ -3378,7 +3378,7 @@ class ClientWireTest {
 
     /** Its request waits for the socket, and is not needed any more. */
     @Test
-    void aReplyThatBeginsBeforeItsRequestHasLeftTakesThatBack() {
+    void aReplyThatBeginsBeforeItsRequestHasBeenSentTakesThatBack() {
         open();
         hand.reads(channel(), false);
         CompletableFuture<String> call = echo("a");
@@ -3620,7 +3620,7 @@ class ClientWireTest {
 
     /** By a server that sends items of a stream for which it has not been asked. */
     @Test
-    void aRequestWhoseCallHasEndedBeforeItLeavesDoesNotLeave() {
+    void aRequestWhoseCallHasEndedBeforeItIsSentIsNotSent() {
         open();
         hand.reads(channel(), false);
         Seen seen = subscribe(remote.brings(3), new Seen(5));
@@ -3637,7 +3637,7 @@ class ClientWireTest {
     }
 
     /** A request of which the socket has taken only some. */
-    private CompletableFuture<String> leftInPart() {
+    private CompletableFuture<String> sentInPart() {
         ChannelHandler slow = new ChannelOutboundHandlerAdapter() {
             @Override
             public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
@@ -3656,9 +3656,9 @@ class ClientWireTest {
     }
 
     @Test
-    void noMoreLeavesOfARequestWhoseCallIsGivenUpInTheMidstOfIt() {
+    void noMoreIsSentOfARequestWhoseCallIsGivenUpInTheMidstOfIt() {
         open();
-        CompletableFuture<String> call = leftInPart();
+        CompletableFuture<String> call = sentInPart();
         int id = idOfSlot(0);
         call.cancel(true);
         hand.settle(channel());
@@ -3672,9 +3672,9 @@ class ClientWireTest {
 
     /** The server has not waited for all of it. */
     @Test
-    void noMoreLeavesOfARequestThatHasItsAnswerInTheMidstOfIt() {
+    void noMoreIsSentOfARequestThatHasItsAnswerInTheMidstOfIt() {
         open();
-        CompletableFuture<String> call = leftInPart();
+        CompletableFuture<String> call = sentInPart();
         sendError(idOfSlot(0), Code.INVALID, Executed.NOT_EXECUTED);
         assertThat(failure(call).code()).isEqualTo(Code.INVALID);
         hand.reads(channel(), true);

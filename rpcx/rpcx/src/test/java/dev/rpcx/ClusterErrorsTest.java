@@ -142,7 +142,7 @@ class ClusterErrorsTest {
     }
 
     @Test
-    void aCallThatWaitsLeavesItsPlaceWhateverFails() {
+    void aCallThatWaitsGivesUpItsPlaceWhateverFails() {
         boolean hasFailed = true;
         for (int step = 0; hasFailed; step++) {
             Failing platform = new Failing();

@@ -161,7 +161,7 @@ class ConnectingTest {
     }
 
     @Test
-    void classicConnectionsThatAreLeftWithCallsUnderWayAreBounded() {
+    void classicConnectionsThatDrainWithCallsUnderWayAreBounded() {
         Client client = builder().classic().build();
         clients.add(client);
         Remote remote = client.create(Remote.class, "picky", 1);
@@ -535,7 +535,7 @@ class ConnectingTest {
 
     /** Each connection that is left has a call under way, and the registry makes a new instance of the same name. */
     @Test
-    void connectionsThatAreLeftAreBoundedHoweverOftenARegistryNamesTheirInstance() {
+    void connectionsThatDrainAreBoundedHoweverOftenARegistryNamesTheirInstance() {
         List<Endpoints.Listener> told = new ArrayList<>();
         Client client =
                 builder().connections(1).keepAlive(Duration.ofMinutes(10)).build();

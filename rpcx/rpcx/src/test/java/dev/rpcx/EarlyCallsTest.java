@@ -227,7 +227,7 @@ class EarlyCallsTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void oneWayCallsThatHaveBeenAcceptedLeaveBeforeTheirClientCloses(boolean isClassic) {
+    void oneWayCallsThatHaveBeenAcceptedAreSentBeforeTheirClientCloses(boolean isClassic) {
         int calls = 200;
         try (Client client = builder(isClassic).build()) {
             Calls early = client.create(Calls.class, "127.0.0.1", server.port());
@@ -241,7 +241,7 @@ class EarlyCallsTest {
     /** As many as the socket cannot take at once. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void andThoseThatAreOnTheirWayOnAConnectionThatIsThereLeaveToo(boolean isClassic) {
+    void andThoseThatAreOnTheirWayOnAConnectionThatIsThereAreSentToo(boolean isClassic) {
         int calls = 300;
         String large = "x".repeat(60_000);
         try (Client client = builder(isClassic).build()) {
@@ -257,7 +257,7 @@ class EarlyCallsTest {
 
     /** Nothing of most of them has left when their server leaves the connection: they wait for the next one. */
     @Test
-    void andThoseThatGoFromOneConnectionToTheNextLeaveToo() throws Exception {
+    void andThoseThatGoFromOneConnectionToTheNextAreSentToo() throws Exception {
         int calls = 150;
         String large = "x".repeat(60_000);
         AtomicInteger taken = new AtomicInteger();
@@ -265,16 +265,16 @@ class EarlyCallsTest {
             Client client = Client.builder().eventLoops(1).connections(1).build();
             Calls remote = client.create(Calls.class, "127.0.0.1", hand.port());
             CompletableFuture<String> first = remote.sum(List.of());
-            RawServer.Peer leaving = hand.accept(1_000);
-            leaving.reply(leaving.read(Wire.REQUEST).id(), "");
+            RawServer.Peer draining = hand.accept(1_000);
+            draining.reply(draining.read(Wire.REQUEST).id(), "");
             first.join();
             for (int i = 0; i < calls; i++) {
                 remote.note(large);
             }
-            leaving.send(Wire.GOAWAY, 0);
+            draining.send(Wire.GOAWAY, 0);
             // where those go of which nothing has left: the client knows that it has to, and nothing is read before
             RawServer.Peer next = hand.accept();
-            Thread reading = taking(leaving, taken);
+            Thread reading = taking(draining, taken);
             reading.join();
             assertThat(taken.get()).isLessThan(calls);
             CompletableFuture<Void> closed = CompletableFuture.runAsync(client::close);
@@ -297,8 +297,8 @@ class EarlyCallsTest {
                 Client client = Client.builder().eventLoops(1).connections(1).build()) {
             Calls remote = client.create(Calls.class, "127.0.0.1", hand.port());
             CompletableFuture<String> first = remote.sum(List.of());
-            RawServer.Peer leaving = hand.accept(1_000);
-            leaving.reply(leaving.read(Wire.REQUEST).id(), "");
+            RawServer.Peer draining = hand.accept(1_000);
+            draining.reply(draining.read(Wire.REQUEST).id(), "");
             first.join();
             byte[] large = new byte[60_000];
             for (int i = 0; i < calls; i++) {
@@ -306,10 +306,10 @@ class EarlyCallsTest {
                 remote.bytes(large);
             }
             Arrays.fill(large, (byte) 2);
-            leaving.send(Wire.GOAWAY, 0);
+            draining.send(Wire.GOAWAY, 0);
             // the client knows that the others have to go there, and nothing is read before
             RawServer.Peer next = hand.accept();
-            Thread reading = taking(leaving, taken, lastBytes);
+            Thread reading = taking(draining, taken, lastBytes);
             reading.join();
             assertThat(taken.get()).isLessThan(calls);
             next.write(RawPeer.preface());

@@ -382,7 +382,7 @@ class EndpointsTest {
     }
 
     @Test
-    void anInstanceThatFailsCallAfterCallIsLeftOut() {
+    void anInstanceThatFailsCallAfterCallIsEjected() {
         try (Instances instances = new Instances(3);
                 Client client = Client.standard()) {
             ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED);

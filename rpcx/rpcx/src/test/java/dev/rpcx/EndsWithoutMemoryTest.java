@@ -285,7 +285,7 @@ class EndsWithoutMemoryTest {
 
     /** The answer is there, and the thread that made it could not say so to the event loop. */
     @Test
-    void anAnswerThatTheEventLoopWasNotToldOfLeavesAtItsNextLook() {
+    void anAnswerThatTheEventLoopWasNotToldOfIsSentAtItsNextLook() {
         service.within = () -> {
             channel.loop.isElsewhere = true;
             channel.loop.fails = true;

@@ -95,7 +95,7 @@ class FailingThreadsTest {
     }
 
     @Test
-    void aThreadThatFailsBeforeItsMessageLeavesLeavesTheConnectionAsItWas() {
+    void aThreadThatFailsBeforeItsMessageIsWrittenKeepsTheConnectionAsItWas() {
         Assumptions.assumeTrue(Epoll.isAvailable());
         try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
                 Client client = Client.builder().connections(1).build()) {
@@ -116,7 +116,7 @@ class FailingThreadsTest {
     }
 
     @Test
-    void aThreadThatFailsWhileItsMessageLeavesEndsItsConnectionAndNoOther() {
+    void aThreadThatFailsWhileItsMessageIsWrittenEndsItsConnectionAndNoOther() {
         Assumptions.assumeTrue(Epoll.isAvailable());
         try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
                 Client client = Client.builder().connections(1).build()) {
@@ -133,7 +133,7 @@ class FailingThreadsTest {
     }
 
     @Test
-    void whatIsQueuedLeavesThoughAThreadCouldNotWakeTheLoop() {
+    void whatIsQueuedIsSentThoughAThreadCouldNotWakeTheLoop() {
         AtomicBoolean fails = new AtomicBoolean();
         EmbeddedChannel channel = new EmbeddedChannel() {
             @Override

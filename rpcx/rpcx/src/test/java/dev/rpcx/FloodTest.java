@@ -159,7 +159,7 @@ class FloodTest {
         } finally {
             deeds = Attackers.Deeds.parse(attackers.ask("end"));
         }
-        leavesNothing(attacks);
+        expectNothingHeld(attacks);
         await().atMost(MAX_QUIET).until(() -> callers.goodput(BASELINE_MILLIS) > SERVES);
         double after = callers.goodput(BASELINE_MILLIS);
         return new Look(
@@ -171,7 +171,7 @@ class FloodTest {
     }
 
     /** Nothing that was an attacker's is held any more. */
-    private static void leavesNothing(List<Attack> attacks) {
+    private static void expectNothingHeld(List<Attack> attacks) {
         await().atMost(MAX_QUIET).untilAsserted(() -> {
             assertThat(server.ask("audit")).as("held after " + attacks).isEmpty();
             Besieged.State now = Besieged.State.parse(server.ask("state"));

@@ -112,7 +112,7 @@ class GivenUpTest {
     }
 
     @Test
-    void aLargeRequestWhoseTimeEndsBeforeItLeavesIsNotExecutedAndFreesItsSlot() throws Exception {
+    void aLargeRequestWhoseTimeEndsBeforeItIsSentIsNotExecutedAndFreesItsSlot() throws Exception {
         connect(MAX_CALLS);
         int filling = fill();
         for (int round = 0; round < 3; round++) {
@@ -157,7 +157,7 @@ class GivenUpTest {
     }
 
     @Test
-    void largeRequestsThatHaveNotLeftAreChargedAndNoMoreAreTakenThanFit() throws Exception {
+    void largeRequestsThatHaveNotBeenSentAreChargedAndNoMoreAreTakenThanFit() throws Exception {
         connect(MAX_CALLS);
         Ledger ledger = client.core().ledger();
         CompletableFuture<String> first = calls.call("x".repeat(100_000));
@@ -200,7 +200,7 @@ class GivenUpTest {
     }
 
     @Test
-    void aLargeRequestThatIsCancelledBeforeItLeavesFreesItsSlot() throws Exception {
+    void aLargeRequestThatIsCancelledBeforeItIsSentFreesItsSlot() throws Exception {
         connect(MAX_CALLS);
         int filling = fill();
         for (int round = 0; round < 3; round++) {
@@ -215,7 +215,7 @@ class GivenUpTest {
     }
 
     @Test
-    void aLargeRequestWhoseCallerIsInterruptedBeforeItLeavesFreesItsSlot() throws Exception {
+    void aLargeRequestWhoseCallerIsInterruptedBeforeItIsSentFreesItsSlot() throws Exception {
         connect(MAX_CALLS);
         int filling = fill();
         for (int round = 0; round < MAX_CALLS; round++) {
@@ -275,7 +275,7 @@ class GivenUpTest {
     }
 
     @Test
-    void aLargeRequestThatHasNotLeftWhenItsServerLeavesGoesToAnotherConnection() throws Exception {
+    void aLargeRequestThatHasNotBeenSentWhenItsServerDrainsGoesToAnotherConnection() throws Exception {
         connect(MAX_CALLS);
         fill();
         CompletableFuture<String> moved = calls.call("y".repeat(20_000));
@@ -289,7 +289,7 @@ class GivenUpTest {
     }
 
     @Test
-    void aCallThatHasLeftIsCancelledOnceAndItsSlotWaitsForTheFinalFrame() throws Exception {
+    void aCallThatHasBeenSentIsCancelledOnceAndItsSlotWaitsForTheFinalFrame() throws Exception {
         connect(1);
         CompletableFuture<String> given = calls.call("given up");
         int id = peer.read(Wire.REQUEST).id();

@@ -868,8 +868,8 @@ class InterceptedCallsTest {
             asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
             for (int round = 0; round < 10; round++) {
                 List<CompletableFuture<String>> all = new ArrayList<>();
-                try (Client leaving = client(isClassic)) {
-                    Calls calls = leaving.create(Calls.class, "127.0.0.1", server.port());
+                try (Client closing = client(isClassic)) {
+                    Calls calls = closing.create(Calls.class, "127.0.0.1", server.port());
                     for (int i = 0; i < 60; i++) {
                         String own = round + "-" + i;
                         CompletableFuture<String> call = calls.block(own);

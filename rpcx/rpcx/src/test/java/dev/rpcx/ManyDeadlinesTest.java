@@ -181,7 +181,7 @@ class ManyDeadlinesTest {
 
     /** What a handler's threads do behind its answer takes no call from its client. */
     @Test
-    void aCallThatHasItsAnswerLeavesItsPlaceToTheNextThoughAThreadRunsForIt() {
+    void aCallThatHasItsAnswerGivesItsPlaceToTheNextThoughAThreadRunsForIt() {
         end();
         server = server(Server.builder(RegistryServer.registry(service)).maxCalls(1));
         channel = hand.accept();

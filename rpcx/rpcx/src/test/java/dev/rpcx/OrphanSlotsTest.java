@@ -166,7 +166,7 @@ class OrphanSlotsTest {
 
     /** Its thread may have had no stack left to wake the loop. */
     @Test
-    void whatIsQueuedAsTheLookBeginsLeavesBeforeIt() {
+    void whatIsQueuedAsTheLookBeginsIsSentBeforeIt() {
         try (Hand hand = new Hand(9)) {
             hand.connection.lookForOrphans();
             ClientCall call = hand.connection.slots.acquire(hand.inOneSecond());

@@ -258,7 +258,7 @@ class OverloadTest {
     }
 
     @Test
-    void aClientThatDoesNotEndItsPrefaceIsLeft() throws Exception {
+    void aClientThatDoesNotEndItsPrefaceIsDisconnected() throws Exception {
         Server server =
                 serving(new Busy()).keepAlive(Duration.ofMillis(300)).build().start();
         try (RawPeer raw = new RawPeer(server.port())) {

@@ -311,7 +311,7 @@ class OwnEndsTest {
         return state.name().matches("HEDGED.*|BOTH.*") ? remote.hedged(bytes) : remote.call(bytes);
     }
 
-    private void leave() {
+    private void goAway() {
         channel().config().setAutoRead(true);
         send(RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
         settle();
@@ -347,7 +347,7 @@ class OwnEndsTest {
                 channel().close();
                 settle();
             }
-            case WAITS_FOR_THE_NEXT -> leave();
+            case WAITS_FOR_THE_NEXT -> goAway();
             case REPLY_IN_PARTS -> {
                 ByteBuf part = Unpooled.wrappedBuffer(new byte[BYTES]);
                 send(RawPeer.frame(Wire.REPLY | Wire.MORE, requests().get(0), part));
@@ -411,7 +411,7 @@ class OwnEndsTest {
         Keeping kept = new Keeping(state == StreamState.BEGINS ? end : null);
         subscribe(kept);
         if (state == StreamState.WAITS_FOR_THE_NEXT) {
-            leave();
+            goAway();
         } else if (state == StreamState.ITEM_IN_PARTS) {
             ByteBuf part = Unpooled.wrappedBuffer(new byte[BYTES]);
             send(RawPeer.frame(Wire.ITEM | Wire.MORE, requests().get(0), part));

@@ -156,12 +156,12 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    /** Whoever leaves handlers behind and comes again would otherwise have a new share each time. */
+    /** Whoever has orphaned handlers and comes again would otherwise have a new share each time. */
     @Test
-    void whatAConnectionLeavesBehindIsInTheSharesOfItsAddress() {
-        PoolShares.Share left = connection(1);
-        give(left, "left", 5);
-        left.connectionGone();
+    void whatAConnectionOrphansIsInTheSharesOfItsAddress() {
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 5);
+        gone.connectionGone();
         PoolShares.Share again = connection(1);
         give(again, "again", 1);
         assertThat(threads).as("5 of its address, 3 free").hasSize(5);
@@ -180,15 +180,15 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    /** To leave is no better a weapon than to stay: half of what the one holds that was there first. */
+    /** To disconnect is no better a weapon than to stay: half of what the one holds that was there first. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
+    void whoWasThereBeforeHasAsMuchBesideWhatIsOrphanedAsBesideOneThatStays(boolean isGone) {
         PoolShares.Share before = connection(1);
         PoolShares.Share one = connection(1);
         give(one, "one", 100);
         assertThat(threads).hasSize(5);
-        if (isLeft) {
+        if (isGone) {
             one.connectionGone();
         }
         give(before, "before", 100);
@@ -207,13 +207,13 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(7);
     }
 
-    /** It begins where others end, and is not later than they: its connection has left it with them. */
+    /** It begins where others end, and is not later than they: its connection has orphaned it with them. */
     @Test
     void whatWaitedWhenItsConnectionWentIsInTheSharesOfThoseThatComeToo() {
         List<Integer> running = new ArrayList<>();
-        PoolShares.Share left = connection(1);
-        giveCounted(left, "left", 20, running);
-        left.connectionGone();
+        PoolShares.Share gone = connection(1);
+        giveCounted(gone, "left", 20, running);
+        gone.connectionGone();
         PoolShares.Share again = connection(1);
         giveCounted(again, "again", 100, running);
         while (!threads.isEmpty()) {
@@ -236,16 +236,16 @@ public class PoolSharesTest {
     }
 
     @Test
-    void whatIsLeftIsInNoShareAnyMoreOnceItHasEnded() {
-        PoolShares.Share left = connection(1);
-        give(left, "left", 5);
-        left.connectionGone();
+    void whatIsOrphanedIsInNoShareAnyMoreOnceItHasEnded() {
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 5);
+        gone.connectionGone();
         PoolShares.Share again = connection(1);
         PoolShares.Share other = connection(1);
         while (!threads.isEmpty()) {
             runOne();
         }
-        // left later than the other came
+        // orphaned later than the other came
         give(again, "again", 5);
         again.connectionGone();
         give(other, "other", 100);
@@ -267,9 +267,9 @@ public class PoolSharesTest {
         assertThat(share.withdraw(goes)).isFalse();
     }
 
-    /** What another has found left behind ends by that, and so it has less in its share. */
+    /** What another has found orphaned ends by that, and so it has less in its share. */
     @Test
-    void whatMayBeginOnceWhatWasLeftBehindIsTakenBackBegins() {
+    void whatMayBeginOnceWhatWasOrphanedIsTakenBackBegins() {
         PoolShares.Share stays = connection(1);
         give(stays, "stays", 3);
         give(connection(2), "second", 3);
@@ -288,12 +288,12 @@ public class PoolSharesTest {
         assertThat(begun).as("3 of its address, 2 free").containsExactly("third", "third");
         assertThat(gone.withdraw(waits)).isTrue();
         threads.removeLast().run();
-        assertThat(begun).as("2 that were left before, 2 free").endsWith("later");
+        assertThat(begun).as("2 that were orphaned before, 2 free").endsWith("later");
     }
 
     /** Otherwise its end would be taken for that of something which goes on. */
     @Test
-    void whatComesBehindTheEndOfItsConnectionIsLeftBehindToo() {
+    void whatComesBehindTheEndOfItsConnectionIsOrphanedToo() {
         PoolShares.Share gone = connection(1);
         give(gone, "left", 5);
         gone.connectionGone();
@@ -305,7 +305,7 @@ public class PoolSharesTest {
     }
 
     @Test
-    void whatBeginsBehindTheEndOfItsConnectionIsLeftBehindToo() {
+    void whatBeginsBehindTheEndOfItsConnectionIsOrphanedToo() {
         PoolShares.Share gone = connection(1);
         give(gone, "left", 3);
         gone.connectionGone();
@@ -321,7 +321,7 @@ public class PoolSharesTest {
     }
 
     @Test
-    void whatCannotWaitBehindTheEndOfItsConnectionIsNotLeftBehind() {
+    void whatCannotWaitBehindTheEndOfItsConnectionIsNotOrphaned() {
         PoolShares.Share stays = connection(1);
         give(stays, "stays", 2);
         PoolShares.Share gone = connection(1);
@@ -574,9 +574,9 @@ public class PoolSharesTest {
     void whoeverWaitsBeyondItsShareCostsTheOthersNothing() {
         int waiting = 2_000;
         int tasks = 1_000;
-        PoolShares.Share left = connection(1);
-        give(left, "left", 5);
-        left.connectionGone();
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 5);
+        gone.connectionGone();
         for (int i = 0; i < waiting; i++) {
             give(connection(1), "waits", 1);
         }
@@ -592,7 +592,7 @@ public class PoolSharesTest {
         assertThat(bytes).isLessThan((long) tasks * waiting);
     }
 
-    /** What waits there came behind more and more that was left and waits. */
+    /** What waits there came behind more and more that was orphaned and waits. */
     @Test
     void theEndOfAConnectionMovesThoseOfItsAddressAsOne() {
         int waiting = 500;
@@ -601,19 +601,19 @@ public class PoolSharesTest {
         give(connection(2), "runs", MAX);
         give(connection(3), "runs", MAX);
         for (int i = 0; i < waiting; i++) {
-            PoolShares.Share left = connection(1);
-            give(left, "left", 1);
-            left.connectionGone();
+            PoolShares.Share gone = connection(1);
+            give(gone, "left", 1);
+            gone.connectionGone();
             give(connection(1), "waits", 1);
         }
         assertThat(pool.waitingConnections()).isGreaterThanOrEqualTo(2 * waiting);
         PoolShares.Task task = new Task("taken back");
         long before = pool.queueJoins();
         for (int i = 0; i < ends; i++) {
-            PoolShares.Share left = connection(1);
-            left.run(task);
-            left.connectionGone();
-            left.withdraw(task);
+            PoolShares.Share gone = connection(1);
+            gone.run(task);
+            gone.connectionGone();
+            gone.withdraw(task);
         }
         assertThat(pool.queueJoins() - before).isBetween((long) ends, (long) ends * waiting / 10);
     }
@@ -626,7 +626,7 @@ public class PoolSharesTest {
 
     /** A task of the one would be lost where it moved what waits in the other. */
     @Test
-    void whatIsLeftBehindInOnePoolMovesNothingThatWaitsInAnother() {
+    void whatIsOrphanedInOnePoolMovesNothingThatWaitsInAnother() {
         PoolShares.Share before = connection(1);
         give(before, "before", 1);
         before.connectionGone();
@@ -650,7 +650,7 @@ public class PoolSharesTest {
     }
 
     @Test
-    void whatIsLeftBehindInOnePoolIsInNoShareOfAnother() {
+    void whatIsOrphanedInOnePoolIsInNoShareOfAnother() {
         PoolShares.Share ofBeside = connection(beside, 1);
         give(ofBeside, "beside", 5);
         ofBeside.connectionGone();
@@ -680,9 +680,9 @@ public class PoolSharesTest {
         private final List<Task> expected = new ArrayList<>();
 
         /**
-         * The index is the address: what its connections have left behind that are gone, and what has ended of that.
+         * The index is the address: how many tasks have been orphaned there, and how many of these have ended.
          */
-        private final int[] left = new int[6];
+        private final int[] orphaned = new int[6];
 
         private final int[] ended = new int[6];
         private int running;
@@ -709,7 +709,7 @@ public class PoolSharesTest {
 
             Connection(int address) {
                 this.address = address;
-                mark = left[address];
+                mark = orphaned[address];
                 share = connection(pool, address);
             }
 
@@ -764,7 +764,7 @@ public class PoolSharesTest {
                 }
             } else if (what < 83 && !one.isGone) {
                 one.isGone = true;
-                left[one.address] += one.own + one.waiting.size();
+                orphaned[one.address] += one.own + one.waiting.size();
                 one.share.connectionGone();
                 connections.add(new Connection(one.address));
             } else if (what >= 83 && !threads.isEmpty()) {

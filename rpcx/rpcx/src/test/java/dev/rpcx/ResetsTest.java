@@ -41,7 +41,7 @@ class ResetsTest {
     }
 
     @Test
-    void aCallWhoseReplyFailsToLeaveIsGivenBackOnce() throws Exception {
+    void aCallWhoseReplyCannotBeSentIsGivenBackOnce() throws Exception {
         List<String> thrown = new CopyOnWriteArrayList<>();
         Handler seen = new Handler() {
             @Override

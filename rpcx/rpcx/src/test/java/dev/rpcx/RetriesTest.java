@@ -131,7 +131,7 @@ class RetriesTest {
 
     /** What a server says does not show that a call has cost it nothing, also while its connection is being left. */
     @Test
-    void aServerThatLeavesAndSaysThatItDidNotRunACallIsCalledAgainOutOfTheBudget() throws Exception {
+    void aServerThatDrainsAndSaysThatItDidNotRunACallIsCalledAgainOutOfTheBudget() throws Exception {
         try (FakeServer server = new FakeServer(Settings.INITIAL, Unpooled.EMPTY_BUFFER, (request, peer) -> {
                     peer.send(Wire.GOAWAY, 0);
                     peer.error(request.id(), RPCXException.Code.UNAVAILABLE);

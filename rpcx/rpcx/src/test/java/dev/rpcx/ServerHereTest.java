@@ -212,7 +212,7 @@ class ServerHereTest {
     }
 
     @Test
-    void aLoneReplyLeavesWhileTheLoopIsBusyAndItsSlotIsFree() throws Exception {
+    void aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree() throws Exception {
         for (int i = 2; i < 5; i++) {
             int id = i * FIRST;
             call(id);
@@ -308,7 +308,7 @@ class ServerHereTest {
 
     /** A list of 2,000 empty texts takes 4,000 bytes of a frame, and much more of the heap. */
     @Test
-    void whatARequestWasReadIntoIsGivenBackBeforeItsReplyLeaves() throws Exception {
+    void whatARequestWasReadIntoIsGivenBackBeforeItsReplyIsSent() throws Exception {
         for (int i = 2; i < 4; i++) {
             int id = i * FIRST;
             ByteBuf arguments = RawPeer.prelude("here", "counts");
@@ -346,7 +346,7 @@ class ServerHereTest {
     }
 
     @Test
-    void repliesToManyRequestsLeaveWhileMoreOfThemAreRead() throws Exception {
+    void repliesToManyRequestsAreSentWhileMoreOfThemAreRead() throws Exception {
         int before = 64;
         // there is one thread: while it waits here it has given the first reply, and has left the socket to the loop
         call(FIRST + before + 1);
@@ -381,7 +381,7 @@ class ServerHereTest {
     }
 
     @Test
-    void aConnectionThatIsLeftEndsAfterAReplyThatTheLoopHasNotHeardOf() throws Exception {
+    void aConnectionThatDrainsEndsAfterAReplyThatTheLoopHasNotHeardOf() throws Exception {
         call(2 * FIRST);
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();

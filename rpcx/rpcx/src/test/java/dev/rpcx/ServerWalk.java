@@ -65,7 +65,7 @@ public final class ServerWalk {
     public final List<Call> calls = new ArrayList<>();
     public Call call;
     public Call holder;
-    public boolean clientLeft;
+    public boolean clientDrains;
 
     public ServerWalk(WalkedService service, int port, String kind, String place, boolean set) throws IOException {
         this.service = service;
@@ -255,7 +255,7 @@ public final class ServerWalk {
             }
         }
         if (row.equals("GOAWAY")) {
-            clientLeft = true;
+            clientDrains = true;
         }
         if (expected.answer().startsWith("ERROR")) {
             call.gate.open();
@@ -332,7 +332,7 @@ public final class ServerWalk {
             }
         }
         if (at.equals("running")) {
-            of.gate.leave.countDown();
+            of.gate.mayReturn.countDown();
             at = "waiting";
         }
         if (at.equals("item")) {
@@ -382,14 +382,14 @@ public final class ServerWalk {
     }
 
     /** All that the walk has begun is over. */
-    public void leave(String state) throws Exception {
+    public void endWalk(String state) throws Exception {
         if (!state.equals("gone")) {
             finish(state);
             if (holder != null) {
                 holder.gate.open();
                 answer("REPLY", holder);
             }
-            if (clientLeft) {
+            if (clientDrains) {
                 expectEnd("closes");
             } else {
                 peer.send(ping());

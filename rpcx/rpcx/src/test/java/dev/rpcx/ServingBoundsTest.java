@@ -743,7 +743,7 @@ class ServingBoundsTest {
     }
 
     @Test
-    void halfOfThePlacesThatABurstHasLeftIsGivenUpEachTimeThoughTheirConnectionIsLively() {
+    void halfOfThePlacesOfABurstIsGivenUpEachTimeThoughTheirConnectionIsLively() {
         serve();
         burst(1, 8);
         long each = held(Resource.KEPT_BYTES) / 8;
@@ -957,7 +957,7 @@ class ServingBoundsTest {
     }
 
     @Test
-    void aRequestRefusedForItsBytesIsNotBegunAndLeavesItsHandlersPlace() {
+    void aRequestRefusedForItsBytesIsNotBegunAndGivesUpItsHandlersPlace() {
         serve(AdmissionLimit.MIN, MANY, 4 << 20);
         takeAll(Resource.REQUEST_BYTES);
         for (int i = 0; i < 8; i++) {
@@ -1438,7 +1438,7 @@ class ServingBoundsTest {
     // ---- replies and who does not read them
 
     @Test
-    void aReplyOfOneFrameLeavesToWhoReadsThoughNothingCanBeKept() {
+    void aReplyOfOneFrameIsSentToWhoReadsThoughNothingCanBeKept() {
         serve();
         takeAll(Resource.REPLY_BYTES);
         int most = Wire.MAX_PAYLOAD_BYTES - textHeader(Wire.MAX_PAYLOAD_BYTES);
@@ -1465,7 +1465,7 @@ class ServingBoundsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"torn", "hole"})
-    void aResultThatCannotBeSentIsSaidSoAndNothingOfItLeaves(String method) {
+    void aResultThatCannotBeSentIsSaidSoAndNothingOfItIsSent(String method) {
         serve();
         call(FIRST, method);
         handleAll();
@@ -1480,7 +1480,7 @@ class ServingBoundsTest {
     }
 
     @Test
-    void aResultThatIsLargerThanItsCallerTakesIsSaidSoAndNothingOfItLeaves() {
+    void aResultThatIsLargerThanItsCallerTakesIsSaidSoAndNothingOfItIsSent() {
         serve();
         ByteBuf settings = Unpooled.buffer();
         ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, 1_000);
@@ -1538,7 +1538,7 @@ class ServingBoundsTest {
     }
 
     @Test
-    void whoDoesNotReadIsLeftWhereNobodyLetsMoreRepliesWait() {
+    void whoDoesNotReadIsDisconnectedWhereNobodyLetsMoreRepliesWait() {
         serve();
         call(FIRST, "laterHere");
         hand.reads(channel(), false);

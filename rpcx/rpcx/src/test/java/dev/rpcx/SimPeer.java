@@ -68,7 +68,7 @@ final class SimPeer implements SimNetwork.Socket {
     }
 
     /** It goes, and says so or not. */
-    void leave() {
+    void disconnect() {
         over = true;
         SimNetwork.End own = end;
         if (own != null) {

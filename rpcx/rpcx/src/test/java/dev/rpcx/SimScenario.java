@@ -311,7 +311,7 @@ final class SimScenario {
         } finally {
             CurrentCall.set(null);
             CURRENT.remove();
-            SimWorld.leave();
+            SimWorld.clearCurrent();
         }
         return world;
     }
@@ -393,7 +393,7 @@ final class SimScenario {
         }
         world.runUntil(beganNanos + lasting);
         network.unlisten(new InetSocketAddress(TRAP, PORT));
-        strangers.forEach(SimPeer::leave);
+        strangers.forEach(SimPeer::disconnect);
         // from here on nothing goes wrong any more, and what is under way comes to its end
         network.links().forEach(link -> {
             if (!network.isSilent(link.server.local.getHostString())) {

@@ -161,7 +161,7 @@ final class SimWorld {
         return world;
     }
 
-    static void leave() {
+    static void clearCurrent() {
         CURRENT.remove();
     }
 

@@ -264,7 +264,7 @@ class SlowWayTest {
     }
 
     @Test
-    void aRequestThatHasNotBegunInItsTimeWasNotExecutedAndLeavesItsTurn() {
+    void aRequestThatHasNotBegunInItsTimeWasNotExecutedAndGivesUpItsTurn() {
         CompletableFuture<Integer> first = added(remote.length(new byte[MEBIBYTE]));
         CompletableFuture<Integer> late = added(remote.lengthSoon(new byte[MEBIBYTE - 1]));
         CompletableFuture<Integer> cancelled = added(remote.length(new byte[MEBIBYTE - 2]));

@@ -122,7 +122,7 @@ class UnsentTrialsTest {
 
     @ParameterizedTest
     @EnumSource(Unsent.class)
-    void aCallThatCannotBeSentLeavesTheTrialToTheNext(Unsent unsent) {
+    void aCallThatCannotBeSentGivesTheTrialToTheNext(Unsent unsent) {
         Well well = new Well();
         Server server = server(well);
         try (Client client = Client.builder().circuitBreaker(0.5).build()) {

@@ -226,7 +226,7 @@ class WaitingCallsTest {
 
     /** More of them than may wait at once. */
     @Test
-    void callsThatAreCancelledWhileTheyWaitLeaveTheirPlacesAndNothingElse() {
+    void callsThatAreCancelledWhileTheyWaitGiveUpTheirPlacesAndNothingElse() {
         for (Remote remote : List.of(
                 client.create(Remote.class, "peer", 1),
                 client.create(Remote.class, Endpoints.of(new Endpoint("peer", 1))))) {

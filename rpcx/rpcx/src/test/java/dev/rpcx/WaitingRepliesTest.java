@@ -177,7 +177,7 @@ class WaitingRepliesTest {
 
     /** What has waited leaves while the thread runs on: from here on its metadata count as the request's. */
     @Test
-    void aReplyThatHasLeftBeforeAThreadHasEndedIsChargedNoLonger() throws InterruptedException {
+    void aReplyThatHasBeenSentBeforeAThreadHasEndedIsChargedNoLonger() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
         early = answered;
         request();

@@ -25,12 +25,12 @@ public final class WalkedService {
 
     /** A call, as its handler sees it and a test steers it. */
     public static final class Gate {
-        /** Whether the handler stays in its method until {@link #leave}. */
+        /** Whether the handler stays in its method until {@link #mayReturn}. */
         public final boolean blocks;
 
         public final AtomicInteger runs = new AtomicInteger();
         public final CompletableFuture<Void> begun = new CompletableFuture<>();
-        public final CountDownLatch leave = new CountDownLatch(1);
+        public final CountDownLatch mayReturn = new CountDownLatch(1);
         public final CompletableFuture<Void> ended = new CompletableFuture<>();
 
         /** What the caller gets, for those that bring one result. */
@@ -47,7 +47,7 @@ public final class WalkedService {
 
         /** Lets the handler end, however it is steered. */
         public void open() {
-            leave.countDown();
+            mayReturn.countDown();
             result.complete(null);
         }
 
@@ -56,7 +56,7 @@ public final class WalkedService {
             begun.complete(null);
             if (blocks) {
                 try {
-                    leave.await();
+                    mayReturn.await();
                 } catch (InterruptedException cancelled) {
                     throw new IllegalStateException(cancelled);
                 } finally {

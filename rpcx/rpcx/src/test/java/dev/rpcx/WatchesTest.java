@@ -190,7 +190,7 @@ class WatchesTest {
     }
 
     @Test
-    void instancesThatAreNamedBeforeAWatchFailsAreLeft() {
+    void instancesThatAreNamedBeforeAWatchFailsAreDisconnected() {
         try (Instances instances = new Instances(1)) {
             Client client = client();
             Endpoints failing = listener -> {

@@ -83,15 +83,15 @@ class WireAtOnceTest {
     }
 
     private void batch(Random chance, int how) throws Exception {
-        Server leaving = how == 1 ? server() : null;
-        try (Batch batch = new Batch(chance, leaving == null ? server.port() : leaving.port())) {
+        Server draining = how == 1 ? server() : null;
+        try (Batch batch = new Batch(chance, draining == null ? server.port() : draining.port())) {
             for (int round = 1; round < ROUNDS; round++) {
                 batch.round("", null);
             }
-            batch.round(how == 2 ? "GOAWAY" : how == 3 ? "close" : "", leaving);
+            batch.round(how == 2 ? "GOAWAY" : how == 3 ? "close" : "", draining);
         } finally {
-            if (leaving != null) {
-                leaving.stop(Duration.ofMillis(100));
+            if (draining != null) {
+                draining.stop(Duration.ofMillis(100));
             }
         }
     }
@@ -228,7 +228,7 @@ class WireAtOnceTest {
         private final RawPeer peer;
         private final Map<Integer, Call> calls = new HashMap<>();
         private int generation;
-        private boolean serverLeft;
+        private boolean serverDrains;
 
         Batch(Random chance, int port) throws IOException {
             this.chance = chance;
@@ -237,7 +237,7 @@ class WireAtOnceTest {
             peer.readPreface();
         }
 
-        void round(String last, Server leaving) throws Exception {
+        void round(String last, Server draining) throws Exception {
             generation++;
             calls.clear();
             List<Call> made = new ArrayList<>();
@@ -254,8 +254,8 @@ class WireAtOnceTest {
             List<ByteBuf> frames =
                     shuffled(made.stream().map(call -> call.frames).toList());
             List<Runnable> acts = shuffled(made.stream().map(call -> call.acts).toList());
-            if (leaving != null) {
-                acts.add(chance.nextInt(acts.size() + 1), () -> leaving.core().drain(Duration.ofMinutes(1)));
+            if (draining != null) {
+                acts.add(chance.nextInt(acts.size() + 1), () -> draining.core().drain(Duration.ofMinutes(1)));
             }
             if (last.equals("GOAWAY")) {
                 frames.add(chance.nextInt(frames.size() + 1), RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
@@ -343,7 +343,7 @@ class WireAtOnceTest {
         }
 
         /** All calls end; what still comes behind the barrier would be a second final frame. */
-        private void finish(List<Call> made, boolean left) throws IOException {
+        private void finish(List<Call> made, boolean isEnding) throws IOException {
             Call barrier = new Call(generation * GENERATION + BARRIER_SLOT, "unary");
             calls.put(barrier.id, barrier);
             ByteBuf packet = Unpooled.buffer();
@@ -356,12 +356,12 @@ class WireAtOnceTest {
                 while (made.stream().anyMatch(call -> call.end == null) || barrier.end == null) {
                     take(peer.readAnswer());
                 }
-                while (left) {
+                while (isEnding) {
                     take(peer.readAnswer());
                 }
             } catch (EOFException | SocketException closed) {
                 // a client that has said GOAWAY is closed to when its last call is over
-                assertThat(left).as("the connection may end: " + closed).isTrue();
+                assertThat(isEnding).as("the connection may end: " + closed).isTrue();
             } finally {
                 service.forget(barrier.name);
             }
@@ -369,7 +369,7 @@ class WireAtOnceTest {
 
         private void take(RawPeer.Frame frame) {
             if (frame.type() == Wire.GOAWAY) {
-                serverLeft = true;
+                serverDrains = true;
                 return;
             }
             Call call = calls.get(frame.id());
@@ -378,7 +378,7 @@ class WireAtOnceTest {
                 return;
             }
             assertThat(call)
-                    .as("the call of " + frame + ", server left: " + serverLeft)
+                    .as("the call of " + frame + ", server left: " + serverDrains)
                     .isNotNull();
             switch (frame.type()) {
                 case Wire.CREDIT -> call.credited = true;

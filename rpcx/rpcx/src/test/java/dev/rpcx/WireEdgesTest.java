@@ -181,7 +181,7 @@ class WireEdgesTest {
     }
 
     @Test
-    void anItemThatIsLeftForTheBeginOfAReplyDoesNotStandStillAndWhatCrossesIsPassedOver() throws Exception {
+    void anItemThatTheBeginOfAReplyCutsShortDoesNotStandStillAndWhatCrossesIsPassedOver() throws Exception {
         try (RawPeer peer = peer(Wire.MAX_MESSAGE_BYTES)) {
             peer.send(begins("first"));
             assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);

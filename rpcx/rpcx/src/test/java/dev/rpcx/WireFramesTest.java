@@ -121,23 +121,23 @@ class WireFramesTest {
 
     private class Message extends Outbound {
         private final String name;
-        private final boolean leaves;
+        private final boolean isSent;
 
         Message(String name, int bytes) {
             this(name, bytes, true);
         }
 
-        Message(String name, int bytes, boolean leaves) {
+        Message(String name, int bytes, boolean isSent) {
             super(Unpooled.wrappedBuffer(bytes(bytes)));
             this.name = name;
-            this.leaves = leaves;
+            this.isSent = isSent;
             head = Wire.REPLY;
             id = REPLY_ID;
         }
 
         @Override
         public boolean beforeSend() {
-            return leaves;
+            return isSent;
         }
 
         @Override
@@ -551,7 +551,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsDroppedAsItLeavesIsNotWritten() {
+    void whatIsDroppedAsItIsSentIsNotWritten() {
         connection.sendNow(new Message("a", 1, false));
         connection.sendNow(new Message("b", 20_000, false));
         assertThat(written()).isEmpty();
@@ -683,7 +683,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsQueuedLeavesWithTheLoopsNextTask() {
+    void whatIsQueuedIsSentWithTheLoopsNextTask() {
         connection.send(new Message("a", 1));
         connection.send(new Message("b", 2));
         assertThat(told).isEmpty();
@@ -698,7 +698,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsQueuedIsSeenUntilItHasLeft() {
+    void whatIsQueuedIsSeenUntilItHasBeenSent() {
         assertThat(connection.isQueueEmpty()).isTrue();
         connection.send(new Message("a", 1));
         assertThat(connection.isQueueEmpty()).isFalse();
@@ -707,7 +707,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsSentTogetherLeavesInOneWrite() {
+    void whatIsSentTogetherIsOneWrite() {
         connection.sendTogether(() -> {
             connection.sendNow(Wire.PING, 1);
             connection.sendTogether(() -> connection.sendNow(Wire.PING, 2));
@@ -845,7 +845,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsMadeAsItLeavesCountsToo() {
+    void whatIsMadeAsItIsSentCountsToo() {
         greet();
         written();
         // a flush would run this channel's tasks
@@ -881,7 +881,7 @@ class WireFramesTest {
     }
 
     @Test
-    void howeverManyRefuseThemselvesAsTheyLeaveBesideALargeOneTheStackIsNoDeeper() {
+    void howeverManyRefuseThemselvesAsTheyAreSentBesideALargeOneTheStackIsNoDeeper() {
         greet();
         written();
         connection.send(new Message("large", 3 * Wire.MAX_PAYLOAD_BYTES));
@@ -911,7 +911,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatComesBackToTheQueueEndsAlsoWhereTheLastOfItHasLeftWithinAnother() {
+    void whatComesBackToTheQueueEndsAlsoWhereTheLastOfItHasBeenSentWithinAnother() {
         greet();
         written();
         connection.send(new Message("nested", 1) {
@@ -936,7 +936,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatIsQueuedWhileReadingLeavesWithTheReadsEnd() {
+    void whatIsQueuedWhileReadingIsSentWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
         connection.send(new Message("a", 1));
@@ -996,7 +996,7 @@ class WireFramesTest {
     }
 
     @Test
-    void aSocketStandsStillOfWhichNothingLeavesBetweenTwoQuestions() {
+    void aSocketStandsStillThatTakesNothingBetweenTwoQuestions() {
         channel.pipeline().addFirst(new Deaf());
         assertThat(connection.isStalled()).isFalse();
         connection.sendNow(new Message("a", 1));
@@ -1118,7 +1118,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatWasGatheredLeavesBeforeTheEnd() {
+    void whatWasGatheredIsSentBeforeTheEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 1));
@@ -1129,7 +1129,7 @@ class WireFramesTest {
     }
 
     @Test
-    void aPeerThatDoesNotTakeTheLastBytesIsLeftAfterTwoSeconds() {
+    void aPeerThatDoesNotTakeTheLastBytesIsDisconnectedAfterTwoSeconds() {
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
         connection.sendNow(new Message("a", 1));
@@ -1290,7 +1290,7 @@ class WireFramesTest {
     }
 
     @Test
-    void aBatchLeavesWithTheByteThatFillsIt() {
+    void aBatchIsSentWithTheByteThatFillsIt() {
         greet();
         connection.sendTogether(() -> {
             gather(256 * 1024 - 6);
@@ -1306,7 +1306,7 @@ class WireFramesTest {
 
     /** For a peer that reads, the channel is writable again behind it. */
     @Test
-    void aBatchThatFillsWithinAReadLeavesBeforeTheReadsEnd() {
+    void aBatchThatFillsWithinAReadIsSentBeforeTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
         gather(256 * 1024 - 6);
@@ -1776,7 +1776,7 @@ class WireFramesTest {
     }
 
     @Test
-    void whatBecomesWritableWhileReadingLeavesWithTheReadsEnd() {
+    void whatBecomesWritableWhileReadingIsSentWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 1));

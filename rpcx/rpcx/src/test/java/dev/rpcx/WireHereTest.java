@@ -249,7 +249,7 @@ class WireHereTest {
         "5000, 7, 5000, true",
         "16000, 2, 5000, false"
     })
-    void whatHasComeOfSomeFramesLeavesBeforeTheRestIsRead(int bytes, int frames, int answer, boolean isCut)
+    void whatHasComeOfSomeFramesIsSentBeforeTheRestIsRead(int bytes, int frames, int answer, boolean isCut)
             throws Exception {
         ChannelHandlerContext context = greetBoth();
         connection().channel.config().setOption(ChannelOption.SO_SNDBUF, 1 << 20);
@@ -369,7 +369,7 @@ class WireHereTest {
     }
 
     @Test
-    void messagesLeaveWhileTheLoopIsBusy() throws Exception {
+    void messagesAreSentWhileTheLoopIsBusy() throws Exception {
         greet();
         whileTheLoopIsBusy(() -> {
             assertThat(sendHere(2, 10)).isTrue();
@@ -391,7 +391,7 @@ class WireHereTest {
     }
 
     @Test
-    void ofABodyLeavesWhatHasNotBeenRead() throws Exception {
+    void ofABodyIsSentWhatHasNotBeenRead() throws Exception {
         greet();
         ByteBuf body = Unpooled.buffer().writeBytes(new byte[] {9, 8, 7, 6, 5}).skipBytes(2);
         assertThat(connection().sendHere(new Message(2, body))).isTrue();
@@ -430,7 +430,7 @@ class WireHereTest {
     }
 
     @Test
-    void aMessageThatDoesNotGoLeavesTheTurnToTheNext() throws Exception {
+    void aMessageThatDoesNotGoGivesTheTurnToTheNext() throws Exception {
         greet();
         whileTheLoopIsBusy(() -> {
             Message stays = new Message(2, 1);
@@ -442,7 +442,7 @@ class WireHereTest {
     }
 
     @Test
-    void aLoopThatFoundNothingToWriteLeavesTheTurn() throws Exception {
+    void aLoopThatFoundNothingToWriteGivesUpTheTurn() throws Exception {
         greet();
         for (int i = 0; i < 3; i++) {
             onLoop(() -> connection().sendQueued());
@@ -452,7 +452,7 @@ class WireHereTest {
     }
 
     @Test
-    void aLoopThatHasSentWhatWasQueuedLeavesTheTurnAtOnce() throws Exception {
+    void aLoopThatHasSentWhatWasQueuedGivesUpTheTurnAtOnce() throws Exception {
         greet();
         boolean[] went = new boolean[1];
         onLoop(() -> {
@@ -680,7 +680,7 @@ class WireHereTest {
     }
 
     @Test
-    void aMessageThatFailsAsItLeavesEndsTheConnection() throws Exception {
+    void aMessageThatFailsAsItIsWrittenEndsTheConnection() throws Exception {
         greet();
         Message fails = new Message(2, 1);
         fails.here = () -> {

@@ -270,15 +270,15 @@ class WireRacesTest {
     }
 
     private String goAwayOfServer(boolean requestFirst) throws Exception {
-        Server leaving = server();
-        try (Raw raw = new Raw(leaving.port())) {
+        Server draining = server();
+        try (Raw raw = new Raw(draining.port())) {
             raw.only("");
             ByteBuf request = raw.request(Wire.REQUEST, "unaryElsewhere", HOUR_MICROS, RawPeer.text("text"));
             if (requestFirst) {
                 raw.peer.send(request);
                 raw.gate.begun.get(10, TimeUnit.SECONDS);
             }
-            leaving.core().drain(Duration.ofMinutes(1));
+            draining.core().drain(Duration.ofMinutes(1));
             assertThat(raw.peer.readAnswer().type()).isEqualTo(Wire.GOAWAY);
             if (!requestFirst) {
                 raw.peer.send(request);
@@ -286,7 +286,7 @@ class WireRacesTest {
             raw.gate.open();
             return raw.only(raw.last());
         } finally {
-            leaving.stop(Duration.ofMillis(100));
+            draining.stop(Duration.ofMillis(100));
         }
     }
 

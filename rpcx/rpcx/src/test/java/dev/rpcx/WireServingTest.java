@@ -244,7 +244,7 @@ class WireServingTest {
     }
 
     @Test
-    void creditThatIsGivenOftenBeforeItsFrameLeavesIsOneFrame() throws InterruptedException {
+    void creditThatIsGivenOftenBeforeItsFrameIsSentIsOneFrame() throws InterruptedException {
         call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
         Flow.Subscription taker = service.takers.get(0);
         Thread handler = new Thread(() -> {
@@ -820,7 +820,7 @@ class WireServingTest {
     }
 
     @Test
-    void aServerThatLeavesSaysSo() {
+    void aServerThatDrainsSaysSo() {
         channel.pipeline().get(ServerConnection.class).drain();
         hand.settle(channel);
         assertThat(next().type()).isEqualTo(Wire.GOAWAY);
@@ -977,7 +977,7 @@ class WireServingTest {
     }
 
     @Test
-    void aFutureWhoseCallerGoesIsGivenUpAtOnceWhereItsServerLeaves() {
+    void aFutureWhoseCallerGoesIsGivenUpAtOnceWhereItsServerDrains() {
         call(FIRST, "later");
         handle();
         channel.pipeline().get(ServerConnection.class).drain();
@@ -1340,7 +1340,7 @@ class WireServingTest {
     }
 
     @Test
-    void aClientThatHasLeftIsServedToTheEndOfItsCalls() {
+    void aClientThatDrainsIsServedToTheEndOfItsCalls() {
         call(FIRST, "laterHere");
         send(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER);
         call(FIRST + 1, "here");
@@ -1353,13 +1353,13 @@ class WireServingTest {
     }
 
     @Test
-    void aClientThatLeavesWithoutCallsIsClosed() {
+    void aClientThatDrainsWithoutCallsIsClosed() {
         send(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER);
         assertThat(channel.isOpen()).isFalse();
     }
 
     @Test
-    void aPeerThatBeginsItsPrefaceAndDoesNotEndItIsLeft() {
+    void aPeerThatBeginsItsPrefaceAndDoesNotEndItIsDisconnected() {
         pass(Duration.ofSeconds(30));
         EmbeddedChannel slow = hand.accept();
         hand.read(slow, new byte[] {'R', 'P'}, 0, 2);

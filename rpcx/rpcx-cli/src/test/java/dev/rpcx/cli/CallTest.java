@@ -715,11 +715,11 @@ class CallTest {
         assertThat(bank.told).isEmpty();
     }
 
-    /** The server leaves just before its answer says that it has read the call, and takes no other connection. */
+    /** The server stops just before its answer says that it has read the call, and takes no other connection. */
     @Test
-    void aOneWayCallWhoseServerLeavesBehindItMayHaveBeenExecuted() throws Exception {
-        try (Leaving leaving = new Leaving(server)) {
-            assertThat(run("call", "127.0.0.1:" + leaving.port(), TYPE, "tell", "[\"read\"]"))
+    void aOneWayCallWhoseServerStopsBehindItMayHaveBeenExecuted() throws Exception {
+        try (Stopping stopping = new Stopping(server)) {
+            assertThat(run("call", "127.0.0.1:" + stopping.port(), TYPE, "tell", "[\"read\"]"))
                     .isEqualTo(3);
             assertThat(complained())
                     .contains("MAYBE: the one-way call was sent")
@@ -732,12 +732,12 @@ class CallTest {
      * Between one client and a server: once the server answers a call of what it does not have, it is stopped, and what
      * it writes then goes before that answer.
      */
-    private static final class Leaving implements AutoCloseable {
+    private static final class Stopping implements AutoCloseable {
         private final ServerSocket listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         private final Server stopped;
         private final List<Socket> sockets = java.util.Collections.synchronizedList(new ArrayList<>());
 
-        Leaving(Server stopped) throws IOException {
+        Stopping(Server stopped) throws IOException {
             this.stopped = stopped;
             Socket server = new Socket(InetAddress.getLoopbackAddress(), stopped.port());
             sockets.add(server);

@@ -126,8 +126,8 @@ class StreamSenderTest {
         return copy;
     }
 
-    /** What has left since the last question, a frame each. */
-    private List<String> left() {
+    /** What has been sent since the last question, a frame each. */
+    private List<String> sent() {
         channel.runPendingTasks();
         ByteBuf all = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         List<String> frames = new ArrayList<>();
@@ -153,8 +153,8 @@ class StreamSenderTest {
         return frames;
     }
 
-    /** The error that has left since the last question, and nothing beside it. */
-    private RPCXException leftError() {
+    /** The error that has been sent since the last question, and nothing beside it. */
+    private RPCXException sentError() {
         channel.runPendingTasks();
         ByteBuf frame = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         assertThat((int) Varint.read(frame)).isEqualTo(frame.readableBytes());
@@ -293,7 +293,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("request 1");
         sender.onNext("a");
         assertThat(seen()).as("as the first may have been an exception").containsExactly("request 1");
-        left();
+        sent();
         long most = 0;
         for (int i = 0; i < 2000; i++) {
             sender.onNext("a");
@@ -313,7 +313,7 @@ class StreamSenderTest {
             assertThat(seen()).containsExactly("request 1");
             sender.onNext("a".repeat(40_000));
             assertThat(seen()).as("while it waits").isEmpty();
-            assertThat(left()).hasSize(3);
+            assertThat(sent()).hasSize(3);
         }
         assertThat(seen()).as("the credit is used up").isEmpty();
         assertThat(held()).isZero();
@@ -324,9 +324,9 @@ class StreamSenderTest {
         subscribe();
         sender.onCredit(2);
         sender.onNext("a");
-        left();
+        sent();
         sender.onNext("b");
-        assertThat(left()).containsExactly("ITEM b");
+        assertThat(sent()).containsExactly("ITEM b");
         assertThat(seen()).containsExactly("request 1", "request 1");
         sender.onCredit(1);
         assertThat(seen()).containsExactly("request 1");
@@ -354,7 +354,7 @@ class StreamSenderTest {
         assertThat(made).isGreaterThan(10);
         assertThat(held()).isBetween((long) WINDOW_BYTES / 2, (long) 2 * WINDOW_BYTES);
         readAgain.run();
-        assertThat(left()).hasSize(made).allMatch("ITEM 1000 bytes"::equals);
+        assertThat(sent()).hasSize(made).allMatch("ITEM 1000 bytes"::equals);
         assertThat(held()).isZero();
         assertThat(seen()).as("asked again").hasSize(1);
     }
@@ -367,11 +367,11 @@ class StreamSenderTest {
         assertThat(seen()).as("as if it were half a window").containsExactly("request 1", "request 1");
         sender.onNext("a");
         assertThat(seen()).as("as if each were a quarter").containsExactly("request 3");
-        left();
+        sent();
         sender.onNext("a".repeat(20_000));
         sender.onNext("a");
         sender.onNext("a");
-        left();
+        sent();
         sender.onCredit(1);
         assertThat(seen()).as("as if each were a quarter of the large one").containsExactly("request 7");
     }
@@ -384,7 +384,7 @@ class StreamSenderTest {
         sender.onCredit(1);
         assertThat(seen()).containsExactly("taken", "request 1");
         sender.onNext("a");
-        left();
+        sent();
         sender.onCredit(1);
         assertThat(seen()).containsExactly("request 1");
     }
@@ -400,7 +400,7 @@ class StreamSenderTest {
                 assertThat(items).isEqualTo(1);
                 times[0]++;
                 to.onNext("a".repeat(40_000));
-                assertThat(left()).hasSize(3);
+                assertThat(sent()).hasSize(3);
             }
         }));
         here.onCredit(300);
@@ -414,15 +414,15 @@ class StreamSenderTest {
     // ---- what leaves
 
     @Test
-    void itemsAndTheEndLeaveInOrder() {
+    void itemsAndTheEndAreSentInOrder() {
         subscribe();
         sender.onCredit(2);
         sender.onNext("a");
-        assertThat(left()).containsExactly("ITEM a");
+        assertThat(sent()).containsExactly("ITEM a");
         sender.onNext("x".repeat(Wire.MAX_PAYLOAD_BYTES + 1));
         sender.onComplete();
         assertThat(seen()).containsExactly("request 1", "request 1");
-        assertThat(left()).containsExactly("ITEM MORE " + Wire.MAX_PAYLOAD_BYTES + " bytes", "PART x", "END");
+        assertThat(sent()).containsExactly("ITEM MORE " + Wire.MAX_PAYLOAD_BYTES + " bytes", "PART x", "END");
         assertThat(seen()).containsExactly("last left");
         assertThat(held()).isZero();
         assertThat(ledger.held(Resource.STREAMS)).isZero();
@@ -439,17 +439,17 @@ class StreamSenderTest {
         sender.addLast(Wire.ERROR, Unpooled.EMPTY_BUFFER);
         sender.onComplete();
         sender.onNext("b");
-        assertThat(left()).containsExactly("ITEM a", "ERROR why");
+        assertThat(sent()).containsExactly("ITEM a", "ERROR why");
         assertThat(seen()).containsExactly("request 1", "last left");
     }
 
     @Test
-    void anItemPaysForItselfUntilItHasLeft() {
+    void anItemPaysForItselfUntilItHasBeenSent() {
         subscribe();
         sender.onCredit(2);
         sender.onNext("a".repeat(10_000));
         assertThat(held()).isBetween(10_128L, 10_128L + 16_384);
-        left();
+        sent();
         assertThat(held()).isZero();
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
     }
@@ -460,7 +460,7 @@ class StreamSenderTest {
         subscribe();
         sender.onCredit(1);
         sender.onNext("a".repeat(3_000));
-        left();
+        sent();
         assertThat(held()).isZero();
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.FIRST_BYTES);
     }
@@ -470,14 +470,14 @@ class StreamSenderTest {
         subscribe();
         sender.onCredit(2);
         sender.onNext("a".repeat(90_000));
-        left();
+        sent();
         Runnable readAgain = stopReading();
         sender.onNext("b");
         channel.runPendingTasks();
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
         assertThat(held()).isBetween(1L, 4096L);
         readAgain.run();
-        assertThat(left()).containsExactly("ITEM b");
+        assertThat(sent()).containsExactly("ITEM b");
     }
 
     @Test
@@ -496,7 +496,7 @@ class StreamSenderTest {
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(FIRST_BYTES);
         assertThat(held()).isBetween(1L, 4096L);
         readAgain.run();
-        assertThat(left()).containsExactly("ITEM 10000 bytes", "ITEM b");
+        assertThat(sent()).containsExactly("ITEM 10000 bytes", "ITEM b");
         assertThat(held()).isZero();
     }
 
@@ -505,14 +505,14 @@ class StreamSenderTest {
         subscribe();
         sender.onCredit(9);
         sender.onNext("a".repeat(200));
-        left();
+        sent();
         Runnable readAgain = stopReading();
         sender.onNext("b".repeat(200));
         channel.runPendingTasks();
         assertThat(sender.body.readableBytes()).isEqualTo(200);
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(FIRST_BYTES);
         readAgain.run();
-        assertThat(left()).containsExactly("ITEM 200 bytes");
+        assertThat(sent()).containsExactly("ITEM 200 bytes");
     }
 
     /** With its header it is no longer than a power of two, so that parts of the heap hold a whole number of them. */
@@ -526,7 +526,7 @@ class StreamSenderTest {
         assertThat(sender.body.readableBytes()).isEqualTo(50_000);
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(64 * 1024 - 16);
         readAgain.run();
-        left();
+        sent();
     }
 
     // ---- what goes wrong
@@ -705,7 +705,7 @@ class StreamSenderTest {
         }));
         sender.onCredit(1);
         assertThat(seen()).containsExactly("failed unwritable", "cancel", "cancel");
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         sender.onCredit(1);
         assertThat(seen()).as("it is asked for nothing more").isEmpty();
     }
@@ -737,7 +737,7 @@ class StreamSenderTest {
         assertThat(seen()).hasSize(2).first().isEqualTo("cancel");
         sender.onCredit(1);
         sender.onNext("b");
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(seen()).isEmpty();
         sender.cancel();
         StreamSender other = sender();
@@ -745,7 +745,7 @@ class StreamSenderTest {
         other.onCredit(1);
         other.onNext("b");
         other.onNext("c");
-        assertThat(left()).containsExactly("ITEM b");
+        assertThat(sent()).containsExactly("ITEM b");
         List<String> all = seen();
         other.cancel();
         assertThat(all)
@@ -761,7 +761,7 @@ class StreamSenderTest {
         sender.onCredit(1);
         sender.onNext("!");
         assertThat(seen()).containsExactly("request 1", "cancel", "failed unwritable");
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
     }
 
     @Test
@@ -777,7 +777,7 @@ class StreamSenderTest {
                 .asString()
                 .startsWith("too large an item cannot be sent: ")
                 .contains("scale 1000000");
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(held()).isZero();
         numbers.cancel();
     }
@@ -799,7 +799,7 @@ class StreamSenderTest {
                 .asString()
                 .startsWith("failed ")
                 .contains("is null");
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(held()).isZero();
         names.cancel();
     }
@@ -809,10 +809,10 @@ class StreamSenderTest {
         subscribe();
         sender.onCredit(2);
         sender.onNext("a".repeat(MAX_BYTES));
-        assertThat(left()).isNotEmpty();
+        assertThat(sent()).isNotEmpty();
         assertThat(seen()).containsExactly("request 1", "request 1");
         sender.onNext("a".repeat(MAX_BYTES + 1));
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(seen())
                 .containsExactly(
                         "cancel",
@@ -820,7 +820,7 @@ class StreamSenderTest {
     }
 
     @Test
-    void anItemForWhichThereIsNoRoomFailsTheStreamAndItsEndLeavesNevertheless() {
+    void anItemForWhichThereIsNoRoomFailsTheStreamAndItsEndIsSentNevertheless() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);
         subscribe();
         sender.onCredit(2);
@@ -833,7 +833,7 @@ class StreamSenderTest {
                 .asString()
                 .contains("could not be kept");
         sender.addLast(Wire.ERROR, Unpooled.copiedBuffer("why", StandardCharsets.UTF_8));
-        assertThat(left()).containsExactly("ERROR why");
+        assertThat(sent()).containsExactly("ERROR why");
         assertThat(seen()).containsExactly("last left");
         assertThat(ledger.held(Resource.STREAMS)).isZero();
         others.release();
@@ -841,14 +841,14 @@ class StreamSenderTest {
 
     /** As many streams as a server takes may end so at once, and what their handlers say may quote what they were given. */
     @Test
-    void anErrorForWhichThereIsNoRoomLeavesWithoutItsText() {
+    void anErrorForWhichThereIsNoRoomIsSentWithoutItsText() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);
         subscribe();
         assertThat(others.add(ALL_BYTES / 2)).isTrue();
         ByteBuf error = Unpooled.buffer();
         WireError.write(error, new RPCXException(RPCXException.Code.HANDLER_FAILED, "why".repeat(500)));
         sender.addLast(Wire.ERROR, error);
-        assertThat(left()).singleElement().asString().startsWith("ERROR").doesNotContain("bytes", "why");
+        assertThat(sent()).singleElement().asString().startsWith("ERROR").doesNotContain("bytes", "why");
         assertThat(seen()).endsWith("last left");
         others.release();
     }
@@ -860,10 +860,10 @@ class StreamSenderTest {
         ByteBuf error = Unpooled.buffer();
         WireError.write(error, RPCXException.refused(RPCXException.Code.INVALID, "why".repeat(500)));
         sender.addLast(Wire.ERROR, error);
-        RPCXException left = leftError();
-        assertThat(left.code()).isEqualTo(RPCXException.Code.INVALID);
-        assertThat(left.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        assertThat(left.getMessage()).doesNotContain("why");
+        RPCXException sent = sentError();
+        assertThat(sent.code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(sent.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(sent.getMessage()).doesNotContain("why");
         others.release();
     }
 
@@ -872,11 +872,11 @@ class StreamSenderTest {
         Charge others = takeAllRoom();
         subscribe();
         sender.addLast(Wire.ERROR, error("why", 64));
-        assertThat(leftError()).hasMessage("why");
+        assertThat(sentError()).hasMessage("why");
         StreamSender larger = sender();
         subscribe(larger);
         larger.addLast(Wire.ERROR, error("why", 65));
-        assertThat(leftError().getMessage()).doesNotContain("why");
+        assertThat(sentError().getMessage()).doesNotContain("why");
         others.release();
     }
 
@@ -897,9 +897,9 @@ class StreamSenderTest {
         others.release();
         assertThat(held()).as("what leaves and the error").isBetween(8192L, 8192L + 2 * 4096);
         readAgain.run();
-        List<String> left = left();
-        assertThat(left).hasSize(2).first().isEqualTo("ITEM a");
-        assertThat(left).last().asString().matches("ERROR 15\\d\\d bytes");
+        List<String> sent = sent();
+        assertThat(sent).hasSize(2).first().isEqualTo("ITEM a");
+        assertThat(sent).last().asString().matches("ERROR 15\\d\\d bytes");
         assertThat(seen()).containsExactly("last left");
         assertThat(held()).isZero();
     }
@@ -919,7 +919,7 @@ class StreamSenderTest {
         WireError.write(error, new RPCXException(RPCXException.Code.HANDLER_FAILED, "why".repeat(500)));
         sender.addLast(Wire.ERROR, error);
         readAgain.run();
-        assertThat(left()).last().asString().startsWith("ERROR");
+        assertThat(sent()).last().asString().startsWith("ERROR");
         assertThat(seen()).endsWith("last left");
         others.release();
     }
@@ -942,7 +942,7 @@ class StreamSenderTest {
         readAgain.run();
         List<String> expected = new ArrayList<>(Collections.nCopies(items, "ITEM a"));
         expected.add("END");
-        assertThat(left()).isEqualTo(expected);
+        assertThat(sent()).isEqualTo(expected);
         assertThat(seen()).endsWith("last left");
         others.release();
     }
@@ -961,13 +961,13 @@ class StreamSenderTest {
         sender.onCredit(5);
         sender.onNext("b");
         sender.onComplete();
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(seen()).containsExactly("request 1", "cancel");
         assertThat(held()).isZero();
     }
 
     @Test
-    void aCancelWhileAnItemLeavesTakesItBack() {
+    void aCancelWhileAnItemIsSentTakesItBack() {
         subscribe();
         sender.onCredit(2);
         Runnable readAgain = stopReading();
@@ -980,7 +980,7 @@ class StreamSenderTest {
                 .as("nothing is kept that is not charged")
                 .isLessThanOrEqualTo(FIRST_BYTES);
         readAgain.run();
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
     }
 
     @Test
@@ -990,7 +990,7 @@ class StreamSenderTest {
         sender.onNext("a");
         sender.onComplete();
         sender.cancel();
-        assertThat(left()).isEmpty();
+        assertThat(sent()).isEmpty();
         assertThat(seen()).containsExactly("request 1");
     }
 
@@ -1006,12 +1006,12 @@ class StreamSenderTest {
     }
 
     @Test
-    void aPublisherThatComesAfterTheLastMessageHasLeftIsCancelled() {
+    void aPublisherThatComesAfterTheLastMessageHasBeenSentIsCancelled() {
         List<Flow.Subscriber<?>> waiting = new ArrayList<>();
         sender.subscribeTo(waiting::add, () -> {});
         sender.onCredit(1);
         sender.addLast(Wire.ERROR, Unpooled.copiedBuffer("why", StandardCharsets.UTF_8));
-        assertThat(left()).containsExactly("ERROR why");
+        assertThat(sent()).containsExactly("ERROR why");
         waiting.get(0).onSubscribe(new Subscription());
         assertThat(seen()).containsExactly("last left", "cancel");
         sender.subscribeTo(subscriber -> seen.add("subscribe"), () -> seen.add("begins"));

@@ -429,7 +429,7 @@ public class StreamsTest {
     }
 
     @Test
-    void largeItemsLeaveOneAfterTheOther() throws Exception {
+    void largeItemsAreSentOneAfterTheOther() throws Exception {
         List<String> items = collect(remote.large(6), Integer.MAX_VALUE).all();
         for (int i = 0; i < 6; i++) {
             assertThat(items.get(i)).isEqualTo((i + "-").repeat(i % 2 == 0 ? 50_000 : 1));

@@ -157,21 +157,21 @@ class AttemptsTest {
     }
 
     @Test
-    void whatHasNotLeftCostsNothingAndIsTriedSoOften() throws Exception {
+    void whatHasNotBeenSentCostsNothingAndIsTriedSoOften() throws Exception {
         assertThat(attempts(once(), UNSENT)).isEqualTo(Attempts.MAX_ATTEMPTS);
         assertThat(budget()).isEqualTo(10);
         assertThat(attempts(steps("once", ClientMethod.Kind.STREAM), UNSENT)).isEqualTo(Attempts.MAX_ATTEMPTS);
     }
 
     @Test
-    void whatHasLeftCostsARetryEachTime() throws Exception {
+    void whatHasBeenSentCostsARetryEachTime() throws Exception {
         assertThat(attempts(once(), NOT_RUN)).isEqualTo(Attempts.MAX_SENT);
         assertThat(budget()).isEqualTo(10 - 2);
         assertThat(attempts(once(), NOT_RUN)).isEqualTo(1);
     }
 
     @Test
-    void attemptsThatHaveLeftAreCountedApart() throws Exception {
+    void attemptsThatHaveBeenSentAreCountedApart() throws Exception {
         ClientSteps steps = once();
         Attempts next = second(steps, UNSENT);
         for (int sent = 1; sent < Attempts.MAX_SENT; sent++) {
@@ -193,7 +193,7 @@ class AttemptsTest {
     }
 
     @Test
-    void aStreamIsNotMadeAgainOnceItHasLeft() throws Exception {
+    void aStreamIsNotMadeAgainOnceItHasBeenSent() throws Exception {
         assertThat(attempts(steps("again", ClientMethod.Kind.STREAM), NOT_RUN)).isEqualTo(1);
         assertThat(attempts(steps("again", ClientMethod.Kind.STREAM), REFUSED)).isEqualTo(1);
     }
@@ -236,7 +236,7 @@ class AttemptsTest {
     }
 
     @Test
-    void theNextAttemptAvoidsTheInstanceOfTheLastThatLeft() throws Exception {
+    void theNextAttemptAvoidsTheInstanceOfTheLastThatWasSent() throws Exception {
         assertThat(Attempts.avoided(null)).isNull();
         assertThat(Attempts.haveFailed(null)).isFalse();
         ClientSteps steps = once();
@@ -260,7 +260,7 @@ class AttemptsTest {
     }
 
     @Test
-    void aHedgeCostsARetryUnlessNothingOfItLeaves() throws Exception {
+    void aHedgeCostsARetryUnlessNothingOfItIsSent() throws Exception {
         assertThat(Attempts.mayHedge(once())).isTrue();
         assertThat(budget()).isEqualTo(9);
         assertThat(Attempts.mayHedge(once())).isFalse();

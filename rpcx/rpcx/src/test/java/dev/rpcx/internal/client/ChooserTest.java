@@ -79,12 +79,12 @@ class ChooserTest {
         assertThat(keys[0]).isBetween(500, 1_500);
     }
 
-    /** Two instances that are connected, and have been left out a moment ago if they are the first so many. */
-    private Remote twoBehind(Choice choice, int leftOut) {
-        return behind(choice, leftOut, new Endpoint("first", 1), new Endpoint("second", 1));
+    /** Two instances that are connected, and have been ejected a moment ago if they are the first so many. */
+    private Remote twoBehind(Choice choice, int ejected) {
+        return behind(choice, ejected, new Endpoint("first", 1), new Endpoint("second", 1));
     }
 
-    private Remote behind(Choice choice, int leftOut, Endpoint... instances) {
+    private Remote behind(Choice choice, int ejected, Endpoint... instances) {
         Client calling = Inside.on(Client.builder(), hand)
                 .eventLoops(1)
                 .connections(1, 1)
@@ -99,7 +99,7 @@ class ChooserTest {
         for (ClientAddress address : addresses()) {
             assertThat(address.ready()).isNotNull();
         }
-        for (int i = 0; i < leftOut; i++) {
+        for (int i = 0; i < ejected; i++) {
             addresses()[i].health().eject();
         }
         pass(2_000);
@@ -155,7 +155,7 @@ class ChooserTest {
 
     @ParameterizedTest
     @EnumSource(Choice.class)
-    void anInstanceWhoseTrialFailsIsLeftOutAgainAtOnce(Choice choice) {
+    void anInstanceWhoseTrialFailsIsEjectedAgainAtOnce(Choice choice) {
         Remote remote = twoBehind(choice, 1);
         call(remote, 100);
         assertThat(load(0)).isOne();
@@ -234,7 +234,7 @@ class ChooserTest {
     @ParameterizedTest
     @EnumSource(Choice.class)
     @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
-    void aCallThatCannotBeSentLeavesTheTrialToTheNext(Choice choice) {
+    void aCallThatCannotBeSentGivesTheTrialToTheNext(Choice choice) {
         Remote remote = twoBehind(choice, 1);
         for (int key = 1; key <= 100; key++) {
             assertThat(remote.text(key, null)).isCompletedExceptionally();
@@ -246,7 +246,7 @@ class ChooserTest {
 
     @ParameterizedTest
     @EnumSource(Choice.class)
-    void whoHasAskedOneGetsNoneThatIsLeftOut(Choice choice) {
+    void whoHasAskedOneGetsNoneThatIsEjected(Choice choice) {
         twoBehind(choice, 0);
         Chooser chooser =
                 Inside.core(clients.get(0)).clusters.values().iterator().next().chooser();
@@ -268,7 +268,7 @@ class ChooserTest {
     @EnumSource(
             value = RPCXException.Code.class,
             names = {"NOT_FOUND", "UNAUTHENTICATED", "OVERLOADED"})
-    void whatOneInstanceRefusesDoesNotGoToOneThatIsLeftOut(RPCXException.Code code) {
+    void whatOneInstanceRefusesDoesNotGoToOneThatIsEjected(RPCXException.Code code) {
         Remote remote = twoBehind(Choice.LEAST_LOADED, 0);
         addresses()[1].health().eject();
         channels.forEach(HandPlatform::written);

@@ -91,7 +91,7 @@ class ClassicClientConnectionTest {
      * A server that stops says so in its replies; calls that go on meeting it would fail for as long as any call lasts.
      */
     @Test
-    void whatIsRefusedAsUnavailableLeavesTheConnectionToTheCallsThatAreLeft() {
+    void whatIsRefusedAsUnavailableKeepsTheConnectionForTheCallsThatRemain() {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
         long firstId = id.get();
         RPCXFuture<byte[]> second = send(HOUR_NANOS);
@@ -117,7 +117,7 @@ class ClassicClientConnectionTest {
 
     /** The last call has ended by itself, and no reply says so. */
     @Test
-    void aConnectionThatIsLeftClosesAlsoWhereNobodyIsAnsweredAnyMore() {
+    void aConnectionThatDrainsClosesAlsoWhereNobodyIsAnsweredAnyMore() {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
         send(HOUR_NANOS);
         pass(ClientAddress.KEPT_NANOS);
@@ -434,7 +434,7 @@ class ClassicClientConnectionTest {
     }
 
     @Test
-    void aCallThatIsCancelledBeforeItLeavesIsNotSentAndHoldsNothing() {
+    void aCallThatIsCancelledBeforeItIsWrittenIsNotSentAndHoldsNothing() {
         RPCXFuture<byte[]> reply = connection.send(
                 taken -> ClassicRequests.of(taken, "service", "method", List.of(), List.of()),
                 clock.nanoTime() + HOUR_NANOS);
@@ -520,7 +520,7 @@ class ClassicClientConnectionTest {
     }
 
     @Test
-    void aCallThatNeverLeftHasThisSidesReason() {
+    void aCallThatWasNeverSentHasThisSidesReason() {
         channel.close();
         assertThat(LocalFailure.is(LocalFailure.Why.NOT_SENT, failure(send(HOUR_NANOS))))
                 .isTrue();
@@ -539,19 +539,19 @@ class ClassicClientConnectionTest {
     }
 
     @Test
-    void requestsThatHaveNotLeftWhenTheConnectionEndsAreNotExecuted() {
-        RPCXFuture<byte[]> left = send(HOUR_NANOS);
+    void requestsThatHaveNotBeenSentWhenTheConnectionEndsAreNotExecuted() {
+        RPCXFuture<byte[]> sent = send(HOUR_NANOS);
         takeNothing();
         RPCXFuture<byte[]> waits = send(HOUR_NANOS);
         channel.close();
-        assertThat(failure(left).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(failure(sent).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(LocalFailure.is(LocalFailure.Why.NOT_SENT, failure(waits))).isTrue();
     }
 
     /** As over TLS, whose end waits for what it has queued before. */
     @Test
-    void nothingLeavesOfACallThatIsToldThatItIsNotExecuted() {
+    void nothingIsSentOfACallThatIsToldThatItIsNotExecuted() {
         takeNothing();
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override

@@ -109,7 +109,7 @@ class FaultyInstancesTest {
     /** One caller's bad requests may all come to one instance, by whatever choice: callers in a loop return to it. */
     @ParameterizedTest
     @EnumSource(Choice.class)
-    void whatHandlersAnswerLeavesNoInstanceOut(Choice choice) {
+    void whatHandlersAnswerEjectsNoInstance(Choice choice) {
         ClientCore client =
                 Inside.core(Inside.on(Client.builder(), new HandPlatform()).build());
         ClientCluster cluster =

@@ -28,7 +28,7 @@ class HealthTest {
     }
 
     @Test
-    void anInstanceThatWasWellForAWhileIsLeftOutAsBrieflyAsTheFirstTime() {
+    void anInstanceThatWasWellForAWhileIsEjectedAsBrieflyAsTheFirstTime() {
         MockTicker clock = Ticker.newMockTicker();
         Health health = new Health(clock);
         assertThat(secondsOut(health, clock)).isEqualTo(2);
@@ -39,7 +39,7 @@ class HealthTest {
     }
 
     @Test
-    void anInstanceThatFailsMostOfItsCallsIsLeftOutThoughNeverFiveInARow() {
+    void anInstanceThatFailsMostOfItsCallsIsEjectedThoughNeverFiveInARow() {
         Health health = new Health(Ticker.newMockTicker());
         int calls = 0;
         boolean isTooMuch = false;
@@ -129,7 +129,7 @@ class HealthTest {
     }
 
     @Test
-    void aCallThatHasNotLeftSaysNothingOfItsInstance() {
+    void aCallThatHasNotBeenSentSaysNothingOfItsInstance() {
         for (RPCXException unsent : List.of(
                 LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, "by the test"),
                 LocalFailure.full("by the test"),
@@ -241,7 +241,7 @@ class HealthTest {
     }
 
     @Test
-    void nothingIsTooMuchOfAnInstanceThatIsLeftOutAndItComesBackWithoutAPast() {
+    void nothingIsTooMuchOfAnInstanceThatIsEjectedAndItComesBackWithoutAPast() {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
@@ -260,7 +260,7 @@ class HealthTest {
     }
 
     @Test
-    void failuresFromBeforeItWasLeftOutAreNotInTheRowBehindIt() {
+    void failuresFromBeforeItWasEjectedAreNotInTheRowBehindIt() {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
@@ -324,7 +324,7 @@ class HealthTest {
     }
 
     @Test
-    void whatWasSentBeforeItsInstanceWasLeftOutIsNoTrialUnlessItIsAnswered() {
+    void whatWasSentBeforeItsInstanceWasEjectedIsNoTrialUnlessItIsAnswered() {
         MockTicker clock = Ticker.newMockTicker();
         long before = TimeUnit.HOURS.toNanos(1) + clock.nanoTime();
         Health health = onTrial(clock);
@@ -355,7 +355,7 @@ class HealthTest {
     }
 
     @Test
-    void aCallOfTheTimeInWhichItIsLeftOutTakesNoTrial() {
+    void aCallOfTheTimeInWhichItIsEjectedTakesNoTrial() {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
@@ -366,7 +366,7 @@ class HealthTest {
     }
 
     @Test
-    void anInstanceIsLeftOutForThirtySecondsAtMost() {
+    void anInstanceIsEjectedForThirtySecondsAtMost() {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
@@ -392,7 +392,7 @@ class HealthTest {
     }
 
     @Test
-    void whoIsLeftOutWhileItIsOutIsForgivenNothing() {
+    void whoIsEjectedWhileItIsOutIsForgivenNothing() {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);

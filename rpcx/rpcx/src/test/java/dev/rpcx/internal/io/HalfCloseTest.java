@@ -346,7 +346,7 @@ class HalfCloseTest {
 
     /** The peer hears that nothing was cut off before it hears the end of the stream. */
     @Test
-    void withinTlsItsLastWordLeavesFirst() throws Exception {
+    void withinTlsItsLastWordIsSentFirst() throws Exception {
         Duplex socket = duplex();
         socket.pipeline().addLast(SslContextBuilder.forClient().build().newHandler(socket.alloc()));
         socket.told.clear();

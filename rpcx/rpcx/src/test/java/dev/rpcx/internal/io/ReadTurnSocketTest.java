@@ -234,7 +234,7 @@ class ReadTurnSocketTest {
     }
 
     @Test
-    void aCallerLeavesASocketThatTheLoopWants() throws IOException {
+    void aCallerGivesBackASocketThatTheLoopWants() throws IOException {
         boolean[] isBack = {true};
         Call call = new Call(() -> isBack[0] = onLoop(connection.turn::takeForLoop));
         read(call);
@@ -264,7 +264,7 @@ class ReadTurnSocketTest {
 
     /** The number of its socket may soon be another connection's. */
     @Test
-    void aSocketClosesWhenItsCallerHasLeftAndIsNotLentAgain() {
+    void aSocketClosesWhenItsCallerHasGivenItBackAndIsNotLentAgain() {
         Call call = new Call(() -> connection.channel.close());
         read(call);
         assertThat(call.isTaken).isFalse();

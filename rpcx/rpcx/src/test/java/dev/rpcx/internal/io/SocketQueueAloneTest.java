@@ -202,7 +202,7 @@ class SocketQueueAloneTest {
     }
 
     @Test
-    void whatHasLeftIsGivenBackAtOnceAndWhatHasComeIsNotChargedByThat() {
+    void whatHasBeenSentIsGivenBackAtOnceAndWhatHasComeIsNotChargedByThat() {
         for (int i = 0; i < 4; i++) {
             write(LARGE);
         }
@@ -243,7 +243,7 @@ class SocketQueueAloneTest {
     }
 
     @Test
-    void repliesThatLeaveAreChargedNoLonger() {
+    void repliesThatAreSentAreChargedNoLonger() {
         replyBytes = 50_000;
         write(LARGE);
         queue.updateClaims();
@@ -471,7 +471,7 @@ class SocketQueueAloneTest {
     }
 
     @Test
-    void aQueueStandsStillWhereNothingHasLeftSinceTheLastQuestionWhateverHasCome() {
+    void aQueueStandsStillWhereNothingHasBeenSentSinceTheLastQuestionWhateverHasCome() {
         write(100);
         assertThat(queue.isStalled()).as("not seen before").isFalse();
         assertThat(queue.isStalled()).isTrue();
@@ -483,7 +483,7 @@ class SocketQueueAloneTest {
     }
 
     @Test
-    void aQueueWhoseFirstMessageHasLeftInPartDoesNotStandStill() {
+    void aQueueWhoseFirstMessageHasBeenSentInPartDoesNotStandStill() {
         write(100);
         assertThat(queue.isStalled()).isFalse();
         ((ByteBuf) Objects.requireNonNull(socket.queue().current())).skipBytes(1);

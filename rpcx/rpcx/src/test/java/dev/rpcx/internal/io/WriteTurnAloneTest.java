@@ -27,7 +27,7 @@ class WriteTurnAloneTest {
 
     private static final class Message implements WriteTurn.Message {
         boolean failsToBeCopied;
-        boolean failsToLeave;
+        boolean failsBeforeWrite;
 
         @Override
         public void copyTo(ByteBuffer frame) {
@@ -39,7 +39,7 @@ class WriteTurnAloneTest {
 
         @Override
         public boolean beforeDirectWrite() {
-            if (failsToLeave) {
+            if (failsBeforeWrite) {
                 throw new IllegalStateException("of this test");
             }
             return true;
@@ -55,7 +55,7 @@ class WriteTurnAloneTest {
     }
 
     /** The loop has flushed for the first time, as if it had found a socket. */
-    private void leaveToThreads() throws ReflectiveOperationException {
+    private void freeForThreads() throws ReflectiveOperationException {
         Assumptions.assumeTrue(socket != null, "threads write to sockets themselves on Linux only");
         Field found = WriteTurn.class.getDeclaredField("socket");
         found.setAccessible(true);
@@ -63,7 +63,7 @@ class WriteTurnAloneTest {
         turn.loopDone();
     }
 
-    private void leaveARest() {
+    private void writeInPart() {
         assertThat(turn.takeForCaller()).isTrue();
         assertThat(turn.fill(new Message())).isTrue();
         assertThat(turn.write()).isFalse();
@@ -78,7 +78,7 @@ class WriteTurnAloneTest {
 
     @Test
     void aThreadHasABufferAsLongAsTheTurnHasNotEnded() throws Exception {
-        leaveToThreads();
+        freeForThreads();
         assertThat(turn.bufferBytes()).as("nobody has come yet").isZero();
         assertThat(turn.takeForCaller()).isTrue();
         assertThat(turn.callerDone()).isFalse();
@@ -90,8 +90,8 @@ class WriteTurnAloneTest {
 
     @Test
     void theRestOfAFrameIsThereUntilTheLoopHasIt() throws Exception {
-        leaveToThreads();
-        leaveARest();
+        freeForThreads();
+        writeInPart();
         assertThat(turn.takeForLoop()).as("the rest goes first").isFalse();
         ByteBuffer rest = Objects.requireNonNull(turn.rest());
         assertThat(rest.remaining()).isEqualTo(BYTES);
@@ -105,8 +105,8 @@ class WriteTurnAloneTest {
     /** The socket's number may soon be another connection's. */
     @Test
     void behindARestThatIsTheLastOfItsConnectionNobodyWrites() throws Exception {
-        leaveToThreads();
-        leaveARest();
+        freeForThreads();
+        writeInPart();
         turn.end();
         assertThat(turn.rest()).as("it is still to leave").isNotNull();
         turn.takeOver();
@@ -118,22 +118,22 @@ class WriteTurnAloneTest {
     }
 
     @Test
-    void ofAMessageThatCannotBeCopiedNothingLeavesAndTheTurnIsFree() throws Exception {
-        leaveToThreads();
+    void ofAMessageThatCannotBeCopiedNothingIsSentAndTheTurnIsFree() throws Exception {
+        freeForThreads();
         Message fails = new Message();
         fails.failsToBeCopied = true;
         assertThat(turn.takeForCaller()).isTrue();
         assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");
-        leaveARest();
+        writeInPart();
         assertThat(Objects.requireNonNull(turn.rest()).remaining()).isEqualTo(BYTES);
         assertThat(channel.isOpen()).isTrue();
     }
 
     @Test
     void aThreadThatFailsInTheMidstOfAFrameEndsTheConnectionWithTheLoopsNextLook() throws Exception {
-        leaveToThreads();
+        freeForThreads();
         Message fails = new Message();
-        fails.failsToLeave = true;
+        fails.failsBeforeWrite = true;
         assertThat(turn.takeForCaller()).isTrue();
         assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");
         assertThat(turn.takeForCaller()).isFalse();

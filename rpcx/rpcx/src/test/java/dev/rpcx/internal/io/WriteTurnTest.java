@@ -165,7 +165,7 @@ class WriteTurnTest {
     }
 
     @Test
-    void whatTheSocketDoesNotTakeAtOnceLeavesWholeAndInOrder() throws Exception {
+    void whatTheSocketDoesNotTakeAtOnceIsSentWholeAndInOrder() throws Exception {
         Echo echo = new Echo();
         String text = "x".repeat(1_900);
         int sent = 0;
@@ -222,7 +222,7 @@ class WriteTurnTest {
     }
 
     @Test
-    void callsOfOneThreadArriveInTheirOrderWhicheverWayTheyLeave() throws Exception {
+    void callsOfOneThreadArriveInTheirOrderWhicheverWayTheyAreSent() throws Exception {
         Echo service = new Echo();
         AtomicReference<@Nullable Throwable> failed = new AtomicReference<>();
         try (Server server = new Server(0, RegistryServer.registry(service)).start();

@@ -323,7 +323,7 @@ public class LingeringChargeTest {
     }
 
     @Test
-    void norHasOneThatIsLeftToAFuture() throws ReflectiveOperationException {
+    void norHasOneThatWaitsForAFuture() throws ReflectiveOperationException {
         start(ID, "keeps", LARGE);
         ServerCall call = firstCall();
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
@@ -407,7 +407,7 @@ public class LingeringChargeTest {
     }
 
     @Test
-    void aFutureThatWasLeftIsChargedHoweverSmallItsRequest() {
+    void aFutureThatWasGivenUpIsChargedHoweverSmallItsRequest() {
         int calls = 100;
         for (int i = 1; i <= calls; i++) {
             startAndCancel(i * ID, "keeps", 0);
@@ -420,7 +420,7 @@ public class LingeringChargeTest {
     }
 
     @Test
-    void whatNobodyCanReachIsGivenBackByWhatIsLeftNext() {
+    void whatNobodyCanReachIsGivenBackByWhatIsHandedOverNext() {
         Heap.assumeCollected();
         int before = Stages.hung();
         for (int i = 1; i <= 50; i++) {

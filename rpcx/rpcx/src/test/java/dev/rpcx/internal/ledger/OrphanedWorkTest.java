@@ -141,7 +141,7 @@ class OrphanedWorkTest {
         };
     }
 
-    private void leaveBehind(boolean isClassic, int type, int count) throws IOException {
+    private void orphan(boolean isClassic, int type, int count) throws IOException {
         int before = Inside.core(server).running();
         try (Peer peer = peer(isClassic, "127.0.0.1")) {
             for (int i = 1; i <= count; i++) {
@@ -159,9 +159,9 @@ class OrphanedWorkTest {
         }
     }
 
-    private void whoComesAgainHasWhatItLeftBehind(boolean isClassic, int type) throws IOException {
+    private void whoComesAgainHasWhatItOrphaned(boolean isClassic, int type) throws IOException {
         start(serving().maxRunning(8));
-        leaveBehind(isClassic, type, 5);
+        orphan(isClassic, type, 5);
         assertThat(Inside.core(server).ledger().held(Resource.ORPHANS)).isEqualTo(5);
         // five of eight run, and a connection that runs five has no more
         assertThat(call(false, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
@@ -195,12 +195,12 @@ class OrphanedWorkTest {
     @ParameterizedTest
     @ValueSource(ints = {Wire.REQUEST, Wire.NOTICE})
     void whoComesAgainHasNoMoreHandlersThanWhoStays(int type) throws IOException {
-        whoComesAgainHasWhatItLeftBehind(false, type);
+        whoComesAgainHasWhatItOrphaned(false, type);
     }
 
     @Test
     void whoComesAgainByTheClassicWireHasNoMoreHandlersThanWhoStays() throws IOException {
-        whoComesAgainHasWhatItLeftBehind(true, Wire.REQUEST);
+        whoComesAgainHasWhatItOrphaned(true, Wire.REQUEST);
     }
 
     @ParameterizedTest
@@ -208,7 +208,7 @@ class OrphanedWorkTest {
     void anAddressHasAsManyHandlersAsItsConnectionsMayHaveCalls(boolean isClassic) throws IOException {
         start(serving().maxConnectionsPerAddress(2).maxCalls(3));
         for (int i = 0; i < 2; i++) {
-            leaveBehind(isClassic, Wire.NOTICE, 3);
+            orphan(isClassic, Wire.NOTICE, 3);
         }
         assertThat(Inside.core(server).running()).isEqualTo(6);
         assertThat(call(isClassic, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);

@@ -382,7 +382,7 @@ class ClassicServerConnectionTest {
 
     /** A client that reads slowly what it has asked for, and sends a large request meanwhile, gets on with that too. */
     @Test
-    void somethingIsReadEachTimeThatSomethingHasLeft() {
+    void somethingIsReadEachTimeThatSomethingHasBeenSent() {
         ArrayDeque<Runnable> waiting = new ArrayDeque<>();
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override

@@ -791,7 +791,7 @@ class PostponedCallsTest {
 
     /** A thread of its call may run for long: what is left to read is what its caller has not been sent. */
     @Test
-    void aReplyThatHasLeftKeepsNoOtherCallWaitingWhileAThreadOfItsCallRuns() {
+    void aReplyThatHasBeenSentKeepsNoOtherCallWaitingWhileAThreadOfItsCallRuns() {
         Peer peer = new Peer();
         platform.reads(peer.channel, false);
         peer.request(LARGE_SLOT, "largeAndEarly");

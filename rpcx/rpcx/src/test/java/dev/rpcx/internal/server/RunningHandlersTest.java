@@ -147,7 +147,7 @@ class RunningHandlersTest {
     }
 
     @Test
-    void whatAnAddressLeftRunningIsInTheShareOfItsNextConnection() {
+    void whatAnAddressHasOrphanedIsInTheShareOfItsNextConnection() {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         RunningHandlers before = of(address);
         for (int i = 0; i < 3; i++) {
@@ -170,10 +170,10 @@ class RunningHandlersTest {
         assertThat(again.admit(method(1), few)).isFalse();
     }
 
-    /** To leave is no better a weapon than to stay: half of what the one holds that was there first. */
+    /** To disconnect is no better a weapon than to stay: half of what the one holds that was there first. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
+    void whoWasThereBeforeHasAsMuchBesideWhatIsOrphanedAsBesideOneThatStays(boolean isGone) {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         AtomicInteger all = new AtomicInteger();
         AdmissionLimit.Group ofOne = new AdmissionLimit(8, all, 0, false, () -> 1).group(0);
@@ -181,7 +181,7 @@ class RunningHandlersTest {
         RunningHandlers before = of(address);
         RunningHandlers one = of(address);
         assertThat(entered(one, ofOne)).isEqualTo(5);
-        if (isLeft) {
+        if (isGone) {
             one.connectionGone();
         }
         assertThat(entered(before, ofOther)).isEqualTo(2);

@@ -46,7 +46,7 @@ class ClassicConnectionTest {
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<Long> looks = new ArrayList<>();
     private final List<RPCXException> ends = new ArrayList<>();
-    private final List<Integer> left = new ArrayList<>();
+    private final List<Integer> sent = new ArrayList<>();
     private int overs;
     private int frames;
     private boolean busy;
@@ -162,7 +162,7 @@ class ClassicConnectionTest {
     }
 
     private void write(int bytes) {
-        connection.write(new byte[bytes], gone -> left.add((int) gone));
+        connection.write(new byte[bytes], gone -> sent.add((int) gone));
     }
 
     @Test
@@ -391,7 +391,7 @@ class ClassicConnectionTest {
         write(10);
         assertThat(HandPlatform.written(channel).length).isEqualTo(pieces * 16 * 1024);
         assertThat(channel.isOpen()).isFalse();
-        assertThat(left.stream().mapToInt(Integer::intValue).sum())
+        assertThat(sent.stream().mapToInt(Integer::intValue).sum())
                 .as("each byte is told of")
                 .isGreaterThanOrEqualTo(3 * 16 * 1024 + 10);
     }
@@ -422,10 +422,10 @@ class ClassicConnectionTest {
         other.pipeline().addLast(failing);
         other.writes = pieces;
         int frame = 3 * 16 * 1024;
-        assertThatThrownBy(() -> failing.write(new byte[frame], gone -> left.add((int) gone)))
+        assertThatThrownBy(() -> failing.write(new byte[frame], gone -> sent.add((int) gone)))
                 .isInstanceOf(OutOfMemoryError.class);
         assertThat(other.isOpen()).isFalse();
-        assertThat(left.stream().mapToLong(Integer::longValue).sum()).isEqualTo(ClassicConnection.queuedBytes(frame));
+        assertThat(sent.stream().mapToLong(Integer::longValue).sum()).isEqualTo(ClassicConnection.queuedBytes(frame));
         assertThat(failing.waitingBytes()).isZero();
         other.finishAndReleaseAll();
         assertThat(overs).isEqualTo(1);
@@ -476,7 +476,7 @@ class ClassicConnectionTest {
         assertThat(channel.isOpen()).isFalse();
         deaf.kept.forEach(Runnable::run);
         int queued = (int) ClassicConnection.queuedBytes(10) - 10;
-        assertThat(left).containsExactly(10 + queued, 10 + queued);
+        assertThat(sent).containsExactly(10 + queued, 10 + queued);
     }
 
     /** A server is spared for its replies; see ClassicClientConnectionTest. */
@@ -517,11 +517,11 @@ class ClassicConnectionTest {
         Connection poor = new Connection(other, none, KEEP_ALIVE);
         other.pipeline().addFirst(new Unread()).addLast(poor);
         for (int i = 0; i < 7; i++) {
-            poor.write(new byte[1_000], gone -> left.add((int) gone));
+            poor.write(new byte[1_000], gone -> sent.add((int) gone));
         }
         other.runPendingTasks();
         assertThat(ends).isEmpty();
-        poor.write(new byte[1_000], gone -> left.add((int) gone));
+        poor.write(new byte[1_000], gone -> sent.add((int) gone));
         other.runPendingTasks();
         expectEnded(other);
         none.close();
@@ -569,10 +569,10 @@ class ClassicConnectionTest {
     }
 
     @Test
-    void aFrameLeavesInChunksEachOfWhichIsTold() {
+    void aFrameIsSentInChunksEachOfWhichIsTold() {
         write(40_000);
         int queued = (int) ClassicConnection.queuedBytes(40_000) - 40_000;
-        assertThat(left)
+        assertThat(sent)
                 .as("its place in the queue with its last byte")
                 .containsExactly(16_384, 16_384, 7_232 + queued);
         assertThat(connection.waitingBytes()).isZero();
@@ -584,7 +584,7 @@ class ClassicConnectionTest {
     }
 
     @Test
-    void whatIsWrittenWhileReadingLeavesWithTheReadsEnd() {
+    void whatIsWrittenWhileReadingIsSentWithTheReadsEnd() {
         onFrame = () -> write(5);
         channel.pipeline().fireChannelRead(Unpooled.buffer().writeInt(0));
         assertThat(channel.<ByteBuf>readOutbound()).isNull();

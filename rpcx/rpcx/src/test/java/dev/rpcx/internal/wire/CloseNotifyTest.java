@@ -283,7 +283,7 @@ class CloseNotifyTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aClientLeavesAServerThatHasSaidCloseNotify(boolean classic) throws Exception {
+    void aClientDisconnectsFromAServerThatHasSaidCloseNotify(boolean classic) throws Exception {
         try (Servers servers = new Servers();
                 Client client = client(classic)) {
             LastClient calls = client.create(LastClient.class, "localhost", servers.port());

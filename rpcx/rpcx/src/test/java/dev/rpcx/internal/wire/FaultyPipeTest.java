@@ -77,7 +77,7 @@ class FaultyPipeTest {
     }
 
     @Test
-    void framesOfOneWriteThatStandBeforeACutLeave() {
+    void framesOfOneWriteThatStandBeforeACutAreSent() {
         EmbeddedChannel channel = channel(Faults.seeded(1).cutting(1));
         channel.writeOutbound(bytes(PREFACE, PING, A, B));
         assertThat(channel.isOpen()).isFalse();

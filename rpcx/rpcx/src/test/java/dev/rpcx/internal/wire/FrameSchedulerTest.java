@@ -188,7 +188,7 @@ class FrameSchedulerTest {
     }
 
     @Test
-    void whatIsTakenBackLeavesItsTurnOrItsPlace() {
+    void whatIsTakenBackGivesUpItsTurnOrItsPlace() {
         Outbound first = added(100_000);
         Outbound second = added(100_000);
         Outbound third = added(100_000);
@@ -251,7 +251,7 @@ class FrameSchedulerTest {
     }
 
     @Test
-    void itKnowsWhatHasNotLeftOfAllThatWaits() {
+    void itKnowsWhatHasNotBeenSentOfAllThatWaits() {
         assertThat(scheduler.bytes()).isZero();
         Outbound first = added(100_000);
         Outbound waiting = added(90_000);

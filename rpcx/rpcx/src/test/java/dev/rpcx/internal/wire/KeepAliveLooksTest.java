@@ -147,7 +147,7 @@ class KeepAliveLooksTest {
     }
 
     @Test
-    void aSilentPeerIsAskedAfterAThirdOfTheTimeAndLeftAfterTwo() {
+    void aSilentPeerIsAskedAfterAThirdOfTheTimeAndDisconnectedAfterTwo() {
         clock.advance(LOOK - 1, TimeUnit.NANOSECONDS);
         channel.runScheduledPendingTasks();
         assertThat(pings()).isZero();
@@ -287,7 +287,7 @@ class KeepAliveLooksTest {
     }
 
     @Test
-    void aPeerThatReadsNothingIsNotAskedAndLeftWhenNothingLeavesInTheTime() {
+    void aPeerThatReadsNothingIsNotAskedAndDisconnectedWhenNothingIsSentInTheTime() {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
         channel.take(0);
         reply(1_000);
@@ -322,7 +322,7 @@ class KeepAliveLooksTest {
 
     /** Less than what makes this side stop reading. */
     @Test
-    void aPeerThatSpeaksAndReadsNothingIsLeft() {
+    void aPeerThatSpeaksAndReadsNothingIsDisconnected() {
         say();
         channel.take(0);
         reply(1_000);

@@ -131,7 +131,7 @@ class KeepAliveTest {
     }
 
     @Test
-    void aClientThatReadsNothingIsLeft() throws Exception {
+    void aClientThatReadsNothingIsDisconnected() throws Exception {
         try (Server server = Server.builder(RegistryServer.registry(new Waits()))
                         .keepAlive(KEEP_ALIVE)
                         .build()

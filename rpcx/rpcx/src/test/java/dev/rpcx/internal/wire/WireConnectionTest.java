@@ -137,7 +137,7 @@ class WireConnectionTest {
     }
 
     @Test
-    void smallMessagesThatFillABatchHaveLeftBeforeItIsWritten() {
+    void smallMessagesThatFillABatchHaveBeenSentBeforeItIsWritten() {
         closeAtFlush(1);
         channel.pipeline().addLast(connection);
         // nothing is flushed before the batch is full
@@ -177,7 +177,7 @@ class WireConnectionTest {
     }
 
     @Test
-    void whatWasGatheredBeforeAFrameForWhichThereIsNoMemoryLeavesWhole() {
+    void whatWasGatheredBeforeAFrameForWhichThereIsNoMemoryIsSentWhole() {
         FailingAllocator memory = new FailingAllocator();
         channel.config().setAllocator(memory);
         channel.pipeline().addLast(connection);
@@ -222,7 +222,7 @@ class WireConnectionTest {
 
     /** With nothing behind it that would have the connection look. */
     @Test
-    void aBatchThatFillsWithinAReadAndDoesNotLeaveIsCharged() {
+    void aBatchThatFillsWithinAReadAndIsNotSentIsCharged() {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {
@@ -243,7 +243,7 @@ class WireConnectionTest {
 
     /** Other connections of the loop wait until what is read has been handled. */
     @Test
-    void whatLeavesWhileManyFramesAreReadIsNoMoreThanATurn() {
+    void whatIsSentWhileManyFramesAreReadIsNoMoreThanATurn() {
         Endless stream = new Endless();
         runsTasks = false;
         channel.pipeline().addLast(connection);

@@ -87,16 +87,16 @@ class WireStatesTest {
             return kind + place + ", " + connection + ", " + state + ", " + row + " (expected: " + says + ")";
         }
 
-        /** Something has to keep a connection that its client has left. */
+        /** Something has to keep a connection whose client drains. */
         boolean wantsHolder() {
-            return clientLeft() && (state.equals("none") || state.equals("over"));
+            return clientDrains() && (state.equals("none") || state.equals("over"));
         }
 
-        boolean serverLeft() {
+        boolean serverDrains() {
             return connection.equals("server left") || connection.equals("both left");
         }
 
-        boolean clientLeft() {
+        boolean clientDrains() {
             return connection.equals("client left") || connection.equals("both left");
         }
 
@@ -104,7 +104,7 @@ class WireStatesTest {
             StateTables.Reaction said = StateTables.Reaction.of(says);
             boolean first = row.startsWith("REQUEST") || row.startsWith("NOTICE");
             boolean taken = !said.next().isEmpty() && !said.answer().startsWith("ERROR");
-            return clientLeft() && first && (taken || says.equals("ERROR 5 not"))
+            return clientDrains() && first && (taken || says.equals("ERROR 5 not"))
                     ? new StateTables.Reaction("ERROR 3 not", "over")
                     : said;
         }
@@ -170,15 +170,15 @@ class WireStatesTest {
     }
 
     private void walk(ServerWalk walk, Cell cell) throws Exception {
-        if (cell.serverLeft()) {
+        if (cell.serverDrains()) {
             RawPeer.Frame goAway = walk.peer.readAnswer();
             assertThat(goAway.type()).as(() -> ServerWalk.told(goAway)).isEqualTo(Wire.GOAWAY);
         }
-        if (cell.clientLeft()) {
+        if (cell.clientDrains()) {
             walk.peer.send(walk.row("GOAWAY", cell.state));
-            walk.clientLeft = true;
+            walk.clientDrains = true;
         }
-        walk.leave(walk.act(cell.row, walk.row(cell.row, cell.state), cell.state, cell.reaction()));
+        walk.endWalk(walk.act(cell.row, walk.row(cell.row, cell.state), cell.state, cell.reaction()));
     }
 
     private void failed(Object cell, Throwable failure) {
@@ -204,15 +204,15 @@ class WireStatesTest {
         }
     }
 
-    /** A server that leaves takes no connections: all are there and in their states before it does. */
+    /** A server that drains takes no connections: all are there and in their states before it does. */
     private void walkTogether(List<Cell> cells, boolean holds) throws Exception {
-        Server leaving = server();
+        Server draining = server();
         List<ServerWalk> walks = new ArrayList<>();
         try {
             for (Cell cell : cells) {
-                walks.add(prepared(leaving.port(), cell, holds || cell.wantsHolder()));
+                walks.add(prepared(draining.port(), cell, holds || cell.wantsHolder()));
             }
-            Inside.core(leaving).drain(Duration.ofMinutes(1));
+            Inside.core(draining).drain(Duration.ofMinutes(1));
             for (int i = 0; i < cells.size(); i++) {
                 walked++;
                 ServerWalk walk = walks.get(i);
@@ -224,13 +224,13 @@ class WireStatesTest {
                     walk.close();
                 }
             }
-            await().until(() -> Inside.core(leaving).connections() == 0
-                    && Inside.core(leaving).running() == 0);
+            await().until(() -> Inside.core(draining).connections() == 0
+                    && Inside.core(draining).running() == 0);
         } finally {
             for (ServerWalk walk : walks) {
                 walk.close();
             }
-            leaving.stop(Duration.ofMillis(100));
+            draining.stop(Duration.ofMillis(100));
         }
         assertThat(unhurt.echo("beside")).isEqualTo("beside");
     }
@@ -292,7 +292,8 @@ class WireStatesTest {
                             ByteBufUtil.decodeHexDump(row.cell("payload").replace(" ", "")));
                     int type = ServerWalk.type(row.frame());
                     ByteBuf frame = RawPeer.frame(type, type == Wire.SETTINGS ? 0 : ServerWalk.ID, payload);
-                    walk.leave(walk.act(row.frame(), frame, "waiting", StateTables.Reaction.of(row.cell("reaction"))));
+                    walk.endWalk(
+                            walk.act(row.frame(), frame, "waiting", StateTables.Reaction.of(row.cell("reaction"))));
                 } finally {
                     walk.close();
                 }
