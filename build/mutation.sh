@@ -15,7 +15,7 @@ parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest,ClaimsTest
 slots     CallSlots                                                  CallSlotsAloneTest,ClientWireTest,OrphanSlotsTest
-admission AdmissionLimit,AdmissionLimit$*,AddressGroups,Medians,GivenTimes,HandlerTimeHistogram AdmissionStepsTest,AdmissionTrialTest,AdmissionStrangersTest,AdmissionSharesTest,AddressGroupsTest,MediansTest,GivenTimesTest,HandlerTimeHistogramTest
+admission AdmissionLimit,AdmissionLimit$*,AddressGroups,Medians,GivenTimes,HandlerTimeHistogram AdmissionStepsTest,AdmissionHalvedTest,AdmissionStrangersTest,AdmissionSharesTest,AddressGroupsTest,MediansTest,GivenTimesTest,HandlerTimeHistogramTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,SerialExecutor               StreamSenderTest,StreamReceiverTest,SerialExecutorTest
 wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest,OutboundTest
@@ -30,7 +30,7 @@ sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueue
 stages    Stages,Stages$*,PendingResult,DetachableStage,DetachableStage$*,LostCalls StagesTest,PendingResultTest,DetachableStageTest,LostCallsAloneTest
 begins    PostponedCalls,RunningHandlers,UnchargedAllowance          PostponedCallsTest,RunningHandlersTest,UnchargedAllowanceTest
 calls     ServerCall,ServerCall$*,ServerSteps,ReplyWriter,CallErrors             WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LingeringChargeTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
-turns     FrameScheduler,FrameScheduler$*,RefusalBudget,PoolShares,PoolShares$* FrameSchedulerTest,RefusalBudgetTest,PoolSharesTest
+rotation  FrameScheduler,FrameScheduler$*,RefusalBudget,PoolShares,PoolShares$* FrameSchedulerTest,RefusalBudgetTest,PoolSharesTest
 instances PendingConnection,ConnectThrottle,ConnectThrottle$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes,LocalFailure PendingConnectionTest,ConnectThrottleTest,SharedWatchTest,HealthTest,AnswerTimesTest,LocalFailureTest
 attempts  Attempts,ClientSteps,BlockingCall,FutureCall                 AttemptsTest,RetriesTest,ChooserTest,ClientWireTest,ClientHereTest,WaitingCallsTest,OrphanSlotsTest,EachCallEndsTest,UnsentTrialsTest
 hedges    Hedge,Hedge$*                                              RetriesTest,EachCallEndsTest,UnsentTrialsTest,HedgesAtTheEndOfAStackTest

@@ -2,7 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.internal.Given;
 import dev.rpcx.internal.ThrowableText;
-import dev.rpcx.internal.call.WatchedStream;
+import dev.rpcx.internal.call.StreamEndListener;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Objects;
@@ -147,7 +147,7 @@ public final class CallLog implements Interceptor {
     }
 
     /** Publisher that passes on a call's stream, and writes a log line at the end of each subscription. */
-    private final class LoggedStream<T> implements Flow.Publisher<T>, WatchedStream {
+    private final class LoggedStream<T> implements Flow.Publisher<T>, StreamEndListener {
         private final Flow.Publisher<T> stream;
         private final Named named;
         private final @Nullable CallContext context;
@@ -246,7 +246,7 @@ public final class CallLog implements Interceptor {
 
     /** Subscription that writes the call's log line if the subscriber cancels, or if the server ends the stream. */
     private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
-            implements Flow.Subscription, WatchedStream {
+            implements Flow.Subscription, StreamEndListener {
         @Override
         public void request(long items) {
             subscription.request(items);

@@ -14,8 +14,8 @@ public enum Choice {
      */
     LEAST_LOADED,
     /**
-     * Chooses the instances in turn. Each instance gets calls in proportion to its {@link Endpoint#weight()}, evenly
-     * spread. Source: nginx's smooth weighted round robin.
+     * Chooses the instances one after the other. Each instance gets calls in proportion to its
+     * {@link Endpoint#weight()}, evenly spread. Source: nginx's smooth weighted round robin.
      */
     WEIGHTED_ROUND_ROBIN,
     /**

@@ -159,7 +159,7 @@ public final class Client implements AutoCloseable {
         private Duration keepAlive = Duration.ofSeconds(10);
         private @Nullable Tls tls;
         private @Nullable Faults faults;
-        private double failureShare = ClientSettings.NO_BREAKER;
+        private double failureFraction = ClientSettings.NO_BREAKER;
         private Choice choice = Choice.LEAST_LOADED;
         private Duration maxClose = Duration.ofSeconds(10);
         private int connections = 1;
@@ -219,8 +219,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Adds a circuit breaker, which opens when the given share of the calls of the last 10 s has failed, if there
-         * were at least 20 calls. While the breaker is open, calls fail immediately with
+         * Adds a circuit breaker, which opens when the given fraction of the calls of the last 10 s has failed, if
+         * there were at least 20 calls. While the breaker is open, calls fail immediately with
          * {@link RPCXException.Code#UNAVAILABLE}, and are not executed. Each address, and each set of instances, has a
          * separate breaker.
          *
@@ -241,14 +241,15 @@ public final class Client implements AutoCloseable {
          *       answer of its method took.
          * </ul>
          *
-         * @param share share of failed calls that opens the breaker: above 0, at most 1; without this setting there is
-         *     no breaker
+         * @param failureFraction fraction of failed calls that opens the breaker: above 0, at most 1; without this
+         *     setting there is no breaker
          */
-        public Builder circuitBreaker(double share) {
-            if (!(share > 0 && share <= 1)) {
-                throw new IllegalArgumentException("circuitBreaker: " + share + " (expected: above 0, at most 1)");
+        public Builder circuitBreaker(double failureFraction) {
+            if (!(failureFraction > 0 && failureFraction <= 1)) {
+                throw new IllegalArgumentException(
+                        "circuitBreaker: " + failureFraction + " (expected: above 0, at most 1)");
             }
-            failureShare = share;
+            this.failureFraction = failureFraction;
             return this;
         }
 
@@ -390,7 +391,7 @@ public final class Client implements AutoCloseable {
                     inProcess,
                     classic,
                     choice,
-                    failureShare,
+                    failureFraction,
                     tls == null ? null : tls.engine(),
                     faults,
                     interceptors,

@@ -18,8 +18,8 @@ import java.util.concurrent.CompletableFuture;
  *
  * <ul>
  *   <li>A call that still waits for a connection is not made.
- *   <li>A call under way is cancelled if its method has {@link Method#hedgeMillis}.
- *   <li>Any other call under way goes on at its server.
+ *   <li>A call in flight is cancelled if its method has {@link Method#hedgeMillis}.
+ *   <li>Any other call in flight goes on at its server.
  * </ul>
  *
  * <p>The arguments are read before the client's method returns, and again for a second attempt (see

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a hostile peer does to {@link Besieged}: so many connections from so many addresses, and what each sends so many
  * times a second. The pace is what a server of two cores, shared with its callers, can take beside some hundreds of
- * calls a second: an attack is to show what it does to memory, places and turns, not that a processor can be kept busy
+ * calls a second: an attack is to show what it does to memory, places and queues, not that a processor can be kept busy
  * by whoever has more of them. A connection that has been ended is made anew at the next tick.
  */
 enum Attack {

@@ -222,7 +222,7 @@ public final class Attackers {
                     return attack.next(round++);
                 }
                 if (!tls.isDone()) {
-                    // once: from then on it is the server's turn
+                    // once: from then on the server has to answer
                     return round++ == 0 ? RawTls.plain(RawTls.HANDSHAKE, tls.hello()) : null;
                 }
                 round = Math.max(round, 1);

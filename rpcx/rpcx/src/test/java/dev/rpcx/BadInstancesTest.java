@@ -220,7 +220,7 @@ class BadInstancesTest {
         }
     }
 
-    /** It has the calls that were under way: the registry names one instance, and that is another one. */
+    /** It has the calls that were in flight: the registry names one instance, and that is another one. */
     @ParameterizedTest
     @EnumSource(
             value = RPCXException.Code.class,

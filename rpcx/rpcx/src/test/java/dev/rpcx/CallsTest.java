@@ -278,7 +278,7 @@ class CallsTest {
         int calls = LongForm.of(2000, 50_000);
         long[] service = new long[calls];
         long[] method = new long[calls];
-        // in turn, so that whatever else the machine does meets both
+        // alternately, so that whatever else the machine does meets both
         for (int i = 0; i < calls; i++) {
             service[i] = nanos(() -> nobody.hello("x"));
             method[i] = nanos(() -> greeter.unpublished());
@@ -359,7 +359,7 @@ class CallsTest {
     }
 
     @Test
-    void closingTheClientEndsCallsUnderWay() throws Exception {
+    void closingTheClientEndsCallsInFlight() throws Exception {
         CompletableFuture<RPCXException> ended = new CompletableFuture<>();
         Thread caller = new Thread(() -> ended.complete(thrown(() -> greeter.block())));
         caller.start();

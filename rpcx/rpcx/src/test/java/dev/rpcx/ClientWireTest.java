@@ -443,7 +443,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatDrainsIsToldSoAndServesWhatIsUnderWay() {
+    void aServerThatDrainsIsToldSoAndServesWhatIsInFlight() {
         open();
         CompletableFuture<String> call = echo("a");
         Frame request = expect(Wire.REQUEST);
@@ -460,7 +460,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aServerThatDrainsWhileNothingIsUnderWayIsClosed() {
+    void aServerThatDrainsWhileNothingIsInFlightIsClosed() {
         open();
         send(Wire.GOAWAY, 0);
         expect(Wire.GOAWAY);
@@ -543,7 +543,7 @@ class ClientWireTest {
         open();
         long millis = 0;
         for (int i = 0; i < 8; i++) {
-            echo("under way");
+            echo("in flight");
             frames.clear();
             send(Wire.GOAWAY, 0);
             millis += openAgain();
@@ -563,7 +563,7 @@ class ClientWireTest {
         open();
         long millis = 0;
         for (int i = 0; i < 8; i++) {
-            echo("under way");
+            echo("in flight");
             frames.clear();
             channel().close();
             hand.settle(channel());
@@ -581,10 +581,10 @@ class ClientWireTest {
     void whereAServerDrainsConnectionAfterConnectionTheOldestEndWithTheCallsThatTheyHave() {
         open();
         List<ClientConnection> made = new ArrayList<>();
-        List<CompletableFuture<String>> underWay = new ArrayList<>();
+        List<CompletableFuture<String>> inFlight = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
             pass(1_000);
-            underWay.add(echo("under way"));
+            inFlight.add(echo("in flight"));
             made.add(connection());
             send(Wire.GOAWAY, 0);
             openAgain();
@@ -593,17 +593,17 @@ class ClientWireTest {
         assertThat(made.stream().map(ClientConnection::isClosed))
                 .containsExactly(true, true, true, false, false, false, false, false);
         for (int i = 0; i < 3; i++) {
-            assertThat(failure(underWay.get(i)).code()).isEqualTo(Code.UNAVAILABLE);
-            assertThat(failure(underWay.get(i)).executed()).isEqualTo(Executed.MAYBE);
+            assertThat(failure(inFlight.get(i)).code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(failure(inFlight.get(i)).executed()).isEqualTo(Executed.MAYBE);
         }
-        assertThat(underWay.get(3)).isNotDone();
+        assertThat(inFlight.get(3)).isNotDone();
     }
 
-    /** A connection that drains, with a call under way. */
-    private void drainWithACall(List<CompletableFuture<String>> underWay) {
+    /** A connection that drains, with a call in flight. */
+    private void drainWithACall(List<CompletableFuture<String>> inFlight) {
         pass(1_000);
         frames.clear();
-        underWay.add(echo("under way"));
+        inFlight.add(echo("in flight"));
         send(Wire.GOAWAY, 0);
         assertThat(channel().isOpen()).isTrue();
     }
@@ -612,10 +612,10 @@ class ClientWireTest {
     @Test
     void connectionsThatHaveEndedAreNotAmongThoseThatDrain() {
         open();
-        List<CompletableFuture<String>> underWay = new ArrayList<>();
+        List<CompletableFuture<String>> inFlight = new ArrayList<>();
         List<EmbeddedChannel> draining = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
-            drainWithACall(underWay);
+            drainWithACall(inFlight);
             draining.add(channel());
             openAgain();
         }
@@ -624,11 +624,11 @@ class ClientWireTest {
             hand.settle(over);
         }
         for (int i = 0; i < 2; i++) {
-            drainWithACall(underWay);
+            drainWithACall(inFlight);
             openAgain();
             hand.opened.forEach(hand::settle);
         }
-        assertThat(underWay.stream().map(CompletableFuture::isDone))
+        assertThat(inFlight.stream().map(CompletableFuture::isDone))
                 .containsExactly(false, false, false, true, true, false, false);
     }
 
@@ -658,11 +658,11 @@ class ClientWireTest {
         }
     }
 
-    /** A message for whose turn there is no memory. */
-    private static final class Turnless extends Outbound.Control {
+    /** A message for which there is no memory among those that wait. */
+    private static final class Unqueued extends Outbound.Control {
         private int asked;
 
-        Turnless(int bytes) {
+        Unqueued(int bytes) {
             super(Wire.PING, 0, Unpooled.buffer().writeZero(bytes));
         }
 
@@ -686,7 +686,7 @@ class ClientWireTest {
         open();
         CompletableFuture<String> call = remote.echo("x".repeat(50_000));
         calls.add(call);
-        connection().send(new Turnless(50_000));
+        connection().send(new Unqueued(50_000));
         hand.settle(channel());
         assertThat(channel().isOpen()).isFalse();
         expect(Wire.REQUEST);
@@ -763,7 +763,7 @@ class ClientWireTest {
     }
 
     @Test
-    void aConnectionThatIsRetiredFinishesWhatIsUnderWay() {
+    void aConnectionThatIsRetiredFinishesWhatIsInFlight() {
         open();
         CompletableFuture<String> call = echo("a");
         int id = expect(Wire.REQUEST).id();
@@ -1277,7 +1277,7 @@ class ClientWireTest {
     void aCallThatTakesAStreamIsNotMadeAgainOnceThePublisherHasASubscriber() {
         open();
         pass(1_000);
-        CompletableFuture<String> underWay = echo("a");
+        CompletableFuture<String> inFlight = echo("a");
         Counted items = new Counted();
         CompletableFuture<Integer> call = remote.takes(items);
         calls.add(call);
@@ -1287,7 +1287,7 @@ class ClientWireTest {
         assertThat(failure(call).executed()).isEqualTo(Executed.NOT_EXECUTED);
         assertThat(items.subscribers).isEqualTo(1);
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
-        assertThat(underWay).isCompletedWithValue("b");
+        assertThat(inFlight).isCompletedWithValue("b");
         assertThat(old.isOpen()).isFalse();
     }
 
@@ -1838,21 +1838,21 @@ class ClientWireTest {
         hand.settle(channel());
     }
 
-    /** With one attempt under way, and with both. */
+    /** With one attempt in flight, and with both. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aHedgedCallThatItsCallerEndsIsCancelledWhereverItIsUnderWay(boolean isTwice) {
+    void aHedgedCallThatItsCallerEndsIsCancelledWhereverItIsInFlight(boolean isTwice) {
         open();
         CompletableFuture<String> call = remote.hedged("a");
         hand.settle(channel());
-        List<Integer> underWay = new ArrayList<>(List.of(expect(Wire.REQUEST).id()));
+        List<Integer> inFlight = new ArrayList<>(List.of(expect(Wire.REQUEST).id()));
         if (isTwice) {
             hedge();
-            underWay.add(expect(Wire.REQUEST).id());
+            inFlight.add(expect(Wire.REQUEST).id());
         }
         call.complete("of the caller's own");
         hand.settle(channel());
-        for (int id : underWay) {
+        for (int id : inFlight) {
             assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
             sendError(id, Code.CANCELLED, Executed.EXECUTED);
         }

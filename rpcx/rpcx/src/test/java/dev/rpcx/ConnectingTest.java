@@ -161,7 +161,7 @@ class ConnectingTest {
     }
 
     @Test
-    void classicConnectionsThatDrainWithCallsUnderWayAreBounded() {
+    void classicConnectionsThatDrainWithCallsInFlightAreBounded() {
         Client client = builder().classic().build();
         clients.add(client);
         Remote remote = client.create(Remote.class, "picky", 1);
@@ -177,7 +177,7 @@ class ConnectingTest {
             refuseClassic(newest);
             assertThat(refused).isCompletedExceptionally();
         }
-        // four that are left, and one that is used on: none of the calls under way ends for that
+        // four that are left, and one that is used on: none of the calls in flight ends for that
         assertThat(hand.opened).hasSize(5).allMatch(EmbeddedChannel::isActive);
         assertThat(calls).noneMatch(CompletableFuture::isDone);
         end(hand.opened.get(1));
@@ -401,7 +401,7 @@ class ConnectingTest {
     }
 
     @Test
-    void ofThousandsOfInstancesThatDoNotAnswerSomeAreConnectedToAtOnceAndAllInTurn() {
+    void ofThousandsOfInstancesThatDoNotAnswerSomeAreConnectedToAtOnceAndAllInTheEnd() {
         Said said = new Said();
         client(1).create(Remote.class, said);
         said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
@@ -521,7 +521,7 @@ class ConnectingTest {
     }
 
     @Test
-    void anAttemptThatWaitsForItsTurnEndsWithItsClient() {
+    void anAttemptThatWaitsForOthersEndsWithItsClient() {
         Said said = new Said();
         Client client = client(1);
         client.create(Remote.class, said);
@@ -533,7 +533,7 @@ class ConnectingTest {
         assertThat(cluster.connectThrottle(false).waiting()).isZero();
     }
 
-    /** Each connection that is left has a call under way, and the registry makes a new instance of the same name. */
+    /** Each connection that is left has a call in flight, and the registry makes a new instance of the same name. */
     @Test
     void connectionsThatDrainAreBoundedHoweverOftenARegistryNamesTheirInstance() {
         List<Endpoints.Listener> told = new ArrayList<>();

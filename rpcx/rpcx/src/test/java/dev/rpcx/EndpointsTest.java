@@ -479,7 +479,7 @@ class EndpointsTest {
             last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
         }
         assertThat(clock.reads).isLessThan(1_000);
-        // those that are left out come back, and then it is the turn of others
+        // those that are left out come back, and then others are left out
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
             last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());

@@ -320,7 +320,7 @@ class ExtraConnectionsTest {
         assertThat(onKept).hasSize(2);
         assertThat(onExtra).hasSize(1);
         pass(hand, 25);
-        assertThat(extra.isActive()).as("with a call under way").isTrue();
+        assertThat(extra.isActive()).as("with a call in flight").isTrue();
         send(hand, extra, RawPeer.frame(Wire.REPLY, onExtra.get(0), RawPeer.text("c")));
         assertThat(third).isCompletedWithValue("c");
         pass(hand, 4);

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Calls beside a server that says, when calls are under way already, that it takes fewer than those: each ends in its
+ * Calls beside a server that says, when calls are in flight already, that it takes fewer than those: each ends in its
  * time.
  */
 @Timeout(60)

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A callback that holds up the event loop of a client, whose other calls are under way meanwhile. */
+/** A callback that holds up the event loop of a client, whose other calls are in flight meanwhile. */
 @Timeout(60)
 class HeldUpLoopTest {
     private static final int CALLS = 20;

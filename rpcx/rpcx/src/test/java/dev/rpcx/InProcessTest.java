@@ -91,10 +91,10 @@ class InProcessTest {
             assertThatThrownBy(() -> shelf.same(new byte[2000]))
                     .isInstanceOfSatisfying(
                             RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.TOO_LARGE));
-            CompletableFuture<Void> underWay = shelf.never();
+            CompletableFuture<Void> inFlight = shelf.never();
             service.asked.await();
             server.stop(Duration.ofMillis(100));
-            assertThatThrownBy(() -> underWay.get(10, TimeUnit.SECONDS))
+            assertThatThrownBy(() -> inFlight.get(10, TimeUnit.SECONDS))
                     .cause()
                     .isInstanceOfSatisfying(
                             RPCXException.class, e -> assertThat(e.executed()).isEqualTo(RPCXException.Executed.MAYBE));

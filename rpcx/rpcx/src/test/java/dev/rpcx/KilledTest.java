@@ -52,7 +52,7 @@ class KilledTest {
     }
 
     @Test
-    void onlyCallsUnderWayAreLostAndEachSaysWhetherItWasExecuted() throws Exception {
+    void onlyCallsInFlightAreLostAndEachSaysWhetherItWasExecuted() throws Exception {
         List<JvmProcess> processes = new ArrayList<>();
         try (Client client = Client.standard()) {
             for (int i = 0; i < INSTANCES; i++) {
@@ -150,7 +150,7 @@ class KilledTest {
                 TimeUnit.NANOSECONDS.toMillis(slowestNanos.get()));
         assertThat(hidden).as("idempotent calls are made again").isEmpty();
         assertThat(returned).allSatisfy(number -> assertThat(executed).containsKey(number));
-        // no more than the callers had under way at each kill
+        // no more than the callers had in flight at each kill
         assertThat(marks.size()).isLessThanOrEqualTo(KILLS * CALLERS / 2);
         marks.forEach((number, mark) -> {
             switch (mark) {

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Callers end the futures and the subscriptions of their calls themselves, whatever state these are in, and keep them:
- * a call that waits is over at once, and one that is under way in its time. Nothing of it is held from then on. A test
+ * a call that waits is over at once, and one that is in flight in its time. Nothing of it is held from then on. A test
  * is the server.
  */
 @Timeout(60)

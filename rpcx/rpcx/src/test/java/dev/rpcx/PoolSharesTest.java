@@ -48,16 +48,16 @@ public class PoolSharesTest {
     /** What others do while a thread is started. */
     private Runnable meanwhile = () -> {};
 
-    private final PoolShares pool = new PoolShares(MAX, (at, turn) -> start(turn), address -> address.handlerThreads);
+    private final PoolShares pool = new PoolShares(MAX, (at, run) -> start(run), address -> address.handlerThreads);
 
-    private void start(Runnable turn) {
+    private void start(Runnable run) {
         Runnable others = meanwhile;
         meanwhile = () -> {};
         others.run();
         if (hasNoThread) {
             throw new OutOfMemoryError("no thread, in this test");
         }
-        threads.add(turn);
+        threads.add(run);
     }
 
     private PoolShares.Share connection(int address) {
@@ -116,7 +116,7 @@ public class PoolSharesTest {
 
     @Test
     void oneThreadIsEnough() {
-        PoolShares single = new PoolShares(1, (at, turn) -> threads.add(turn), address -> address.handlerThreads);
+        PoolShares single = new PoolShares(1, (at, run) -> threads.add(run), address -> address.handlerThreads);
         PoolShares.Share share = single.share(loop, Objects.requireNonNull(ledger.open(null)));
         give(share, "only", 3);
         assertThat(threads).hasSize(1);
@@ -127,7 +127,7 @@ public class PoolSharesTest {
     }
 
     @Test
-    void connectionsHaveTheirTurnsOneAfterTheOtherHoweverMuchEachHasWaiting() {
+    void connectionsBeginOneAfterTheOtherHoweverMuchEachHasWaiting() {
         List<PoolShares.Share> holders = List.of(connection(1), connection(2), connection(3));
         give(holders.get(0), "holder", 5);
         give(holders.get(1), "holder", 2);
@@ -362,7 +362,7 @@ public class PoolSharesTest {
 
     /** Nothing else holds a connection that is gone. */
     @Test
-    void aConnectionWhoseTasksAreTakenBackHasNoTurn() {
+    void aConnectionWhoseTasksAreTakenBackBeginsNone() {
         for (int i = 0; i < MAX; i++) {
             give(connection(1), "a", 1);
         }
@@ -388,7 +388,7 @@ public class PoolSharesTest {
     }
 
     /**
-     * Two connections hold three threads each, two are free, and one task of each waits: the second's turn is first.
+     * Two connections hold three threads each, two are free, and one task of each waits: the second's is first.
      */
     private void twoMayBeginAtTheEndOfOne(PoolShares.Share one, PoolShares.Task ofTheSecond) {
         twoMayBeginAtTheEndOfOne(one, new Task("one waits"), ofTheSecond);
@@ -478,7 +478,7 @@ public class PoolSharesTest {
     /** What has to be told is told by no event loop: it may block. */
     @Test
     void whatCannotBeRefusedWaitsForWhatRunsOrUntilAThreadIsTriedAgain() {
-        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, run) -> start(run), address -> address.signalThreads);
         PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         give(share, "waits", 3);
@@ -509,7 +509,7 @@ public class PoolSharesTest {
 
     @Test
     void whatFindsNoThreadAsItsPoolIsClosedIsRefused() {
-        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, run) -> start(run), address -> address.signalThreads);
         PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         meanwhile = () -> assertThat(patient.close()).isEmpty();
@@ -521,7 +521,7 @@ public class PoolSharesTest {
     void whatFindsNeitherAThreadNorATimerIsRefused() {
         EventLoop over = new DefaultEventLoop();
         over.shutdownGracefully(0, 0, TimeUnit.SECONDS).syncUninterruptibly();
-        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, run) -> start(run), address -> address.signalThreads);
         PoolShares.Share share = patient.share(over, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         give(share, "late", 1);
@@ -562,7 +562,7 @@ public class PoolSharesTest {
     }
 
     private PoolShares single() {
-        return new PoolShares(1, (at, turn) -> start(turn), address -> address.handlerThreads);
+        return new PoolShares(1, (at, run) -> start(run), address -> address.handlerThreads);
     }
 
     private PoolShares.Share share(PoolShares of) {
@@ -622,7 +622,7 @@ public class PoolSharesTest {
 
     /** Another pool of the same server, so that its connections have the same addresses. */
     private final PoolShares beside =
-            new PoolShares(MAX, (at, turn) -> threadsBeside.add(turn), address -> address.signalThreads);
+            new PoolShares(MAX, (at, run) -> threadsBeside.add(run), address -> address.signalThreads);
 
     /** A task of the one would be lost where it moved what waits in the other. */
     @Test
@@ -662,7 +662,7 @@ public class PoolSharesTest {
     /** What begins is what somebody would choose who looks at all that wait, whatever happens in which order. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void theNextIsTheEarliestTurnOfThoseThatMayBegin(long seed) {
+    void theNextIsTheEarliestOfThoseThatMayBegin(long seed) {
         Model one = new Model(seed, pool, threads);
         Model other = new Model(-seed, beside, threadsBeside);
         for (int i = 0; i < 3_000; i++) {
@@ -686,7 +686,7 @@ public class PoolSharesTest {
 
         private final int[] ended = new int[6];
         private int running;
-        private int turns;
+        private int nextOrder;
         private int names;
 
         Model(long seed, PoolShares pool, ArrayDeque<Runnable> threads) {
@@ -704,7 +704,7 @@ public class PoolSharesTest {
             final ArrayDeque<Task> waiting = new ArrayDeque<>();
             final int mark;
             int own;
-            int turn;
+            int order;
             boolean isGone;
 
             Connection(int address) {
@@ -732,7 +732,7 @@ public class PoolSharesTest {
             }
         }
 
-        /** The connections whose turns the pool has been given and has not begun. */
+        /** The connections whose tasks the pool has been given and has not begun. */
         private final ArrayDeque<Connection> holders = new ArrayDeque<>();
 
         private final ArrayDeque<Task> held = new ArrayDeque<>();
@@ -740,13 +740,13 @@ public class PoolSharesTest {
         private @Nullable Connection next() {
             return connections.stream()
                     .filter(each -> !each.waiting.isEmpty() && each.mayBegin())
-                    .min(Comparator.comparingInt(each -> each.turn))
+                    .min(Comparator.comparingInt(each -> each.order))
                     .orElse(null);
         }
 
         private Task take(Connection from) {
             from.count(1);
-            from.turn = turns++;
+            from.order = nextOrder++;
             return from.waiting.remove();
         }
 
@@ -785,7 +785,7 @@ public class PoolSharesTest {
                 holders.add(to);
                 held.add(task);
             } else {
-                to.turn = turns++;
+                to.order = nextOrder++;
                 to.waiting.add(task);
             }
             to.share.run(task);
@@ -842,7 +842,7 @@ public class PoolSharesTest {
         }
     }
 
-    /** It is run in its turn: whoever gave it would give what it runs with to another one. */
+    /** It is run as the next one: whoever gave it would give what it runs with to another one. */
     @Test
     void aTaskThatHasBeenTakenIsNotRefusedSinceAnotherCannotBeBegun() {
         PoolShares.Share one = connection(1);
@@ -892,16 +892,16 @@ public class PoolSharesTest {
                     at[1] = memory.getCurrentThreadAllocatedBytes();
                 }
             });
-            Runnable turn = threads.remove();
+            Runnable run = threads.remove();
             at[0] = memory.getCurrentThreadAllocatedBytes();
-            turn.run();
+            run.run();
             least = Math.min(least, at[1] - at[0]);
         }
         assertThat(least).isZero();
     }
 
     @Test
-    void aTaskThatThrowsKeepsNobodyFromItsTurn() {
+    void aTaskThatThrowsKeepsNobodyFromBeginning() {
         PoolShares.Share share = connection(1);
         Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> begun.add("thrown"));
@@ -944,7 +944,7 @@ public class PoolSharesTest {
         List<PoolShares.Share> shares = new ArrayList<>();
         long before = Heap.usedBytes();
         for (int i = 0; i < many; i++) {
-            PoolShares single = new PoolShares(1, (at, turn) -> threads.add(turn), address -> address.handlerThreads);
+            PoolShares single = new PoolShares(1, (at, run) -> threads.add(run), address -> address.handlerThreads);
             PoolShares.Share share = connection(single, 1);
             tasks.forEach(share::run);
             if (i % 2 == 0) {

@@ -115,7 +115,7 @@ class PoolThreadsTest {
         }
     }
 
-    /** The thread lives on, with the turn that it was started with. */
+    /** The thread lives on, with the task that it was started with. */
     @Test
     void anIdleThreadHoldsNothingOfWhatItHasRun() {
         Threads patient = new Threads(1, 60_000);

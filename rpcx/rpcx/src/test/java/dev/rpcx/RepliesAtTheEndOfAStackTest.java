@@ -97,9 +97,9 @@ class RepliesAtTheEndOfAStackTest {
                 ServiceClient lost = client.create(ServiceClient.class, "127.0.0.1", server.port());
                 // the time of some may be over before their handlers have begun
                 Again.upToFiveTimes(200, () -> {
-                    long underWay =
+                    long inFlight =
                             replies.stream().filter(reply -> !reply.isDone()).count();
-                    for (long i = underWay; i < CALLS; i++) {
+                    for (long i = inFlight; i < CALLS; i++) {
                         replies.add(lost.later("x"));
                     }
                     await().pollDelay(Duration.ZERO)

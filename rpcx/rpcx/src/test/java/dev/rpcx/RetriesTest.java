@@ -271,7 +271,7 @@ class RetriesTest {
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
-    /** Two that are under way beside each other: the second one began as the pause behind the first was over. */
+    /** Two that are in flight beside each other: the second one began as the pause behind the first was over. */
     private static long[] trials(CircuitBreaker breaker, AtomicLong clock) {
         fail(breaker, 20);
         pass(clock, 1000);
@@ -582,7 +582,7 @@ class RetriesTest {
         }
     }
 
-    /** Of two instances the one with less under way is always chosen, which is the one that has just ended a call. */
+    /** Of two instances the one with less in flight is always chosen, which is the one that has just ended a call. */
     @ParameterizedTest
     @ValueSource(strings = {"hedge", "hedge later", "again", "again later"})
     void ofTwoInstancesTheOtherHasTheNextAttempt(String way) throws Exception {

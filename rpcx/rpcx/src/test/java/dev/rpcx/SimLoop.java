@@ -42,7 +42,7 @@ final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop 
         this.actor = new SimWorld.Actor(world, process) {
             @Override
             void step() {
-                turn();
+                runOne();
             }
 
             @Override
@@ -53,7 +53,7 @@ final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop 
         world.add(this);
     }
 
-    private void turn() {
+    private void runOne() {
         boolean timer = nextTimer() <= world.now();
         int kinds = (tasks.isEmpty() ? 0 : 1) + (io.isEmpty() ? 0 : 1) + (timer ? 1 : 0);
         int chosen = kinds > 1 ? world.random.nextInt(kinds) : 0;

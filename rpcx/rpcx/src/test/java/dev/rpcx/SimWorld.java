@@ -11,7 +11,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Time, chance and turns of one simulated world. All that happens in it happens on the thread that calls {@link #run}:
+ * Time, chance and order of one simulated world. All that happens in it happens on the thread that calls {@link #run}:
  * whoever has something to do is an {@link Actor}, and the seed decides who does his next step. Time is a number that
  * moves when nobody has anything to do, and, where the seed wants a slow machine, also before. The same seed gives the
  * same world to the last step, which {@link #trace} shows.
@@ -22,7 +22,7 @@ final class SimWorld {
         private final SimWorld world;
         private final int number;
 
-        /** One turn in so many is taken when it is offered: how slow this one is beside the others. */
+        /** One step in so many is made when it is offered: how slow this one is beside the others. */
         private final int slowness;
 
         /** The process that it belongs to; null for the world's own. */

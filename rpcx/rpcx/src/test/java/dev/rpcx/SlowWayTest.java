@@ -264,7 +264,7 @@ class SlowWayTest {
     }
 
     @Test
-    void aRequestThatHasNotBegunInItsTimeWasNotExecutedAndGivesUpItsTurn() {
+    void aRequestThatHasNotBegunInItsTimeWasNotExecutedAndWaitsNoMore() {
         CompletableFuture<Integer> first = added(remote.length(new byte[MEBIBYTE]));
         CompletableFuture<Integer> late = added(remote.lengthSoon(new byte[MEBIBYTE - 1]));
         CompletableFuture<Integer> cancelled = added(remote.length(new byte[MEBIBYTE - 2]));

@@ -228,7 +228,7 @@ class TokensPerAttemptTest {
     /** Over a slow way: a token is good for 30 s, and a large request may wait for longer until it begins to leave. */
     @ParameterizedTest
     @ValueSource(strings = {"again", "and once more", "2"})
-    void aRequestThatHasWaitedLongForItsTurnIsSentWithWhatIsComputedThen(String then) throws InterruptedException {
+    void aRequestThatHasWaitedLongForOthersIsSentWithWhatIsComputedThen(String then) throws InterruptedException {
         HandPlatform hand = new HandPlatform();
         AtomicInteger computed = new AtomicInteger();
         Supplier<String> count = () -> {

@@ -501,7 +501,7 @@ class TokensTest {
     }
 
     @Test
-    void aCallWhoseTokenExpiresWhileItWaitsForItsTurnIsToldSo() throws Exception {
+    void aCallWhoseTokenExpiresWhileItWaitsForOthersIsToldSo() throws Exception {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
         UsedTokens used = new UsedTokens(100, now::get);
         Interceptor requiring =

@@ -316,14 +316,14 @@ class WireAtOnceTest {
 
         /** The lists in one, each in its order. */
         private <T> List<T> shuffled(List<List<T>> lists) {
-            List<Integer> turns = new ArrayList<>();
+            List<Integer> order = new ArrayList<>();
             for (int i = 0; i < lists.size(); i++) {
-                turns.addAll(Collections.nCopies(lists.get(i).size(), i));
+                order.addAll(Collections.nCopies(lists.get(i).size(), i));
             }
-            Collections.shuffle(turns, chance);
+            Collections.shuffle(order, chance);
             int[] next = new int[lists.size()];
             List<T> all = new ArrayList<>();
-            turns.forEach(list -> all.add(lists.get(list).get(next[list]++)));
+            order.forEach(list -> all.add(lists.get(list).get(next[list]++)));
             return all;
         }
 

@@ -53,7 +53,7 @@ class WireEdgesTest {
 
     private static final int REPLY_CHARS = 4_000_000;
 
-    /** Replies of another size, one of which leaves by turns with a larger one. */
+    /** Replies of another size, one of which leaves alternately with a larger one. */
     private static final int OTHER_CHARS = 1_000_000;
 
     /** All of their replies together are more than two sockets' buffers hold. */

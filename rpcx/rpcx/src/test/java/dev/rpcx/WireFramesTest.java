@@ -119,15 +119,15 @@ class WireFramesTest {
         }
     }
 
-    private class Message extends Outbound {
+    private class TestMessage extends Outbound {
         private final String name;
         private final boolean isSent;
 
-        Message(String name, int bytes) {
+        TestMessage(String name, int bytes) {
             this(name, bytes, true);
         }
 
-        Message(String name, int bytes, boolean isSent) {
+        TestMessage(String name, int bytes, boolean isSent) {
             super(Unpooled.wrappedBuffer(bytes(bytes)));
             this.name = name;
             this.isSent = isSent;
@@ -473,7 +473,7 @@ class WireFramesTest {
         greet();
         List<Frame> expected = new ArrayList<>();
         for (int size : SIZES) {
-            connection.sendNow(new Message("m" + size, size));
+            connection.sendNow(new TestMessage("m" + size, size));
             assertThat(told).last().isEqualTo("m" + size);
             expected.add(part(Wire.REPLY, 0, size));
         }
@@ -482,7 +482,7 @@ class WireFramesTest {
         // and together, while a read is under way
         read(frame(Wire.PING, 1, 0));
         for (int size : SIZES) {
-            connection.sendNow(new Message("m" + size, size));
+            connection.sendNow(new TestMessage("m" + size, size));
         }
         assertThat(written()).isEmpty();
         readComplete();
@@ -490,13 +490,13 @@ class WireFramesTest {
     }
 
     @Test
-    void aLargeMessageGoesInPartsInTurnWithOthersAndBehindSmallOnes() {
+    void aLargeMessageGoesInPartsBetweenThoseOfOthersAndBehindSmallOnes() {
         greet();
         read(frame(Wire.PING, 1, 0));
         int max = Wire.MAX_PAYLOAD_BYTES;
-        connection.sendNow(new Message("a", 5 * max));
-        connection.sendNow(new Message("b", max + 1));
-        connection.sendNow(new Message("small", 1));
+        connection.sendNow(new TestMessage("a", 5 * max));
+        connection.sendNow(new TestMessage("b", max + 1));
+        connection.sendNow(new TestMessage("small", 1));
         assertThat(told).containsExactly("small");
         readComplete();
         assertThat(written())
@@ -517,11 +517,11 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         int max = Wire.MAX_PAYLOAD_BYTES;
-        connection.sendNow(new Message("a", 2 * max + 1));
-        connection.sendNow(new Message("b", max + 1));
-        Message recalled = new Message("recalled", 2 * max);
+        connection.sendNow(new TestMessage("a", 2 * max + 1));
+        connection.sendNow(new TestMessage("b", max + 1));
+        TestMessage recalled = new TestMessage("recalled", 2 * max);
         connection.sendNow(recalled);
-        connection.sendNow(new Message("c", 2 * max));
+        connection.sendNow(new TestMessage("c", 2 * max));
         connection.recall(recalled);
         readComplete();
         assertThat(written())
@@ -541,10 +541,10 @@ class WireFramesTest {
     void aMessageThatHasToWaitGoesBehindTheOthers() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        Message waits = new Message("waits", 10);
+        TestMessage waits = new TestMessage("waits", 10);
         waits.holdUntilWritable = true;
         connection.sendNow(waits);
-        connection.sendNow(new Message("b", 1));
+        connection.sendNow(new TestMessage("b", 1));
         readComplete();
         assertThat(written()).containsExactly(part(Wire.REPLY, 0, 1), part(Wire.REPLY, 0, 10));
         assertThat(told).containsExactly("b", "waits begins", "waits");
@@ -552,8 +552,8 @@ class WireFramesTest {
 
     @Test
     void whatIsDroppedAsItIsSentIsNotWritten() {
-        connection.sendNow(new Message("a", 1, false));
-        connection.sendNow(new Message("b", 20_000, false));
+        connection.sendNow(new TestMessage("a", 1, false));
+        connection.sendNow(new TestMessage("b", 20_000, false));
         assertThat(written()).isEmpty();
         assertThat(told).isEmpty();
     }
@@ -563,12 +563,12 @@ class WireFramesTest {
         channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
-        Message large = new Message("a", 600_000);
+        TestMessage large = new TestMessage("a", 600_000);
         connection.sendNow(large);
         assertThat(large.isFirstFragmentWritten).isTrue();
         int left = large.body.readableBytes();
         assertThat(left).as("some of it waits for the socket").isPositive();
-        connection.recall(new Message("b", 1));
+        connection.recall(new TestMessage("b", 1));
         connection.recall(large);
         channel.pipeline().remove(deaf);
         channel.flush();
@@ -582,7 +582,7 @@ class WireFramesTest {
         channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
-        connection.sendNow(new Message("a", 600_000));
+        connection.sendNow(new TestMessage("a", 600_000));
         assertThat(told).containsExactly("a begins");
         assertThat(account.held(Resource.QUEUE_BYTES))
                 .as("in the socket's queue")
@@ -610,16 +610,16 @@ class WireFramesTest {
     void muchThatIsGatheredIsBehind() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         assertThat(connection.isBacklogged()).isFalse();
         for (int i = 0; i < 17; i++) {
-            connection.sendNow(new Message("b", 1_000));
+            connection.sendNow(new TestMessage("b", 1_000));
         }
         assertThat(connection.isBacklogged()).isTrue();
         readComplete();
         assertThat(connection.isBacklogged()).isFalse();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("c", 5_000));
+        connection.sendNow(new TestMessage("c", 5_000));
         assertThat(connection.isBacklogged())
                 .as("it stands in the socket's buffer")
                 .isTrue();
@@ -631,13 +631,13 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         for (int i = 0; i < 20; i++) {
-            connection.sendNow(new Message("a", 1_000));
+            connection.sendNow(new TestMessage("a", 1_000));
         }
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).isGreaterThan(16_000);
         connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
-        connection.sendNow(new Message("a", 1_000));
+        connection.sendNow(new TestMessage("a", 1_000));
         assertThat(account.held(Resource.KEPT_BYTES))
                 .as("little is not counted")
                 .isZero();
@@ -669,12 +669,12 @@ class WireFramesTest {
         own.pipeline().addLast(poor);
         own.pipeline().fireChannelRead(RawPeer.preface());
         for (int i = 0; i < 20; i++) {
-            poor.sendNow(new Message("a", 1_000));
+            poor.sendNow(new TestMessage("a", 1_000));
         }
         own.pipeline().fireChannelReadComplete();
         assertThat(HandPlatform.written(own)).hasSize(20 * 1_007);
         assertThat(none.held(Resource.KEPT_BYTES)).isZero();
-        poor.sendNow(new Message("a", 1_000));
+        poor.sendNow(new TestMessage("a", 1_000));
         assertThat(HandPlatform.written(own)).hasSize(1_007);
         poor.close("of this test");
         own.finishAndReleaseAll();
@@ -684,15 +684,15 @@ class WireFramesTest {
 
     @Test
     void whatIsQueuedIsSentWithTheLoopsNextTask() {
-        connection.send(new Message("a", 1));
-        connection.send(new Message("b", 2));
+        connection.send(new TestMessage("a", 1));
+        connection.send(new TestMessage("b", 2));
         assertThat(told).isEmpty();
         channel.runPendingTasks();
         assertThat(written()).containsExactly(part(Wire.REPLY, 0, 1), part(Wire.REPLY, 0, 2));
-        connection.send(new Message("c", 3));
+        connection.send(new TestMessage("c", 3));
         connection.sendQueued();
         assertThat(written()).containsExactly(part(Wire.REPLY, 0, 3));
-        connection.send(new Message("d", 3));
+        connection.send(new TestMessage("d", 3));
         channel.runPendingTasks();
         assertThat(told).containsExactly("a", "b", "c", "d");
     }
@@ -700,7 +700,7 @@ class WireFramesTest {
     @Test
     void whatIsQueuedIsSeenUntilItHasBeenSent() {
         assertThat(connection.isQueueEmpty()).isTrue();
-        connection.send(new Message("a", 1));
+        connection.send(new TestMessage("a", 1));
         assertThat(connection.isQueueEmpty()).isFalse();
         channel.runPendingTasks();
         assertThat(connection.isQueueEmpty()).isTrue();
@@ -721,60 +721,60 @@ class WireFramesTest {
         assertThat(written()).containsExactly(new Frame(Wire.PING, 4, ""));
     }
 
-    /** The loop's next task is another connection's turn. */
+    /** The loop's next task is another connection's. */
     @ParameterizedTest
     @ValueSource(ints = {0, 200})
-    void aTurnOfTheLoopCountsTheBytesOfWhatIsQueuedAndSomeMoreForEach(int bytes) {
+    void whatTheLoopSendsAtAStretchCountsTheBytesOfWhatIsQueuedAndSomeMoreForEach(int bytes) {
         int each = 256 + bytes;
-        int turn = (512 * 1024 + each - 1) / each;
-        for (int i = 0; i <= turn; i++) {
-            connection.send(new Message("a", bytes));
+        int most = (512 * 1024 + each - 1) / each;
+        for (int i = 0; i <= most; i++) {
+            connection.send(new TestMessage("a", bytes));
         }
         List<Integer> before = new ArrayList<>();
         channel.eventLoop().execute(() -> before.add(told.size()));
         channel.runPendingTasks();
-        assertThat(before).containsExactly(turn);
-        assertThat(told).as("the rest follows by itself").hasSize(turn + 1);
+        assertThat(before).containsExactly(most);
+        assertThat(told).as("the rest follows by itself").hasSize(most + 1);
     }
 
     @Test
-    void aTurnOfTheLoopEndsWithTheFragmentThatFillsIt() {
-        // all of it, so that no write makes the channel take turns of its own
+    void whatTheLoopSendsAtAStretchEndsWithTheFragmentThatFillsIt() {
+        // all of it, so that no write makes the channel flush in tasks of its own
         channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1 << 20, 2 << 20));
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 512 * 1024) {
+        connection.sendNow(new TestMessage("a", 512 * 1024) {
             @Override
             public void onSent() {
                 super.onSent();
-                channel.eventLoop().execute(() -> told.add("the turn of another"));
+                channel.eventLoop().execute(() -> told.add("the task of another"));
             }
         });
-        connection.sendNow(new Message("b", 400_000));
+        connection.sendNow(new TestMessage("b", 400_000));
         readComplete();
-        assertThat(told).containsExactly("a begins", "a", "the turn of another", "b begins", "b");
+        assertThat(told).containsExactly("a begins", "a", "the task of another", "b begins", "b");
     }
 
     @Test
-    void aConnectionThatCannotAskForItsNextTurnEnds() {
+    void aConnectionThatCannotAskToGoOnEnds() {
         HandChannel own = new HandChannel(clock);
         Connection poor = new Connection(own, account);
         own.pipeline().addLast(poor);
         onClosed = () -> own.loop.fails = false;
-        int turn = 512 * 1024 / 256;
-        for (int i = 1; i < turn; i++) {
-            poor.send(new Message("a", 0));
+        int most = 512 * 1024 / 256;
+        for (int i = 1; i < most; i++) {
+            poor.send(new TestMessage("a", 0));
         }
-        poor.send(new Message("last", 0) {
+        poor.send(new TestMessage("last", 0) {
             @Override
             public void onSent() {
                 super.onSent();
                 own.loop.fails = true;
             }
         });
-        poor.send(new Message("behind", 0));
+        poor.send(new TestMessage("behind", 0));
         own.runPendingTasks();
-        assertThat(told).hasSize(turn + 1).endsWith("last", "behind lost");
+        assertThat(told).hasSize(most + 1).endsWith("last", "behind lost");
         assertThat(closed).containsExactly("of the loop, in this test");
         assertThat(poor.memoryWanted()).isEqualTo(closed.get(0));
         assertThat(own.isOpen()).isFalse();
@@ -783,7 +783,7 @@ class WireFramesTest {
     }
 
     /** A stream whose peer reads as fast as it is filled. */
-    private class Endless extends Message {
+    private class Endless extends TestMessage {
         private static final int ENOUGH = 10_000;
 
         int rounds;
@@ -868,7 +868,7 @@ class WireFramesTest {
     }
 
     /** Refuses itself as it leaves, as a call does whose caller does not read. */
-    private class Refusing extends Message {
+    private class Refusing extends TestMessage {
         Refusing() {
             super("refusing", 1);
         }
@@ -884,7 +884,7 @@ class WireFramesTest {
     void howeverManyRefuseThemselvesAsTheyAreSentBesideALargeOneTheStackIsNoDeeper() {
         greet();
         written();
-        connection.send(new Message("large", 3 * Wire.MAX_PAYLOAD_BYTES));
+        connection.send(new TestMessage("large", 3 * Wire.MAX_PAYLOAD_BYTES));
         for (int i = 0; i < 20_000; i++) {
             connection.send(new Refusing());
         }
@@ -914,7 +914,7 @@ class WireFramesTest {
     void whatComesBackToTheQueueEndsAlsoWhereTheLastOfItHasBeenSentWithinAnother() {
         greet();
         written();
-        connection.send(new Message("nested", 1) {
+        connection.send(new TestMessage("nested", 1) {
             @Override
             public void onSent() {
                 super.onSent();
@@ -923,7 +923,7 @@ class WireFramesTest {
         });
         Endless stream = new Endless(200);
         connection.send(stream);
-        connection.send(new Message("last", 1));
+        connection.send(new TestMessage("last", 1));
         // nothing is flushed while the loop reads, by which this channel would run the loop's tasks
         onFrame = connection::sendQueued;
         read(frame(Wire.PING, 1, 0));
@@ -939,7 +939,7 @@ class WireFramesTest {
     void whatIsQueuedWhileReadingIsSentWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.send(new Message("a", 1));
+        connection.send(new TestMessage("a", 1));
         channel.runPendingTasks();
         assertThat(told).containsExactly("a");
         assertThat(written()).isEmpty();
@@ -950,8 +950,8 @@ class WireFramesTest {
     @Test
     void whatIsQueuedGoesBetweenThePartsOfALargeMessage() {
         onFrame = () -> {
-            connection.sendNow(new Message("large", 100_000));
-            connection.send(new Message("small", 1));
+            connection.sendNow(new TestMessage("large", 100_000));
+            connection.send(new TestMessage("small", 1));
         };
         greet();
         channel.writeInbound(frame(Wire.PING, 1, 0));
@@ -960,14 +960,14 @@ class WireFramesTest {
 
     @Test
     void whatComesAfterTheEndIsLost() {
-        connection.send(new Message("queued", 1));
-        Message large = new Message("large", 20_000);
+        connection.send(new TestMessage("queued", 1));
+        TestMessage large = new TestMessage("large", 20_000);
         read(RawPeer.preface());
         connection.sendNow(large);
         connection.close("of this test");
-        assertThat(told).as("what waits in turn is its owner's").containsExactly("queued lost");
-        connection.sendNow(new Message("now", 1));
-        connection.send(new Message("later", 1));
+        assertThat(told).as("what waits is its owner's").containsExactly("queued lost");
+        connection.sendNow(new TestMessage("now", 1));
+        connection.send(new TestMessage("later", 1));
         channel.runPendingTasks();
         assertThat(told).containsExactly("queued lost", "now lost", "later lost");
         assertThat(closed).containsExactly("of this test");
@@ -999,7 +999,7 @@ class WireFramesTest {
     void aSocketStandsStillThatTakesNothingBetweenTwoQuestions() {
         channel.pipeline().addFirst(new Deaf());
         assertThat(connection.isStalled()).isFalse();
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         assertThat(connection.isStalled()).isFalse();
         assertThat(connection.isStalled()).isTrue();
         channel.pipeline().removeFirst();
@@ -1052,7 +1052,7 @@ class WireFramesTest {
         channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
         channel.pipeline().addFirst(new Deaf());
         replyBytes = 5_000;
-        connection.sendNow(new Message("a", 10_000));
+        connection.sendNow(new TestMessage("a", 10_000));
         assertThat(account.held(Resource.UNREAD_REPLY_BYTES)).isEqualTo(8 * 1024);
         connection.close("of this test");
         assertThat(channel.isOpen()).as("its last words wait").isTrue();
@@ -1064,7 +1064,7 @@ class WireFramesTest {
         channel.pipeline().addFirst(new Deaf());
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 10_000));
+        connection.sendNow(new TestMessage("a", 10_000));
         assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
         connection.close("of this test");
         assertThat(account.held(Resource.QUEUE_BYTES)).isGreaterThan(10_000);
@@ -1077,7 +1077,7 @@ class WireFramesTest {
         Connection poor = new Connection(own, account);
         own.pipeline().addLast(poor);
         own.loop.fails = true;
-        assertThatThrownBy(() -> poor.send(new Message("a", 1))).isInstanceOf(OutOfMemoryError.class);
+        assertThatThrownBy(() -> poor.send(new TestMessage("a", 1))).isInstanceOf(OutOfMemoryError.class);
         own.loop.fails = false;
         own.runPendingTasks();
         assertThat(told).isEmpty();
@@ -1100,7 +1100,7 @@ class WireFramesTest {
         Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
         thread.setUncaughtExceptionHandler((of, thrown) -> reported.add(thrown));
         try {
-            late.send(new Message("a", 1) {
+            late.send(new TestMessage("a", 1) {
                 @Override
                 public void onDropped() {
                     throw fault;
@@ -1110,7 +1110,7 @@ class WireFramesTest {
             thread.setUncaughtExceptionHandler(before);
         }
         assertThat(reported).containsExactly(fault);
-        late.send(new Message("b", 1));
+        late.send(new TestMessage("b", 1));
         assertThat(told).containsExactly("b lost");
         own.loop.hasEnded = false;
         closed.clear();
@@ -1121,7 +1121,7 @@ class WireFramesTest {
     void whatWasGatheredIsSentBeforeTheEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         connection.close("of this test");
         assertThat(written()).hasSize(1);
         assertThat(channel.isOpen()).isFalse();
@@ -1132,7 +1132,7 @@ class WireFramesTest {
     void aPeerThatDoesNotTakeTheLastBytesIsDisconnectedAfterTwoSeconds() {
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         connection.close("of this test");
         assertThat(channel.isOpen()).isTrue();
         assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
@@ -1158,8 +1158,8 @@ class WireFramesTest {
         channel.pipeline().addFirst(new Deaf());
         greet();
         channel.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
-        connection.sendNow(new Message("a", 10_000));
-        connection.send(new Message("queued", 1));
+        connection.sendNow(new TestMessage("a", 10_000));
+        connection.send(new TestMessage("queued", 1));
         assertThat(account.held(Resource.KEPT_BYTES)).isPositive();
         assertThat(account.held(Resource.QUEUE_BYTES)).isPositive();
         assertThatThrownBy(() -> connection.close("of this test")).isInstanceOf(IllegalStateException.class);
@@ -1179,7 +1179,7 @@ class WireFramesTest {
 
     @Test
     void aFaultAsALargeMessageBeginsEndsTheConnection() {
-        connection.send(new Message("a", 20_000) {
+        connection.send(new TestMessage("a", 20_000) {
             @Override
             public void begins() {
                 throw new IllegalStateException("of this test");
@@ -1200,10 +1200,10 @@ class WireFramesTest {
         own.pipeline().addFirst(new Deaf());
         Connection poor = new Connection(own, none);
         own.pipeline().addLast(poor);
-        poor.sendNow(new Message("a", 3_000));
+        poor.sendNow(new TestMessage("a", 3_000));
         own.runPendingTasks();
         assertThat(closed).as("a little costs nobody anything").isEmpty();
-        poor.sendNow(new Message("a", 3_000));
+        poor.sendNow(new TestMessage("a", 3_000));
         own.runPendingTasks();
         assertThat(closed).containsExactly("the peer does not read what it is sent");
         assertThat(own.isOpen()).isFalse();
@@ -1225,7 +1225,7 @@ class WireFramesTest {
             own.pipeline().addFirst(new Deaf());
             Connection deaf = new Connection(own, one);
             own.pipeline().addLast(deaf);
-            deaf.sendNow(new Message("a", 20_000));
+            deaf.sendNow(new TestMessage("a", 20_000));
             clock.advance(1, TimeUnit.SECONDS);
             channels.add(own);
             accounts.add(one);
@@ -1243,7 +1243,7 @@ class WireFramesTest {
     @Test
     void anAbortDoesNotWait() {
         channel.pipeline().addFirst(new Deaf());
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         connection.abort("of this test");
         assertThat(channel.isOpen()).isFalse();
         assertThat(closed).containsExactly("of this test");
@@ -1265,13 +1265,13 @@ class WireFramesTest {
 
     @Test
     void aFaultWhileWritingEndsTheConnectionAndTellsThoseBehindIt() {
-        connection.send(new Message("a", 1) {
+        connection.send(new TestMessage("a", 1) {
             @Override
             public boolean beforeSend() {
                 throw new IllegalStateException("of this test");
             }
         });
-        connection.send(new Message("b", 1));
+        connection.send(new TestMessage("b", 1));
         channel.runPendingTasks();
         assertThat(closed).containsExactly("the connection ended because of a fault of this side");
         assertThat(told).containsExactly("b lost");
@@ -1284,9 +1284,9 @@ class WireFramesTest {
     private void gather(int bytes) {
         int left = bytes;
         for (; left > 2_000; left -= 1_007) {
-            connection.sendNow(new Message("fill", 1_000));
+            connection.sendNow(new TestMessage("fill", 1_000));
         }
-        connection.sendNow(new Message("fill", left - 2 - Wire.HEAD_BYTES));
+        connection.sendNow(new TestMessage("fill", left - 2 - Wire.HEAD_BYTES));
     }
 
     @Test
@@ -1322,7 +1322,7 @@ class WireFramesTest {
         greet();
         connection.sendTogether(() -> {
             for (int i = 0; i < 15; i++) {
-                connection.sendNow(new Message("a", Wire.MAX_PAYLOAD_BYTES));
+                connection.sendNow(new TestMessage("a", Wire.MAX_PAYLOAD_BYTES));
             }
             assertThat(channel.outboundMessages()).isEmpty();
             gather(256 * 1024 - 15 * (Wire.MAX_FRAME_BYTES + 3));
@@ -1345,9 +1345,9 @@ class WireFramesTest {
     void aBodyGoesAloneFromTheByteAfterFourThousand() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 4 * 1024));
+        connection.sendNow(new TestMessage("a", 4 * 1024));
         assertThat(connection.isBacklogged()).isFalse();
-        connection.sendNow(new Message("b", 4 * 1024 + 1));
+        connection.sendNow(new TestMessage("b", 4 * 1024 + 1));
         assertThat(connection.isBacklogged()).as("in the socket's buffer").isTrue();
         readComplete();
     }
@@ -1365,19 +1365,19 @@ class WireFramesTest {
     @Test
     void aLargeMessagesBufferIsTakenOnceWithRoomForWhatComesBehind() {
         greet();
-        connection.sendNow(new Message("a", 10_000));
+        connection.sendNow(new TestMessage("a", 10_000));
         assertThat(nextCapacity()).isEqualTo(2 + Wire.HEAD_BYTES + 10_000 + 4 * 1024);
-        connection.sendNow(new Message("a", 100_000));
+        connection.sendNow(new TestMessage("a", 100_000));
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 100_000 + 4 * 1024);
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 50_000));
-        connection.sendNow(new Message("b", 50_000));
+        connection.sendNow(new TestMessage("a", 50_000));
+        connection.sendNow(new TestMessage("b", 50_000));
         readComplete();
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 100_000 + 4 * 1024);
         assertThat(channel.outboundMessages()).isEmpty();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 150_000));
-        connection.sendNow(new Message("b", 150_000));
+        connection.sendNow(new TestMessage("a", 150_000));
+        connection.sendNow(new TestMessage("b", 150_000));
         readComplete();
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
@@ -1385,7 +1385,7 @@ class WireFramesTest {
     @Test
     void theBufferOfAMessageThatFillsABatchHasRoomForAFrameMore() {
         greet();
-        connection.sendNow(new Message("a", 256 * 1024));
+        connection.sendNow(new TestMessage("a", 256 * 1024));
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
 
@@ -1396,7 +1396,7 @@ class WireFramesTest {
         channel.pipeline().addFirst(new Deaf());
         read(frame(Wire.PING, 1, 0));
         for (int bytes : List.of(4_200, 16_400, 16_400)) {
-            connection.sendNow(new Message("a", bytes));
+            connection.sendNow(new TestMessage("a", bytes));
         }
         readComplete();
         channel.pipeline().removeFirst();
@@ -1426,12 +1426,12 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         gather(2_014);
-        connection.sendNow(new Message("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES));
+        connection.sendNow(new TestMessage("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES));
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).as("2 KiB are little").isZero();
         read(frame(Wire.PING, 1, 0));
         gather(2_014);
-        connection.sendNow(new Message("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES + 1));
+        connection.sendNow(new TestMessage("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES + 1));
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(4 * 1024 + 256);
     }
@@ -1453,7 +1453,7 @@ class WireFramesTest {
         assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(4 * 1024 + 512);
         read(in);
         // just the bytes that remain beside the smallest room for the begin of a frame
-        connection.sendNow(new Message("a", 4 * 1024 - 256 - Wire.MAX_HEADER_BYTES));
+        connection.sendNow(new TestMessage("a", 4 * 1024 - 256 - Wire.MAX_HEADER_BYTES));
         connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
         readComplete();
@@ -1478,19 +1478,19 @@ class WireFramesTest {
         own.pipeline().addLast(poor);
         own.pipeline().fireChannelRead(RawPeer.preface());
         for (int i = 0; i < 5; i++) {
-            poor.sendNow(new Message("a", 1_000));
+            poor.sendNow(new TestMessage("a", 1_000));
         }
         own.pipeline().fireChannelReadComplete();
         assertThat(little.held(Resource.KEPT_BYTES)).isEqualTo(8 * 1024 + 256);
         own.pipeline().fireChannelRead(frame(Wire.PING, 1, 0));
         for (int i = 0; i < 20; i++) {
-            poor.sendNow(new Message("a", 1_000));
+            poor.sendNow(new TestMessage("a", 1_000));
         }
         own.pipeline().fireChannelReadComplete();
         assertThat(little.held(Resource.KEPT_BYTES)).as("33 kB are too much").isZero();
         own.pipeline().fireChannelRead(frame(Wire.PING, 1, 0));
         for (int i = 0; i < 10; i++) {
-            poor.sendNow(new Message("a", 1_000));
+            poor.sendNow(new TestMessage("a", 1_000));
         }
         own.pipeline().fireChannelReadComplete();
         assertThat(little.held(Resource.KEPT_BYTES)).isEqualTo(16 * 1024 + 256);
@@ -1514,13 +1514,13 @@ class WireFramesTest {
         own.pipeline().addFirst(new Deaf());
         Connection poor = new Connection(own, none);
         own.pipeline().addLast(poor);
-        poor.sendNow(new Message("a", 1_000));
+        poor.sendNow(new TestMessage("a", 1_000));
         int most = Outbound.SMALL_BYTES;
         int each = pending(own);
-        poor.sendNow(new Message("a", 1_000));
+        poor.sendNow(new TestMessage("a", 1_000));
         // what the queue counts for a message beside its bytes
         int overhead = pending(own) - each - 1_007;
-        poor.sendNow(new Message("a", most - pending(own) - overhead - 2 - Wire.HEAD_BYTES));
+        poor.sendNow(new TestMessage("a", most - pending(own) - overhead - 2 - Wire.HEAD_BYTES));
         assertThat(pending(own)).isEqualTo(most);
         own.runPendingTasks();
         assertThat(closed).isEmpty();
@@ -1694,7 +1694,7 @@ class WireFramesTest {
     @Test
     void anOwnerIsToldEachTimeThatTheSocketsQueueHasChanged() {
         channel.pipeline().addFirst(new Deaf());
-        connection.sendNow(new Message("a", 5_000));
+        connection.sendNow(new TestMessage("a", 5_000));
         assertThat(unsentChanges).isEqualTo(1);
         assertThat(account.held(Resource.QUEUE_BYTES)).isEqualTo(8 * 1024);
         channel.pipeline().removeFirst();
@@ -1730,7 +1730,7 @@ class WireFramesTest {
         logger.addHandler(handler);
         IllegalStateException fault = new IllegalStateException("of this test");
         try {
-            connection.send(new Message("a", 1) {
+            connection.send(new TestMessage("a", 1) {
                 @Override
                 public boolean beforeSend() {
                     throw fault;
@@ -1761,13 +1761,13 @@ class WireFramesTest {
         java.util.logging.Logger logger = java.util.logging.Logger.getLogger("dev.rpcx.wire");
         logger.addHandler(failing);
         try {
-            connection.send(new Message("a", 1) {
+            connection.send(new TestMessage("a", 1) {
                 @Override
                 public boolean beforeSend() {
                     throw new IllegalStateException("a fault");
                 }
             });
-            connection.send(new Message("b", 1));
+            connection.send(new TestMessage("b", 1));
             channel.runPendingTasks();
         } finally {
             logger.removeHandler(failing);
@@ -1779,11 +1779,11 @@ class WireFramesTest {
     void whatBecomesWritableWhileReadingIsSentWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new TestMessage("a", 1));
         channel.pipeline().fireChannelWritabilityChanged();
         assertThat(written()).isEmpty();
         readComplete();
         assertThat(written()).hasSize(1);
-        connection.recall(new Message("b", 1));
+        connection.recall(new TestMessage("b", 1));
     }
 }

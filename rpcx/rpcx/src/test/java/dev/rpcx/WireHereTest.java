@@ -74,7 +74,7 @@ class WireHereTest {
         public void onFrame(int head, int id, ByteBuf payload) {
             told.add(id + " has come");
             if (answersAll) {
-                send(new Message(id, answerBytes));
+                send(new TestMessage(id, answerBytes));
             }
         }
 
@@ -93,15 +93,15 @@ class WireHereTest {
         }
     }
 
-    private final class Message extends Outbound {
+    private final class TestMessage extends Outbound {
         Runnable here = () -> {};
         boolean goesHere = true;
 
-        Message(int id, int bytes) {
+        TestMessage(int id, int bytes) {
             this(id, Unpooled.buffer().writeZero(bytes));
         }
 
-        Message(int id, ByteBuf body) {
+        TestMessage(int id, ByteBuf body) {
             super(body);
             head = Wire.REPLY;
             this.id = id;
@@ -223,7 +223,7 @@ class WireHereTest {
     }
 
     private boolean sendHere(int id, int bytes) {
-        return connection().sendHere(new Message(id, bytes));
+        return connection().sendHere(new TestMessage(id, bytes));
     }
 
     /** As {@link #greet}, and the peer has greeted too. */
@@ -343,9 +343,9 @@ class WireHereTest {
         while (queued[0] < 5 && last[0] < 10_000) {
             onLoop(() -> {
                 connection().channelRead(context, request(++last[0], 0));
-                Message recalled = new Message(-1, 200_000);
+                TestMessage recalled = new TestMessage(-1, 200_000);
                 connection().sendNow(recalled);
-                connection().sendNow(new Message(last[0], 5_000));
+                connection().sendNow(new TestMessage(last[0], 5_000));
                 connection().recall(recalled);
                 connection().channelReadComplete(context);
                 ChannelOutboundBuffer all = connection().channel.unsafe().outboundBuffer();
@@ -394,7 +394,7 @@ class WireHereTest {
     void ofABodyIsSentWhatHasNotBeenRead() throws Exception {
         greet();
         ByteBuf body = Unpooled.buffer().writeBytes(new byte[] {9, 8, 7, 6, 5}).skipBytes(2);
-        assertThat(connection().sendHere(new Message(2, body))).isTrue();
+        assertThat(connection().sendHere(new TestMessage(2, body))).isTrue();
         RawPeer.Frame frame = peer().read();
         assertThat(frame.id()).isEqualTo(2);
         assertThat(frame.payload()).containsExactly(7, 6, 5);
@@ -422,7 +422,7 @@ class WireHereTest {
     void nothingOvertakesWhatIsQueued() throws Exception {
         greet();
         whileTheLoopIsBusy(() -> {
-            connection().send(new Message(2, 1));
+            connection().send(new TestMessage(2, 1));
             assertThat(sendHere(3, 1)).isFalse();
         });
         expect(2, 1);
@@ -433,7 +433,7 @@ class WireHereTest {
     void aMessageThatDoesNotGoGivesTheTurnToTheNext() throws Exception {
         greet();
         whileTheLoopIsBusy(() -> {
-            Message stays = new Message(2, 1);
+            TestMessage stays = new TestMessage(2, 1);
             stays.goesHere = false;
             assertThat(connection().sendHere(stays)).isFalse();
             assertThat(sendHere(3, 1)).isTrue();
@@ -456,7 +456,7 @@ class WireHereTest {
         greet();
         boolean[] went = new boolean[1];
         onLoop(() -> {
-            connection().send(new Message(2, 1));
+            connection().send(new TestMessage(2, 1));
             connection().sendQueued();
             // the loop's task for the first is still to come
             went[0] = CompletableFuture.supplyAsync(() -> sendHere(3, 1)).join();
@@ -484,13 +484,13 @@ class WireHereTest {
     @Test
     void whatTheLoopWantsToWriteMeanwhileFollows() throws Exception {
         greet();
-        Message message = new Message(2, 1);
+        TestMessage message = new TestMessage(2, 1);
         message.here = () -> onLoop(() -> connection().sendNow(Wire.PING, 3));
         assertThat(connection().sendHere(message)).isTrue();
         expect(2, 1);
         expect(3, 0);
         // and where the message itself does not go after all
-        Message stays = new Message(4, 1);
+        TestMessage stays = new TestMessage(4, 1);
         stays.goesHere = false;
         boolean[] asked = new boolean[1];
         stays.here = () -> {
@@ -535,7 +535,7 @@ class WireHereTest {
         // a socket that has just grown may take the rest, and then there is nothing to be behind
         for (int round = 0; round < 50 && waiting[0] <= 6_000; round++) {
             whileTheLoopIsBusy(() -> sent[0] = fill(10), () -> {
-                connection().sendNow(new Message(8, 6_000));
+                connection().sendNow(new TestMessage(8, 6_000));
                 waiting[0] = (int)
                         Objects.requireNonNull(connection().channel.unsafe().outboundBuffer())
                                 .totalPendingWriteBytes();
@@ -558,7 +558,7 @@ class WireHereTest {
                 () -> sent[0] = fill(10),
                 () -> connection().sendTogether(() -> {
                     for (int i = 1; i <= 8; i++) {
-                        connection().sendNow(new Message(-i, 1_000));
+                        connection().sendNow(new TestMessage(-i, 1_000));
                     }
                 }));
         for (int i = 0; i < sent[0]; i++) {
@@ -579,7 +579,7 @@ class WireHereTest {
             while (queue.isEmpty()) {
                 connection().sendTogether(() -> {
                     for (int i = 0; i < 30; i++) {
-                        connection().sendNow(new Message(10 + sent[0]++, 1_000));
+                        connection().sendNow(new TestMessage(10 + sent[0]++, 1_000));
                     }
                 });
                 assertThat(sent[0]).as("the socket takes an end").isLessThan(200_000);
@@ -613,7 +613,7 @@ class WireHereTest {
         int[] sent = new int[1];
         whileTheLoopIsBusy(
                 () -> {
-                    while (connection().sendHere(new Message(10 + sent[0], body.duplicate()))) {
+                    while (connection().sendHere(new TestMessage(10 + sent[0], body.duplicate()))) {
                         sent[0]++;
                         assertThat(sent[0]).as("the socket takes an end").isLessThan(100_000);
                     }
@@ -668,12 +668,12 @@ class WireHereTest {
         FailingAllocator memory = new FailingAllocator();
         whileTheLoopIsBusy(() -> {
             fill(10);
-            connection().send(new Message(8, 1));
+            connection().send(new TestMessage(8, 1));
             connection().channel.config().setAllocator(memory);
             memory.failAtNext(Integer.MAX_VALUE);
         });
         closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
-        connection().send(new Message(9, 1));
+        connection().send(new TestMessage(9, 1));
         onLoop(() -> {});
         assertThat(told).containsExactly("8 lost", "9 lost");
         memory.failAtNext(0);
@@ -682,7 +682,7 @@ class WireHereTest {
     @Test
     void aMessageThatFailsAsItIsWrittenEndsTheConnection() throws Exception {
         greet();
-        Message fails = new Message(2, 1);
+        TestMessage fails = new TestMessage(2, 1);
         fails.here = () -> {
             throw new IllegalStateException("of this test");
         };
@@ -695,7 +695,7 @@ class WireHereTest {
     @Test
     void aMessageThatCannotBeCopiedLeavesAllAsItWas() throws Exception {
         greet();
-        Message fails = new Message(2, Unpooled.directBuffer().writeZero(10));
+        TestMessage fails = new TestMessage(2, Unpooled.directBuffer().writeZero(10));
         try {
             assertThatThrownBy(() -> connection().sendHere(fails)).isInstanceOf(UnsupportedOperationException.class);
         } finally {
@@ -727,8 +727,8 @@ class WireHereTest {
         onLoop(() -> connection().close("of this test"));
         endOfTheSocket();
         loops.close(Long.MAX_VALUE);
-        connection().send(new Message(2, 1));
-        connection().send(new Message(3, 1));
+        connection().send(new TestMessage(2, 1));
+        connection().send(new TestMessage(3, 1));
         assertThat(told).containsExactly("2 lost", "3 lost");
         Thread[] ran = new Thread[1];
         connection().inLoopOrHere(() -> ran[0] = Thread.currentThread());

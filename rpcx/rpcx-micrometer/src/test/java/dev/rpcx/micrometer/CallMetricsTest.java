@@ -143,7 +143,7 @@ class CallMetricsTest {
                 .containsExactly("HANDLER_FAILED", "HANDLER_FAILED");
     }
 
-    /** Else callers who give up could raise the share of failures of a server that is well. */
+    /** Else callers who give up could raise the fraction of failures of a server that is well. */
     @Test
     void aServersCallIsCancelledByItsCallerAlone() throws Exception {
         Greetings greetings = new Greetings();

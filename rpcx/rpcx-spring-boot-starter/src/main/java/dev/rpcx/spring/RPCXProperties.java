@@ -28,7 +28,7 @@ public record RPCXProperties(
      *
      * @param host address on which the server listens
      * @param port port on which the server listens; 0 for one that the system chooses
-     * @param stop time for calls in flight to end when the application ends
+     * @param stop time for calls under way to end when the application ends
      * @param maxRunning largest number of handlers that run at once
      */
     public record Server(

@@ -75,7 +75,7 @@ public final class RPCXServing implements SmartLifecycle {
         }
     }
 
-    /** Stops the server. Blocks until the calls in flight have ended, or until the time for them is over. */
+    /** Stops the server. Blocks until the calls under way have ended, or until the time for them is over. */
     @Override
     public void stop() {
         Server stopping;

@@ -61,7 +61,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
     static final class Asking implements Watcher {
         private final String path;
         private final Listener listener;
-        private final Attempts attempts = new Attempts(this::ask, this::failed);
+        private final RequestRetries retries = new RequestRetries(this::ask, this::failed);
 
         Asking(String path, Listener listener) {
             this.path = path;
@@ -69,7 +69,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
         }
 
         void connected(ZooKeeper now) {
-            attempts.connected(now);
+            retries.connected(now);
         }
 
         private void ask(ZooKeeper zooKeeper) {
@@ -79,13 +79,13 @@ public final class ZooKeeperEndpoints implements Endpoints {
         @Override
         public void process(WatchedEvent event) {
             if (event.getType() != Watcher.Event.EventType.None) {
-                attempts.restart();
+                retries.restart();
             }
         }
 
         private void answered(int code, String asked, Object context, @Nullable List<String> children) {
             ZooKeeper zooKeeper = (ZooKeeper) context;
-            attempts.answered(
+            retries.answered(
                     code,
                     path,
                     zooKeeper,
@@ -104,7 +104,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
             zooKeeper.exists(
                     path,
                     this,
-                    (code, asked, context, stat) -> attempts.answered(
+                    (code, asked, context, stat) -> retries.answered(
                             code,
                             path,
                             zooKeeper,

@@ -40,7 +40,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
      */
     private final Watcher watcher = this::changed;
 
-    private final Attempts attempts = new Attempts(this::register, this::failed);
+    private final RequestRetries retries = new RequestRetries(this::register, this::failed);
 
     private volatile boolean isClosed;
 
@@ -86,7 +86,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     void connected(ZooKeeper now) {
-        attempts.connected(now);
+        retries.connected(now);
     }
 
     private void register(ZooKeeper zooKeeper) {
@@ -95,7 +95,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 new byte[0],
                 access.acl(),
                 CreateMode.EPHEMERAL,
-                (code, asked, context, made) -> attempts.answered(
+                (code, asked, context, made) -> retries.answered(
                         code,
                         node,
                         zooKeeper,
@@ -115,7 +115,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         zooKeeper.exists(
                 node,
                 watcher,
-                (code, asked, context, stat) -> attempts.answered(
+                (code, asked, context, stat) -> retries.answered(
                         code,
                         node,
                         zooKeeper,
@@ -130,7 +130,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     private void changed(WatchedEvent event) {
         // The watch also ends if somebody has written into the node.
         if (event.getType() != Watcher.Event.EventType.None) {
-            attempts.restart();
+            retries.restart();
         }
     }
 
@@ -158,7 +158,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 new byte[0],
                 access.acl(),
                 CreateMode.PERSISTENT,
-                (code, asked, context, made) -> attempts.answered(
+                (code, asked, context, made) -> retries.answered(
                         code,
                         parent,
                         zooKeeper,
@@ -231,7 +231,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         zooKeeper.exists(
                 node,
                 false,
-                (int code, String asked, Object context, Stat stat) -> attempts.answered(
+                (int code, String asked, Object context, Stat stat) -> retries.answered(
                         code,
                         node,
                         zooKeeper,
@@ -252,7 +252,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         zooKeeper.delete(
                 node,
                 stat.getVersion(),
-                (code, asked, context) -> attempts.answered(
+                (code, asked, context) -> retries.answered(
                         code,
                         node,
                         zooKeeper,

@@ -173,8 +173,8 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Gathers the elements of a list in an array while the list is read. The array grows by half, so that hostile bytes
-     * cannot make it much larger than the elements that have been counted.
+     * Collects the elements of a list in an array while the list is read. The array grows by half, so that hostile
+     * bytes cannot make it much larger than the elements that have been counted.
      */
     private static final class Elements {
         /**
@@ -285,7 +285,7 @@ public abstract class FieldCodec {
         }
 
         /**
-         * Counts the memory of an empty list or set, and creates the object that gathers the elements during reading.
+         * Counts the memory of an empty list or set, and creates the object that collects the elements during reading.
          */
         abstract Object empty(In in);
 
@@ -349,7 +349,7 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int MIN_ROOM = 10;
 
-        /** The memory in bytes of a list with a few elements and of the array that gathers them. */
+        /** The memory in bytes of a list with a few elements and of the array that collects them. */
         private static final int LIST_BYTES = 104;
 
         /**

@@ -354,7 +354,7 @@ public final class In extends Pool.Scratch {
             int bytes = (Long.numberOfTrailingZeros(lasts) >>> 3) + 1;
             if (lasts != 0 && bytes <= end - p) {
                 pos = p + bytes;
-                return gathered(eight & (lasts ^ lasts - 1));
+                return joined(eight & (lasts ^ lasts - 1));
             }
         }
         long result = 0;
@@ -374,7 +374,7 @@ public final class In extends Pool.Scratch {
      * Joins the low seven bits of each of the eight bytes to one number, which is the value of a varint. The first step
      * joins pairs of bytes, the second joins pairs of pairs, and the third joins the two halves.
      */
-    private static long gathered(long bytes) {
+    private static long joined(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
         long fours = pairs & 0x00003FFF_00003FFFL | (pairs & 0x3FFF0000_3FFF0000L) >>> 2;
         return fours & 0xFFFFFFFL | (fours & 0x0FFFFFFF_00000000L) >>> 4;

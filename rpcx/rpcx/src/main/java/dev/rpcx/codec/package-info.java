@@ -18,7 +18,7 @@
  *       the case that a value is; {@link TupleCodec} is for the parameters of a method, and for a single value as field
  *       1.
  *   <li>The codec of a field: {@link FieldCodec} decides whether a value is sent, what value stands for an absent
- *       field, and which object gathers elements, and does so by the kind of the field (a plain one, a list, a map and
+ *       field, and which object collects elements, and does so by the kind of the field (a plain one, a list, a map and
  *       others); {@link ElementCodec} writes and reads one value without a tag, and says what its default is and how
  *       much memory its object takes.
  *   <li>Writing and reading: {@link Out} writes the wire format, and puts lengths before what it has written;

@@ -6,7 +6,7 @@ import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 
 /**
- * Runs a service as a program: {@code GreeterServer [PORT]}. Ctrl-C ends it, after calls in flight have had up to 5 s
+ * Runs a service as a program: {@code GreeterServer [PORT]}. Ctrl-C ends it, after calls under way have had up to 5 s
  * to finish.
  */
 public final class GreeterServer {

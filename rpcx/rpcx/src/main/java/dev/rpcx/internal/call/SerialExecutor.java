@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Runs the signals of one stream in order, one at a time, as Reactive Streams requires (rules 1.3 and 2.7). If a signal
  * throws an exception, the next signal runs nevertheless. After {@link #AT_ONCE} (128) signals in a row, other work
- * gets a turn, so that a busy stream does not keep a thread. Thread-safe.
+ * can run, so that a busy stream does not keep a thread. Thread-safe.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
@@ -22,7 +22,7 @@ public final class SerialExecutor implements Executor, Runnable {
 
     private static final int RUNNING = 2;
 
-    /** Number of signals that a thread runs before other work of the executor gets a turn. */
+    /** Number of signals that a thread runs before other work of the executor can run. */
     private static final int AT_ONCE = 128;
 
     private static final AtomicIntegerFieldUpdater<SerialExecutor> STATE =

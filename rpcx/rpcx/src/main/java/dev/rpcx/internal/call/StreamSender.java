@@ -73,7 +73,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * {@code cost} is the number of bytes charged for it. The cost is 0 for a last message that is sent although the
      * connection could not be charged for it.
      */
-    private record Message(int head, ByteBuf body, long cost) {}
+    private record WaitingMessage(int head, ByteBuf body, long cost) {}
 
     private final WireConnection connection;
     private final Codec<Object> codec;
@@ -83,7 +83,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final SerialExecutor signals;
 
     // the fields from here to hasPublisher are guarded by this object's lock
-    private final Queue<Message> messages = new ArrayDeque<>();
+    private final Queue<WaitingMessage> messages = new ArrayDeque<>();
 
     /**
      * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #sendingCost}. To reduce the
@@ -219,10 +219,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     ? null
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
-        if (publisher instanceof WatchedStream watched) {
-            // The method watched.ended may block while it writes to a log, and this thread may be the event loop. So
+        if (publisher instanceof StreamEndListener listener) {
+            // The method listener.ended may block while it writes to a log, and this thread may be the event loop. So
             // the call of the method is handed to the executor in the field signals.
-            Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
+            Interceptor.aside(() -> signals.execute(() -> listener.ended(refused)));
         }
         if (refused != null) {
             onError(refused);
@@ -238,7 +238,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
         if (isOver) {
             // The stream is over, so this object does not subscribe. The publisher is only notified of the end.
-            WatchedStream.ended(publisher, null);
+            StreamEndListener.ended(publisher, null);
             return;
         }
         try {
@@ -363,7 +363,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     @Override
     public boolean beforeSend() {
         synchronized (this) {
-            Message next = over ? null : messages.poll();
+            WaitingMessage next = over ? null : messages.poll();
             if (next == null) {
                 queued = false;
                 return false;
@@ -470,7 +470,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                             + ")"));
             return;
         }
-        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.heapBytes(encoded));
+        WaitingMessage message = new WaitingMessage(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.heapBytes(encoded));
         boolean isFirst;
         RPCXException refused;
         synchronized (this) {
@@ -532,7 +532,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             failing = true;
         }
         if (to != null) {
-            WatchedStream.ended(to, why);
+            StreamEndListener.ended(to, why);
             signals.execute(to::cancel);
         }
     }
@@ -597,7 +597,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                 }
             }
             waitingCost += cost;
-            messages.add(new Message(messageHead, last, cost));
+            messages.add(new WaitingMessage(messageHead, last, cost));
             isFirst = !queued;
             queued = true;
         }

@@ -19,7 +19,7 @@
  *       client they run before the message is encoded.
  *   <li>Streams: {@link StreamSender} sends the items of a publisher, no more than the peer has given credit for;
  *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what the subscriber
- *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link WatchedStream} is a stream
+ *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link StreamEndListener} is a stream
  *       that is notified when its server ends it.
  *   <li>Results that come later: {@link BoundFuture} runs its dependents in the context in which they were attached;
  *       {@link CallFuture} is what a proxy returns, and a cancel of it also cancels the call.

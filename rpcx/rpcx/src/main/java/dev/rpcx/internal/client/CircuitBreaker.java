@@ -8,16 +8,16 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Refuses calls without sending them, after too large a share of the latest calls has failed because of the service.
- * The circuit is then called open. After a pause, one call is sent as a trial: its success closes the circuit, and its
- * failure begins another pause. After a trial that was cancelled, could not be sent or had too little time, the next
- * call is a trial, without a pause.
+ * Refuses calls without sending them, after too large a fraction of the latest calls has failed because of the
+ * service. The circuit is then called open. After a pause, one call is sent as a trial: its success closes the circuit,
+ * and its failure begins another pause. After a trial that was cancelled, could not be sent or had too little time, the
+ * next call is a trial, without a pause.
  *
  * <p>If a trial lasts longer than a pause, another trial begins, and the first success of a trial closes the circuit.
  * When a trial has failed, trials that began earlier no longer count.
  *
  * <p>Calls and failures are counted for each of the latest 10 seconds. A count can be lost if one thread clears the
- * count while another thread increases the count, which hardly changes the share of failures.
+ * count while another thread increases the count, which hardly changes the fraction of failures.
  */
 public final class CircuitBreaker {
     private static final int SECONDS = 10;
@@ -39,7 +39,7 @@ public final class CircuitBreaker {
      */
     private record Open(long pauseEnd, long latest, long minDeciding) {}
 
-    private final double failureShare;
+    private final double failureFraction;
     private final LongSupplier clock;
     private final long begin;
     private final AtomicIntegerArray calls = new AtomicIntegerArray(SECONDS);
@@ -55,8 +55,8 @@ public final class CircuitBreaker {
     /** State of the open circuit; null while the circuit is closed, that is, while calls are sent as usual. */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
-    public CircuitBreaker(double failureShare, LongSupplier clock) {
-        this.failureShare = failureShare;
+    public CircuitBreaker(double failureFraction, LongSupplier clock) {
+        this.failureFraction = failureFraction;
         this.clock = clock;
         this.begin = clock.getAsLong();
     }
@@ -141,7 +141,7 @@ public final class CircuitBreaker {
             all += calls.get(i);
             failed += failures.get(i);
         }
-        return all >= MIN_CALLS && failed >= all * failureShare;
+        return all >= MIN_CALLS && failed >= all * failureFraction;
     }
 
     private int secondIndex() {

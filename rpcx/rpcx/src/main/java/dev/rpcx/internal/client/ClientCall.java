@@ -329,7 +329,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         if (!connection.account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
             throw RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
-                    "too many bytes of requests under way (expected: fewer large ones at once)");
+                    "too many bytes of requests in flight (expected: fewer large ones at once)");
         }
         requestBytes = bytes;
     }
@@ -573,7 +573,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         // While the socket takes no bytes, the request is held back from the socket's queue, so that the request can
         // still be taken back.
         holdUntilWritable = connection.isSocketBusy();
-        connection.watch(deadlineNanos);
+        connection.countSent(deadlineNanos);
         return true;
     }
 

@@ -933,7 +933,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Counts one more call in flight, which the event loop is about to send, and makes sure that the call's deadline is
      * checked.
      */
-    void watch(long deadlineNanos) {
+    void countSent(long deadlineNanos) {
         inFlight++;
         readTurn.takeForLoop();
         sweepAt(deadlineNanos);

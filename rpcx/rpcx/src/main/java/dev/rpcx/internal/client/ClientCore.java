@@ -347,8 +347,8 @@ public final class ClientCore {
 
     @Nullable
     CircuitBreaker newBreaker() {
-        double share = settings.failureShare();
-        return share > 1 ? null : new CircuitBreaker(share, platform.ticker()::nanoTime);
+        double failureFraction = settings.failureFraction();
+        return failureFraction > 1 ? null : new CircuitBreaker(failureFraction, platform.ticker()::nanoTime);
     }
 
     /**

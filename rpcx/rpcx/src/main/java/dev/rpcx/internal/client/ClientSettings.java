@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *     {@code inProcess} too
  * @param classic true for the classic wire, false for the native wire
  * @param choice how the client chooses one of several instances
- * @param failureShare share of a service's calls that must fail before the circuit breaker refuses calls;
+ * @param failureFraction fraction of a service's calls that must fail before the circuit breaker refuses calls;
  *     {@link #NO_BREAKER} for no circuit breaker
  * @param tls adds TLS to the connections; null for connections without TLS
  * @param faults faults to simulate on the connections; null for none
@@ -44,14 +44,14 @@ public record ClientSettings(
         boolean inProcess,
         boolean classic,
         Choice choice,
-        double failureShare,
+        double failureFraction,
         @Nullable TlsEngine tls,
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
     /**
-     * Value of {@code failureShare} for a client without a circuit breaker. The share of failed calls is at most 1, so
-     * the share never reaches this value.
+     * Value of {@code failureFraction} for a client without a circuit breaker. The fraction of failed calls is at most
+     * 1, so the fraction never reaches this value.
      */
     public static final double NO_BREAKER = 2;
 

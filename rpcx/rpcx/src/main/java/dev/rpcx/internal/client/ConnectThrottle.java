@@ -80,12 +80,12 @@ public final class ConnectThrottle {
     }
 
     private void attemptEnded(CompletableFuture<?> attempt) {
-        boolean isTurn;
+        boolean isNextDue;
         synchronized (this) {
             waiting.remove(attempt);
-            isTurn = inProgress.remove(attempt) && !waiting.isEmpty();
+            isNextDue = inProgress.remove(attempt) && !waiting.isEmpty();
         }
-        if (isTurn) {
+        if (isNextDue) {
             // look() is not called directly, since the calls would nest on the stack if attempts end immediately.
             client.execute(this::look);
         }

@@ -29,14 +29,14 @@ public final class Health {
     private static final int MAX_TIMES = 15;
 
     /**
-     * Minimum number of calls within 10 s for which the share of failed calls is judged. With fewer calls, an instance
-     * is not ejected for its share of failures.
+     * Minimum number of calls within 10 s for which the fraction of failed calls is judged. With fewer calls, an
+     * instance is not ejected for its fraction of failures.
      */
     private static final int MIN_CALLS = 20;
 
     /**
-     * Length of the period in which failed calls and all calls are counted, to compute the share of failures. A period
-     * begins when a call fails outside of a period. So nothing is counted if no call has failed lately.
+     * Length of the period in which failed calls and all calls are counted, to compute the fraction of failures. A
+     * period begins when a call fails outside of a period. So nothing is counted if no call has failed lately.
      */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -171,7 +171,7 @@ public final class Health {
                 : error;
     }
 
-    /** Counts of calls and of failed calls in one period of 10 s, from which the share of failures is computed. */
+    /** Counts of calls and of failed calls in one period of 10 s, from which the fraction of failures is computed. */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -184,8 +184,8 @@ public final class Health {
         /**
          * Counts a failed call.
          *
-         * @return whether the share of failures is too large, that is, whether at least {@code MIN_CALLS} calls have
-         *     been counted and more than half of them have failed
+         * @return whether the fraction of failures is too large, that is, whether at least {@code MIN_CALLS} calls
+         *     have been counted and more than half of them have failed
          */
         boolean failed() {
             return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
@@ -308,7 +308,7 @@ public final class Health {
             failures.set(0);
         }
         lastFailureNanos = now;
-        boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now) | isTrial;
+        boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isFailureFractionTooLarge(now) | isTrial;
         return isTooMuch && !isEjected();
     }
 
@@ -331,11 +331,11 @@ public final class Health {
         }
     }
 
-    private boolean isShareTooLarge(long now) {
+    private boolean isFailureFractionTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
             // The failure that begins a period is not counted. Each period begins with a failure, so counting it would
-            // make the share of failures too large.
+            // make the fraction of failures too large.
             window = new Window(now + WINDOW_NANOS);
             return false;
         }

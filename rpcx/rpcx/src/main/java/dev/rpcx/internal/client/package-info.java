@@ -60,7 +60,7 @@
  *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself if no call is in flight, by
  *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
  *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, makes
- *       {@code ClientConnection} count the call. The deadline of the call is watched from {@code beforeSend} on, or
+ *       {@code ClientConnection} count the call. The deadline of the call is checked from {@code beforeSend} on, or
  *       from the end of {@code sendCall} on if the caller has sent the call itself. The caller then reads the socket
  *       itself, if {@code ReadTurn} has lent it, or parks.
  * </ol>

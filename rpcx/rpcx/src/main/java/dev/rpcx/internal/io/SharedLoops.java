@@ -32,7 +32,7 @@ public final class SharedLoops {
      * they have been unused for at least 1 s when the task runs. If the loops have been unused for less time, the task
      * is scheduled again.
      */
-    private boolean watched;
+    private boolean isEndPlanned;
 
     public SharedLoops(boolean inProcess) {
         this.inProcess = inProcess;
@@ -56,7 +56,7 @@ public final class SharedLoops {
         users--;
         unusedSinceNanos = System.nanoTime();
         Loops loops = held;
-        if (users == 0 && !watched && loops != null) {
+        if (users == 0 && !isEndPlanned && loops != null) {
             endLater(loops, LINGER_NANOS);
         }
     }
@@ -67,15 +67,15 @@ public final class SharedLoops {
     }
 
     private void endLater(Loops loops, long nanos) {
-        watched = false;
+        isEndPlanned = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
         // set last: if schedule throws, a later giveBack tries again
-        watched = true;
+        isEndPlanned = true;
     }
 
     private synchronized void endUnused(Loops loops) {
         if (users > 0) {
-            watched = false;
+            isEndPlanned = false;
             return;
         }
         long left = LINGER_NANOS - (System.nanoTime() - unusedSinceNanos);
@@ -83,7 +83,7 @@ public final class SharedLoops {
             endLater(loops, left);
             return;
         }
-        watched = false;
+        isEndPlanned = false;
         held = null;
         loops.end();
     }

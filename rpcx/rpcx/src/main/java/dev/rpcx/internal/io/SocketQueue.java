@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the bytes that wait in a channel's queue because the peer does not read. One {@link Claim} charges the
+ * Observes the bytes that wait in a channel's queue because the peer does not read. One {@link Claim} charges the
  * connection for these bytes, and another {@code Claim} charges the connection for the replies that wait behind these
  * bytes. If the ledger has no room, {@link Claim} ends other connections. If the room is still too small, this
  * connection is ended. Used by both sides of the native wire and by servers of the classic wire, and only on the event
@@ -85,7 +85,7 @@ public final class SocketQueue {
     private long restSeen;
 
     /**
-     * Starts to watch the queue of a channel.
+     * Starts to observe the queue of a channel.
      *
      * @param replyBytes supplies the number of bytes that the account has been charged for unsent replies
      * @param gatheredBytes supplies the size, in bytes, of the buffer with the output that the connection has gathered

@@ -350,7 +350,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
             if (!charge(room)) {
                 return;
             }
-            watch(recordNanos);
+            startTimer(recordNanos);
         } else {
             room = Math.max(kept, Math.min(UnchargedAllowance.SMALL_BYTES, 2 * kept));
         }
@@ -426,7 +426,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * the timer is running. One timer serves all records: when the timer expires, {@link #look} starts it again if the
      * current record has time left.
      */
-    private void watch(long nanos) {
+    private void startTimer(long nanos) {
         if (timer == null) {
             timer = channel.eventLoop().schedule(this::look, nanos, TimeUnit.NANOSECONDS);
             timers.add(1);
@@ -441,7 +441,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
         long left = readingClock.remaining(sinceNanos + recordNanos, nanoTime());
         if (left > 0) {
-            watch(left);
+            startTimer(left);
         } else {
             close();
         }

@@ -10,7 +10,7 @@ import java.util.BitSet;
  * <p>The groups are divided into ranges of equal size, and each address has one range. A single address has all groups,
  * two addresses have half of the groups each, and more than {@code COUNT / 2} addresses have one group each. With more
  * than {@link #COUNT} addresses, some addresses share a range. The connections of one address get the groups of its
- * range in turn.
+ * range in rotation.
  *
  * <p>Each address has an index: the lowest number, from 0, that was free when the address came. The number of ranges is
  * the smallest power of two that is larger than the highest index in use, but never more than {@link #COUNT}. For

@@ -147,7 +147,7 @@ public final class Ledger {
     private final AtomicInteger opened = new AtomicInteger();
 
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
-    private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
+    private final Map<Resource, List<LongSupplier>> counters = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
     /** Charges for calls that ended before the futures of their handlers did. */
@@ -182,7 +182,7 @@ public final class Ledger {
             held[i] = new AtomicLong();
         }
         for (Resource kind : Resource.values()) {
-            watched.put(kind, new CopyOnWriteArrayList<>());
+            counters.put(kind, new CopyOnWriteArrayList<>());
             if (kind.isClaimed()) {
                 claims.put(kind, new Claims(this.max[kind.ordinal()], held[kind.ordinal()]));
             }
@@ -508,11 +508,11 @@ public final class Ledger {
 
     /**
      * Returns how much of {@code kind} all connections together hold. The result includes the values of the counters
-     * that {@link #watch} has added.
+     * that {@link #addCounter} has added.
      */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
-        for (LongSupplier count : watched(kind)) {
+        for (LongSupplier count : counters(kind)) {
             sum += count.getAsLong();
         }
         return sum;
@@ -549,14 +549,14 @@ public final class Ledger {
 
     /**
      * Adds a counter whose value this ledger reports as held, in addition to what has been charged. The counter need
-     * not be synchronized, because its value matters only while no call is in flight.
+     * not be synchronized, because its value matters only while no call is under way.
      */
-    public void watch(Resource kind, LongSupplier count) {
-        watched(kind).add(count);
+    public void addCounter(Resource kind, LongSupplier count) {
+        counters(kind).add(count);
     }
 
-    private List<LongSupplier> watched(Resource kind) {
-        return Objects.requireNonNull(watched.get(kind));
+    private List<LongSupplier> counters(Resource kind) {
+        return Objects.requireNonNull(counters.get(kind));
     }
 
     /**

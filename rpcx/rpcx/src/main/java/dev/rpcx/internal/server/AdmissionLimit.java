@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>What a handler needs</b> is measured as a part of the time from the start of a call to its deadline. While
  * calls are refused, the running calls may wait for each other, so the measured time may be too long. Therefore calls
- * are also measured under half of the limit. If the limit does not sink so far by itself, a trial halves it for a
+ * are also measured under half of the limit. If the limit does not sink so far by itself, a probe halves it for a
  * moment: see {@code PROBE_STEPS}. If calls end at the same rate under the lower limit, they had been waiting for each
  * other. If they end at a lower rate, handlers need all the time that calls took, and the limit is restored.
  *
@@ -92,8 +92,8 @@ public final class AdmissionLimit {
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * A trial begins after this many updates of the limit. An update counts only if calls were refused since the update
-     * before it. A trial halves the limit for a moment, to find out whether calls end at a lower rate under the lower
+     * A probe begins after this many updates of the limit. An update counts only if calls were refused since the update
+     * before it. A probe halves the limit for a moment, to find out whether calls end at a lower rate under the lower
      * limit.
      */
     private static final int PROBE_STEPS = 64;
@@ -146,7 +146,7 @@ public final class AdmissionLimit {
      * While some calls are late, a handler is assumed to need at most this part of the time until the deadline of its
      * call. If the handler itself needed more, a lower limit could not help, since it only shortens the waiting.
      */
-    private static final double MAX_OWN_SHARE = 0.95;
+    private static final double MAX_OWN_FRACTION = 0.95;
 
     /**
      * Calls are far from late if they take at most this part of the time until their deadlines. If calls do so after
@@ -163,15 +163,15 @@ public final class AdmissionLimit {
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * In {@link GroupStats#shares}, the bits from this one upwards are the number of late calls. The bits below it are
-     * a sum over the calls that were compared with their deadlines, in units of 1/1024. Each call adds its duration
-     * divided by the time that it was given, but at most 2. A call that was given more than {@link #usualNanos} counts
-     * as if it were given {@code usualNanos}.
+     * In {@link GroupStats#usedFractions}, the bits from this one upwards are the number of late calls. The bits below
+     * it are a sum over the calls that were compared with their deadlines, in units of 1/1024. Each call adds its
+     * duration divided by the time that it was given, but at most 2. A call that was given more than
+     * {@link #usualNanos} counts as if it were given {@code usualNanos}.
      */
     private static final int LATE_SHIFT = 40;
 
-    private static final double SHARE_UNIT = 1024;
-    private static final double MAX_SHARE = 2;
+    private static final double FRACTION_UNIT = 1024;
+    private static final double MAX_FRACTION = 2;
 
     /**
      * A call is not compared with its deadline if it was given less than this time, in nanoseconds. Any pause of the
@@ -332,19 +332,19 @@ public final class AdmissionLimit {
      * Time that a handler needs if it does not wait for other calls, divided by the time until the deadline of its
      * call: from 0 to 1. It is the smallest value that was measured lately.
      */
-    private double ownShare = MAX_OWN_SHARE;
+    private double ownFraction = MAX_OWN_FRACTION;
 
-    /** Maximum of {@link #ownShare}. It is {@link #MAX_OWN_SHARE} while some calls are late, and otherwise 1. */
-    private double maxOwnShare = MAX_OWN_SHARE;
+    /** Maximum of {@link #ownFraction}. It is {@link #MAX_OWN_FRACTION} while some calls are late, and otherwise 1. */
+    private double maxOwnFraction = MAX_OWN_FRACTION;
 
-    private double minShareNow = MAX_OWN_SHARE;
-    private double minShareBefore = MAX_OWN_SHARE;
+    private double minFractionNow = MAX_OWN_FRACTION;
+    private double minFractionBefore = MAX_OWN_FRACTION;
     private long memoryEndNanos;
 
     /**
      * End of the current period for which the shortest duration of calls is remembered: see {@link #MEMORY_NANOS}. The
-     * periods for {@link #ownShare} have another end, {@code memoryEndNanos}: an update of the limit that measures only
-     * durations can end the period here, but not the one there.
+     * periods for {@link #ownFraction} have another end, {@code memoryEndNanos}: an update of the limit that measures
+     * only durations can end the period here, but not the one there.
      */
     private long timeMemoryEndNanos;
 
@@ -401,7 +401,7 @@ public final class AdmissionLimit {
      * Value of the limit before it began to sink; 0 if no comparison is due. If fewer handlers ran than the limit
      * allowed, this is the number of handlers instead. If the limit is above this value after an update, but below the
      * maximum, the value is set anew. When the limit has sunk to half of this value, the rate at which calls end is
-     * compared with {@link #sinkingRate}. If a trial or late calls have halved the limit at once, the comparison waits
+     * compared with {@link #sinkingRate}. If a probe or late calls have halved the limit at once, the comparison waits
      * until {@link #probeEndNanos}.
      */
     private double sinkingFrom;
@@ -621,14 +621,14 @@ public final class AdmissionLimit {
         private final AtomicLong undone = new AtomicLong();
 
         private final AtomicInteger unbegun = new AtomicInteger();
-        private final AtomicLong shares = new AtomicLong();
+        private final AtomicLong usedFractions = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // The lock "stepping" guards doneSum, undoneSum and shareSum. They hold the values that the counters above had
-        // at the last update of the limit.
+        // The lock "stepping" guards doneSum, undoneSum and usedFractionSum. They hold the values that the counters
+        // above had at the last update of the limit.
         private long doneSum;
         private long undoneSum;
-        private long shareSum;
+        private long usedFractionSum;
 
         private long countNow() {
             return (done.get() >>> COUNT_SHIFT) + (undone.get() >>> COUNT_SHIFT) + unbegun.get();
@@ -638,7 +638,7 @@ public final class AdmissionLimit {
             doneSum = done.getAndSet(0);
             undoneSum = undone.getAndSet(0);
             unbegun.set(0);
-            shareSum = shares.getAndSet(0);
+            usedFractionSum = usedFractions.getAndSet(0);
             given.take(USUAL_PART);
         }
 
@@ -655,11 +655,11 @@ public final class AdmissionLimit {
         }
 
         private long lateCount() {
-            return shareSum >>> LATE_SHIFT;
+            return usedFractionSum >>> LATE_SHIFT;
         }
 
-        private double share() {
-            return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
+        private double usedFraction() {
+            return (usedFractionSum & (1L << LATE_SHIFT) - 1) / FRACTION_UNIT / given.count();
         }
 
         /** Returns the mean duration, in nanoseconds, of the calls that ended in time and with a result. */
@@ -874,9 +874,10 @@ public final class AdmissionLimit {
         long ofGroup = stats.countNow();
         if (givenNanos >= minGivenNanos && (ofGroup <= ALL_COUNT || ofGroup % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
-            double share = took / (double) held;
+            double usedFraction = took / (double) held;
             stats.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
-            stats.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MAX_SHARE, share)));
+            stats.usedFractions.addAndGet((isLate ? 1L << LATE_SHIFT : 0)
+                    + (long) (FRACTION_UNIT * Math.min(MAX_FRACTION, usedFraction)));
         }
         boolean isDue = nowNanos - nextStepNanos >= 0 && nowNanos - nextLookNanos >= 0;
         if (isDue && count >= MIN_COUNT && stepping.compareAndSet(false, true)) {
@@ -971,21 +972,21 @@ public final class AdmissionLimit {
         if (counted == 0) {
             return;
         }
-        double used = Math.max(1 / SHARE_UNIT, shareTaken());
+        double used = Math.max(1 / FRACTION_UNIT, medianUsedFraction());
         // Calls are unhindered if they did not wait for each other: their mean duration is hardly above the smallest
         // one that was seen lately. But if most calls of several groups are late, calls waited. The calls of a single
         // group may be late only because their caller gave them too little time, so it does not matter whether they are
         // late.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
-        maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
+        maxOwnFraction = areSomeLate ? MAX_OWN_FRACTION : 1;
         double current = count / elapsed;
         // By Little's law, running calls divided by the rate is the mean duration of all calls, including those that
         // still run. The calls that have ended are the quickest ones, so their mean alone would be too short.
         double needed = Math.max(tookByMost, running.get() / current);
-        // A trial, and the check of a halved limit, last as long as a call takes. The time is bounded, since callers
+        // A probe, and the check of a halved limit, last as long as a call takes. The time is bounded, since callers
         // choose how long their calls take.
-        long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
+        long probeNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
         // A lower limit refuses mainly calls of the group that calls most. If all calls of this group counted, the
         // rates would sink although other groups are not affected. So in "ends" and "inTime", a group counts only up to
         // a bound: see weigh.
@@ -1000,7 +1001,7 @@ public final class AdmissionLimit {
         } else if (isCut) {
             isCut = false;
             if (!isMostGivenInVain() && isOfTheirOwn(ends, inTime)) {
-                resetOwnShare(Math.min(maxOwnShare, used));
+                resetOwnFraction(Math.min(maxOwnFraction, used));
                 rememberNeed(now, needed);
                 restoreLimit();
                 return;
@@ -1012,7 +1013,7 @@ public final class AdmissionLimit {
                 isCut = true;
                 sinkingRate = inTime;
                 sinkingEnds = ends;
-                probeEndNanos = now + trialNanos + STEP_NANOS;
+                probeEndNanos = now + probeNanos + STEP_NANOS;
             }
             return;
         }
@@ -1024,8 +1025,8 @@ public final class AdmissionLimit {
             }
             return;
         }
-        if (isUnhindered && used > ownShare) {
-            resetOwnShare(Math.min(maxOwnShare, used));
+        if (isUnhindered && used > ownFraction) {
+            resetOwnFraction(Math.min(maxOwnFraction, used));
         }
         learn(now, refusing, used);
         int before = limit;
@@ -1049,7 +1050,7 @@ public final class AdmissionLimit {
             sinkingRate = ends;
             isProbe = true;
             limit /= 2;
-            probeEndNanos = now + trialNanos + STEP_NANOS;
+            probeEndNanos = now + probeNanos + STEP_NANOS;
         }
     }
 
@@ -1273,8 +1274,8 @@ public final class AdmissionLimit {
         return medians.median();
     }
 
-    private double shareTaken() {
-        return median(weights, GroupStats::share);
+    private double medianUsedFraction() {
+        return median(weights, GroupStats::usedFraction);
     }
 
     /**
@@ -1328,7 +1329,7 @@ public final class AdmissionLimit {
     /**
      * Halves the limit, because most calls are late although they were given enough time. The new limit is half of the
      * present one, or half of the number of running handlers if that is smaller, but at least {@link #MIN}. During a
-     * trial, the limit from before the trial is used instead of the present one. After a halving, this method does
+     * probe, the limit from before the probe is used instead of the present one. After a halving, this method does
      * nothing for {@code took} or {@link #usualNanos}, whichever is shorter. If the limit has been restored since the
      * last halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
      *
@@ -1350,7 +1351,7 @@ public final class AdmissionLimit {
 
     /**
      * Learns how long a call takes if it does not wait for other calls, and stores the time in {@link #ownNanos} and
-     * {@link #ownMiddleNanos}. {@link #learn} separately learns {@link #ownShare}, the part of the time until its
+     * {@link #ownMiddleNanos}. {@link #learn} separately learns {@link #ownFraction}, the part of the time until its
      * deadline that a call takes. That part does not follow from the duration alone, since callers choose their
      * deadlines.
      */
@@ -1397,8 +1398,8 @@ public final class AdmissionLimit {
     /**
      * Decides whether a limit that has sunk to half of its earlier value stays low. If calls end at a lower rate than
      * before, the limit is restored. If calls end at about the same rate, they had only waited for each other under the
-     * earlier limit, so the limit stays low. But after a trial, the limit returns to its earlier value, and only
-     * {@link #ownShare} may be lowered.
+     * earlier limit, so the limit stays low. But after a probe, the limit returns to its earlier value, and only
+     * {@link #ownFraction} may be lowered.
      *
      * @param current rate at which calls end now, in calls per nanosecond
      * @param used duration of calls, divided by the time until their deadlines
@@ -1406,11 +1407,11 @@ public final class AdmissionLimit {
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
-            resetOwnShare(Math.min(maxOwnShare, used));
+            resetOwnFraction(Math.min(maxOwnFraction, used));
             rememberNeed(now, needed);
             restoreLimit();
         } else if (isProbe) {
-            resetOwnShare(Math.min(ownShare, used));
+            resetOwnFraction(Math.min(ownFraction, used));
             limit = (int) sinkingFrom;
         }
         isProbe = false;
@@ -1431,7 +1432,7 @@ public final class AdmissionLimit {
         return areFewer && (done > STOPPED_RATE * sinkingRate || ends < STOPPED_RATE * sinkingEnds);
     }
 
-    /** Raises the limit to at least the value that it had when it began to sink, and ends any trial or check. */
+    /** Raises the limit to at least the value that it had when it began to sink, and ends any probe or check. */
     private void restoreLimit() {
         limit = (int) Math.max(MIN, Math.min(maxRunning, Math.max(limit, sinkingFrom)));
         isCut = false;
@@ -1452,25 +1453,25 @@ public final class AdmissionLimit {
         cutNanos = now + HOLD_NANOS;
     }
 
-    private void resetOwnShare(double share) {
-        ownShare = share;
-        minShareNow = share;
-        minShareBefore = share;
+    private void resetOwnFraction(double fraction) {
+        ownFraction = fraction;
+        minFractionNow = fraction;
+        minFractionBefore = fraction;
     }
 
     private void learn(long now, boolean refusing, double used) {
-        if (used < ownShare || refusing && limit == MIN) {
+        if (used < ownFraction || refusing && limit == MIN) {
             // Under the smallest limit, calls hardly wait for each other, so "used" is what their handlers need. While
-            // calls are refused there, it replaces ownShare even if it is greater.
-            resetOwnShare(Math.min(maxOwnShare, used));
+            // calls are refused there, it replaces ownFraction even if it is greater.
+            resetOwnFraction(Math.min(maxOwnFraction, used));
         } else if (!refusing) {
-            minShareNow = Math.min(minShareNow, used);
+            minFractionNow = Math.min(minFractionNow, used);
             if (now - memoryEndNanos >= 0) {
                 memoryEndNanos = now + MEMORY_NANOS;
-                minShareBefore = minShareNow;
-                minShareNow = MAX_OWN_SHARE;
+                minFractionBefore = minFractionNow;
+                minFractionNow = MAX_OWN_FRACTION;
             }
-            ownShare = Math.min(minShareBefore, minShareNow);
+            ownFraction = Math.min(minFractionBefore, minFractionNow);
         }
     }
 
@@ -1486,9 +1487,9 @@ public final class AdmissionLimit {
      * @param inTheirTime number of calls that end, at the current rate, in a time as long as {@link #usualNanos}
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
-        double target = (1 + ownShare) / 2;
+        double target = (1 + ownFraction) / 2;
         // "Calm" means that the calls that have ended hardly waited. It says nothing about calls that still run.
-        boolean isCalm = used < ownShare + (target - ownShare) / 4;
+        boolean isCalm = used < ownFraction + (target - ownFraction) / 4;
         int now = limit;
         // If calls found the limit used up, the limit moves to the goal. If not, calls may take long for other reasons
         // than waiting for each other. So a limit below the maximum then moves to the goal only if calls take more than

@@ -337,7 +337,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             entered = admission;
             long now = nanoTime();
             call = new ClassicServerCall(this, account, method, entered, request, charge, now, now + callNanos);
-            watchDue(callNanos);
+            startDueTimer(callNanos);
             calls.put(call.id(), call);
             peakPlaces = Math.max(peakPlaces, places.held());
             isTaken = true;
@@ -634,13 +634,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         call.isLingering = true;
         lingering.add(call);
-        watchLingering();
+        startLingerTimer();
     }
 
-    private void watchLingering() {
+    private void startLingerTimer() {
         ClassicServerCall first = lingering.peek();
-        boolean isWatched = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
-        if (isWatched && lingerTimer == null && !loop().isShuttingDown()) {
+        boolean isNeeded = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
+        if (isNeeded && lingerTimer == null && !loop().isShuttingDown()) {
             long wait = first == null ? ServerConnection.LOST_CHECK_NANOS : first.lingerUntilNanos - nanoTime();
             lingerTimer = loop().schedule(this::checkLingering, wait, TimeUnit.NANOSECONDS);
             lingerTimers.add(1);
@@ -668,7 +668,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             SocketQueue.closeNow(channel);
             ThreadTools.report(thrown);
         } finally {
-            watchLingering();
+            startLingerTimer();
         }
     }
 
@@ -686,7 +686,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             lingering.remove();
             giveUp(call);
         }
-        watchLingering();
+        startLingerTimer();
     }
 
     private void cancelLingerTimer() {
@@ -839,14 +839,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      *
      * @param waitNanos nanoseconds until the earliest deadline
      */
-    private void watchDue(long waitNanos) {
+    private void startDueTimer(long waitNanos) {
         if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
             dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
             dueTimers.add(1);
         }
     }
 
-    private void stopWatchingDue() {
+    private void cancelDueTimer() {
         if (dueTimer != null) {
             dueTimer.cancel(false);
             dueTimer = null;
@@ -863,7 +863,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     private void endLateNow() {
-        stopWatchingDue();
+        cancelDueTimer();
         long now = nanoTime();
         List<ClassicServerCall> late = new ArrayList<>();
         for (ClassicServerCall call : calls.values()) {
@@ -871,7 +871,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             if (left > 0) {
                 // The remaining calls have later deadlines, so the search ends here, and a timer is set for this call.
                 // Searching all calls each time would take quadratic time in total.
-                watchDue(left);
+                startDueTimer(left);
                 break;
             }
             late.add(call);
@@ -942,19 +942,19 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 threads.connectionGone();
             } finally {
                 isOver = true;
-                stopWatchingDue();
+                cancelDueTimer();
                 if (places.held() == 0) {
                     server.ended(channel);
                 } else {
-                    watchOutlasting();
+                    startLastTimer();
                 }
             }
         }
     }
 
-    private void watchOutlasting() {
+    private void startLastTimer() {
         try {
-            watchLingering();
+            startLingerTimer();
         } catch (Throwable t) {
             checkFailed(t);
         }

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * Shares the threads of a pool among connections. A connection may begin another task if a thread is free and the
  * connection holds at most as many threads as are free. {@link AdmissionLimit} has a similar rule, but here the rule
  * also limits a connection that is alone: it gets at most 51 of 100 threads. All other tasks wait: the tasks of one
- * connection begin in the order in which they came, and the connections take turns. Thread-safe.
+ * connection begin in the order in which they came, and the connections follow each other in rotation. Thread-safe.
  *
  * <p>When a connection closes, its tasks that still run or wait are orphaned. While such tasks run, they count in the
  * shares of connections that come later from the same address: see {@link OrphanedWork}. So a client does not get more
@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Connections with waiting tasks stand in queues. For example, the queue with the number 3 is for connections in
  * whose shares 3 threads count. If 5 threads are free, the connections in the queues 0 to 5 may begin a task, and the
- * connection among them whose turn comes first begins the next task.
+ * connection among them that is first in the rotation begins the next task.
  *
  * <p>An entry of a queue stands for a group of connections of one address. Either all of them may begin a task, or none
  * may. So few entries move when a task of a closed connection begins or ends, however many connections wait: see
@@ -107,8 +107,8 @@ public final class PoolShares {
     private long queueJoins;
 
     /**
-     * Value of {@code order} for the next share that goes behind all other shares. Connections take turns in beginning
-     * tasks, and the share with the smallest {@code order} has the first turn.
+     * Value of {@code order} for the next share that goes behind all other shares. Connections begin tasks in rotation,
+     * and the share with the smallest {@code order} is the first.
      */
     private long nextOrder;
 
@@ -387,8 +387,8 @@ public final class PoolShares {
         abstract int held();
 
         /**
-         * Returns the share whose turn comes first among the connections of this entry; null if none of the connections
-         * waits. The share with the smallest {@code order} has the first turn.
+         * Returns the share that is first in the rotation among the connections of this entry; null if none of the
+         * connections waits. The share with the smallest {@code order} is the first.
          */
         abstract @Nullable Share first();
 
@@ -496,7 +496,7 @@ public final class PoolShares {
                     each.joinQueue();
                 }
             }
-            moved.forEach(Peers::takeTurns);
+            moved.forEach(Peers::joinCrowdsOrQueues);
             long now = of.allFrom();
             if (now > before) {
                 byMark.subMap(before, true, now, false).values().forEach(Peers::moveOutOfCrowds);
@@ -617,10 +617,10 @@ public final class PoolShares {
             }
         }
 
-        void takeTurns() {
+        void joinCrowdsOrQueues() {
             for (Level each : byOwn) {
                 if (each != null) {
-                    each.takeTurn();
+                    each.joinCrowdOrQueue();
                 }
             }
         }
@@ -634,7 +634,7 @@ public final class PoolShares {
         void moveOutOfCrowds() {
             giveUpTurns();
             isOfCrowds = false;
-            takeTurns();
+            joinCrowdsOrQueues();
         }
 
         void countWaiting(int more) {
@@ -689,13 +689,13 @@ public final class PoolShares {
         void add(Share share) {
             giveUpTurn();
             shares.add(share);
-            takeTurn();
+            joinCrowdOrQueue();
         }
 
         void remove(Share share) {
             giveUpTurn();
             shares.remove(share);
-            takeTurn();
+            joinCrowdOrQueue();
         }
 
         @Override
@@ -721,7 +721,7 @@ public final class PoolShares {
             }
         }
 
-        private void takeTurn() {
+        private void joinCrowdOrQueue() {
             Share first = shares.first();
             if (!of.isOfCrowds) {
                 joinQueue();
@@ -874,7 +874,7 @@ public final class PoolShares {
                     }
                 }
                 if (waits) {
-                    takeTurn();
+                    joinLevel();
                 }
             }
         }
@@ -941,7 +941,7 @@ public final class PoolShares {
                 peakWaiting = Math.max(peakWaiting, waiting().size());
                 if (among == null) {
                     order = nextOrder++;
-                    takeTurn();
+                    joinLevel();
                 }
                 isAdded = true;
             } finally {
@@ -961,7 +961,7 @@ public final class PoolShares {
             return among.byMark.computeIfAbsent(mark, found -> new Peers(this, among));
         }
 
-        private void takeTurn() {
+        private void joinLevel() {
             Peers of = peers();
             Level level = of.level(ofItself());
             level.makeRoom();

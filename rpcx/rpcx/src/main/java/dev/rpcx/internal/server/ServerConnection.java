@@ -7,10 +7,10 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.call.StreamEndListener;
 import dev.rpcx.internal.call.StreamReceiver;
 import dev.rpcx.internal.call.StreamSender;
 import dev.rpcx.internal.call.Streams;
-import dev.rpcx.internal.call.WatchedStream;
 import dev.rpcx.internal.io.ReadingClock;
 import dev.rpcx.internal.io.TlsEngine;
 import dev.rpcx.internal.ledger.Account;
@@ -374,7 +374,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         call.loopState.waitsUntilNanos = now + 2 * ALLOWED_STALLS * stallNanos;
         postponed(call).add(call);
         if (isPostponed(call)) {
-            watchEarlier(call, now);
+            scheduleEarlierCheck(call, now);
         }
     }
 
@@ -605,7 +605,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         call.loopState.receiving = true;
         call.loopState.unfinished = new UnfinishedMessage(readingClock.at(began), began);
         if (holdCounted(call, first)) {
-            watchEarlier(call, began);
+            scheduleEarlierCheck(call, began);
         }
     }
 
@@ -735,7 +735,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.notice) {
             takeNotice(call);
         } else if (place != RunOn.Place.EVENT_LOOP) {
-            watch(call);
+            scheduleCheck(call);
         }
         if (place != RunOn.Place.EVENT_LOOP) {
             start(call, call);
@@ -750,7 +750,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         // Most calls that run on the event loop have ended by now. The timer is set only for a call that has not ended.
         if (call(id) == call || detached.contains(call)) {
-            watch(call);
+            scheduleCheck(call);
         }
     }
 
@@ -763,7 +763,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             addDetached(call, call.deadlineNanos());
             freeSlot(call);
-            watch(call.deadlineNanos());
+            scheduleCheck(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
             // A notice has no slot any more, so the end of the connection would not end this call. The call is ended
@@ -870,7 +870,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
             call.loopState.unfinished = new UnfinishedMessage(readingClock.at(now), now);
-            watchEarlier(call, now);
+            scheduleEarlierCheck(call, now);
         }
     }
 
@@ -1016,7 +1016,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     @Override
     public void frameWaits(long nowNanos) {
         frameSinceNanos = readingClock.at(nowNanos);
-        watch(nowNanos + frameLeft(nowNanos), nowNanos);
+        scheduleCheck(nowNanos + frameLeft(nowNanos), nowNanos);
     }
 
     /**
@@ -1037,28 +1037,28 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /** Sets the timer so that the call ends at its deadline. */
-    private void watch(ServerCall call) {
+    private void scheduleCheck(ServerCall call) {
         dueSoon.add(call.id, call.deadlineNanos());
-        watch(call.deadlineNanos());
+        scheduleCheck(call.deadlineNanos());
     }
 
-    private void watchEarlier(ServerCall call, long now) {
+    private void scheduleEarlierCheck(ServerCall call, long now) {
         long due = due(call, now);
         dueSoon.add(call.id, due);
-        watch(due, now);
+        scheduleCheck(due, now);
     }
 
     /**
      * Sets the timer of the connection, which runs {@link #checkDue}, for the given time. Does nothing if the timer is
      * set for an earlier time already. The delay is at least {@code MIN_CHECK_NANOS}.
      */
-    private void watch(long due) {
+    private void scheduleCheck(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
-            watch(due, nanoTime());
+            scheduleCheck(due, nanoTime());
         }
     }
 
-    private void watch(long due, long now) {
+    private void scheduleCheck(long due, long now) {
         if (isClosed() && detached.isEmpty() && dropped.isEmpty()) {
             // The connection has ended, and no call goes on without it, so there is no call to check, and no timer is
             // set.
@@ -1096,7 +1096,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             failInternally(thrown);
         } finally {
             if (!loop().isShuttingDown()) {
-                watch(nanoTime() + LOST_CHECK_NANOS);
+                scheduleCheck(nanoTime() + LOST_CHECK_NANOS);
             }
         }
     }
@@ -1127,7 +1127,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         sendTogether(() -> {
             long first = Math.min(others, dueSoon.isComplete(now) ? dueSoon.scan(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
-                watch(now + first, now);
+                scheduleCheck(now + first, now);
             }
         });
     }
@@ -1502,7 +1502,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (draining || loop().isShuttingDown()) {
             giveUp(call);
         } else {
-            watch(now + PendingResult.GRACE_NANOS, now);
+            scheduleCheck(now + PendingResult.GRACE_NANOS, now);
         }
     }
 
@@ -1582,10 +1582,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         if (call.loopState.abandoned || isClosed()) {
             begins.opened();
-            if (publisher instanceof WatchedStream watched) {
-                // The watcher can write to a log and block, so the watcher runs where the method's handlers run, which
-                // is usually not the event loop.
-                callThreads.runCallbacksIfPossible(call, List.of(() -> watched.ended(null)));
+            if (publisher instanceof StreamEndListener listener) {
+                // The listener can write to a log and block, so it runs where the method's handlers run, which is
+                // usually not the event loop.
+                callThreads.runCallbacksIfPossible(call, List.of(() -> listener.ended(null)));
             }
             recycle(call);
             return;
@@ -1926,7 +1926,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             call.cancel();
         } else {
             addDetached(call, call.deadlineNanos());
-            watch(call.deadlineNanos());
+            scheduleCheck(call.deadlineNanos());
         }
     }
 
@@ -2120,7 +2120,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         slotBytes.release();
         underWay.calls = 0;
         try {
-            watchOutlasting();
+            scheduleOutlastingChecks();
         } finally {
             giveUpPlaces();
         }
@@ -2136,15 +2136,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /** Sets the timer for checks of the calls that go on after the end of the connection. */
-    private void watchOutlasting() {
+    private void scheduleOutlastingChecks() {
         try {
             for (ServerCall call = detached.first();
                     call != null && !loop().isShuttingDown();
                     call = call.loopState.following) {
-                watch(call.loopState.detachedUntilNanos);
+                scheduleCheck(call.loopState.detachedUntilNanos);
             }
             if (!dropped.isEmpty() && !loop().isShuttingDown()) {
-                watch(nanoTime() + LOST_CHECK_NANOS);
+                scheduleCheck(nanoTime() + LOST_CHECK_NANOS);
             }
         } catch (Throwable t) {
             checkFailed(t);

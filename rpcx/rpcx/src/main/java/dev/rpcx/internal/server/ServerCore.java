@@ -158,7 +158,7 @@ public final class ServerCore {
                 given.maxCalls(),
                 given.maxRunning(),
                 given.maxMessageBytes());
-        ledger.watch(Resource.HANDLERS, running::get);
+        ledger.addCounter(Resource.HANDLERS, running::get);
         platform = given.platform();
         threads = platform.threads(given.poolSize());
         quiet.thenRun(() -> drained.complete(null));

@@ -37,7 +37,7 @@ public final class VirtualWorkers {
      * Time, in nanoseconds, after which a worker leaves the queued calls to the next worker. So other virtual threads
      * can use the platform thread that carries the worker.
      */
-    private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    private static final long TIME_SLICE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
 
@@ -237,14 +237,14 @@ public final class VirtualWorkers {
         }
 
         /**
-         * Runs tasks until no task is queued, but begins none after {@link #TURN_NANOS}. If no other worker can be
-         * started, runs all queued tasks, however long that takes. The worker owns the flag {@link #waking} when this
-         * is called, and passes the flag on or clears it before its first task.
+         * Runs tasks until no task is queued, but begins none after {@link #TIME_SLICE_NANOS}. If no other worker can
+         * be started, runs all queued tasks, however long that takes. The worker owns the flag {@link #waking} when
+         * this is called, and passes the flag on or clears it before its first task.
          */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
-            long nanos = TURN_NANOS;
+            long nanos = TIME_SLICE_NANOS;
             try {
                 handOn();
             } catch (RuntimeException | Error e) {

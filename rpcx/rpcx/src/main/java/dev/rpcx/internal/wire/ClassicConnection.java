@@ -97,7 +97,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     /**
      * Time in nanoseconds at which the connection was last seen in use. This is when bytes last arrived, or when a
-     * check last found calls in flight or waiting output, whichever is later.
+     * check last found calls under way or waiting output, whichever is later.
      */
     private long busyNanos;
 
@@ -173,7 +173,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      */
     public void onAdded() {}
 
-    /** Returns true if calls are in flight, so that the connection does not count as unused. */
+    /** Returns true if calls are under way, so that the connection does not count as unused. */
     public abstract boolean isBusy();
 
     /** Called at the end of each regular check of the peer, unless the connection is ending. */

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Chooses which waiting message of a connection sends the next frame. A message begins when it joins {@link #rotation},
- * whose messages send one frame each by turns. All methods must be called on the event loop.
+ * whose messages alternately send one frame each. All methods must be called on the event loop.
  *
  * <p>A message of several frames belongs to a size class, for example to the class of more than 64 KiB and at most 256
  * KiB. Only one message of each class is sent at a time, and the others of the class wait in order. Otherwise many
@@ -35,9 +35,9 @@ final class FrameScheduler {
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages that send one frame each by turns, in the order in which they send. This set can contain any number of
-     * messages that fit into one frame. Of larger messages, it contains at most one of each size class, and the others
-     * are in {@link #waiting}. The set is linked because many calls can end at the same time, and each of their
+     * Messages that alternately send one frame each, in the order in which they send. This set can contain any number
+     * of messages that fit into one frame. Of larger messages, it contains at most one of each size class, and the
+     * others are in {@link #waiting}. The set is linked because many calls can end at the same time, and each of their
      * messages has to be removed quickly from the middle.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();

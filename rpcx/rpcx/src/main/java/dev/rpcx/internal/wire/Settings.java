@@ -10,7 +10,7 @@ import io.netty.buffer.ByteBuf;
  *
  * @param maxMessageBytes maximum size in bytes of a body that this side accepts, over all frames of the message; the
  *     fields in front of the body of a request do not count; default 4 MiB
- * @param maxCalls maximum number of calls in flight on the connection; at most 4096, which is also the default; only
+ * @param maxCalls maximum number of calls under way on the connection; at most 4096, which is also the default; only
  *     the value of a server is used
  * @param defaultMicros time in microseconds that a call has if its request does not give a time; default 10 s; only the
  *     value of a client is used

@@ -80,7 +80,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Largest number of bytes of queued messages that are sent between two frames from {@code scheduler}. That field
      * holds, for example, messages of several frames.
      */
-    private static final int SHARE_BYTES = 32 * 1024;
+    private static final int MAX_BYTES_BETWEEN_FRAMES = 32 * 1024;
 
     /**
      * Number of bytes that each message from the queue counts against limits such as {@code AT_ONCE_BYTES}. The bytes
@@ -930,7 +930,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes the gathered output to the socket. As long as the socket takes bytes, also writes frames of the messages
-     * in {@link #scheduler} by turns. A write can end the connection or call this method again. In both cases,
+     * in {@link #scheduler} alternately. A write can end the connection or call this method again. In both cases,
      * {@link #scheduler} can change.
      */
     private void flush() {
@@ -951,7 +951,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         int room = AT_ONCE_BYTES;
         while (room > 0 && !scheduler.isEmpty() && channel.isWritable()) {
-            room -= SHARE_BYTES - gatherQueued(SHARE_BYTES);
+            room -= MAX_BYTES_BETWEEN_FRAMES - gatherQueued(MAX_BYTES_BETWEEN_FRAMES);
             Outbound message = scheduler.next();
             if (message == null) {
                 break;
@@ -966,7 +966,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             room -= bytes;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
-                endTurn(message);
+                endMessage(message);
             } else {
                 scheduler.goesOn(message);
             }
@@ -993,7 +993,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Ends a message whose last frame has been written. The owner is notified even if memory is exhausted in this
      * method. Otherwise the call would be reported as not executed, and could be made a second time.
      */
-    private void endTurn(Outbound message) {
+    private void endMessage(Outbound message) {
         try {
             scheduler.ended(message);
         } finally {

@@ -13,8 +13,8 @@
  *       {@link MetadataFields} encodes metadata in a request; {@link WireError} is the error message of both wires.
  *   <li>A native connection: {@link Outbound} is a message on its way out, such as a call; {@link Outbox} is the queue
  *       in which threads put messages for the event loop; {@link WireConnection} gathers and sends them, cuts what
- *       arrives into frames, and ends; {@link FrameScheduler} sends large messages, and those that wait for the socket,
- *       by turns; {@link KeepAlive} finds a peer that is gone, by PING.
+ *       arrives into frames, and ends; {@link FrameScheduler} chooses which of the large messages, and of those that
+ *       wait for the socket, sends the next frame; {@link KeepAlive} finds a peer that is gone, by PING.
  *   <li>The classic wire: {@link ClassicWire} encodes its messages; {@link ClassicFrames} cuts what arrives into
  *       frames; {@link ClassicConnection} reads, writes, and ends if the peer sends or reads too slowly, or if nobody
  *       uses it.

@@ -389,7 +389,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("request 1");
     }
 
-    /** Where the publisher runs on the event loop, other connections of that have their turn too. */
+    /** Where the publisher runs on the event loop, other connections of that are served too. */
     @Test
     void aPublisherThatMakesAllItIsAskedForAtOnceGivesTheEventLoopBackNowAndThen() {
         StreamSender here = sender((Executor) null);
@@ -652,7 +652,7 @@ class StreamSenderTest {
     }
 
     /** A publisher or a subscription that a log has put around another one. */
-    private final class Watched extends Subscription implements Flow.Publisher<Object>, WatchedStream {
+    private final class Notified extends Subscription implements Flow.Publisher<Object>, StreamEndListener {
         @Override
         public void subscribe(Flow.Subscriber<? super Object> subscriber) {
             subscriber.onSubscribe(this);
@@ -668,17 +668,17 @@ class StreamSenderTest {
     void aLogHearsHowAStreamHasEndedThatIsNeverSubscribedTo() {
         ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
         StreamSender late = sender(elsewhere::add);
-        late.subscribeTo(new Watched(), () -> {});
+        late.subscribeTo(new Notified(), () -> {});
         late.cancel();
         assertThat(seen()).isEmpty();
         elsewhere.remove().run();
         assertThat(seen()).containsExactly("ended for nobody");
-        late.subscribeTo(new Watched(), () -> {});
+        late.subscribeTo(new Notified(), () -> {});
         elsewhere.remove().run();
         assertThat(seen()).containsExactly("ended for nobody");
         StreamSender first = sender();
         subscribe(first);
-        sender.subscribeTo(new Watched(), () -> {});
+        sender.subscribeTo(new Notified(), () -> {});
         String tooMany = "too many streams on this connection or server";
         assertThat(seen()).containsExactly("ended " + tooMany, "failed " + tooMany);
         first.cancel();
@@ -712,7 +712,7 @@ class StreamSenderTest {
 
     @Test
     void aLogHearsWhyAPublisherIsCancelledBeforeItIs() {
-        sender.subscribeHere(new Watched());
+        sender.subscribeHere(new Notified());
         sender.onNext("a");
         assertThat(seen())
                 .hasSize(3)
@@ -720,7 +720,7 @@ class StreamSenderTest {
                 .contains("cancel");
         sender.cancel();
         StreamSender other = sender();
-        other.subscribeHere(new Watched());
+        other.subscribeHere(new Notified());
         other.onCredit(1);
         other.onNext("a".repeat(MAX_BYTES + 1));
         assertThat(seen())

@@ -203,7 +203,7 @@ class ChooserTest {
                 firstChannel(),
                 RawPeer.frame(Wire.CREDIT, 1 << 16, Unpooled.buffer().writeByte(1)));
         assertThat(addresses()[0].health().isUnproven()).isFalse();
-        assertThat(load(0)).as("under way").isOne();
+        assertThat(load(0)).as("in flight").isOne();
     }
 
     /** A hundred of them in a second end the connection. */

@@ -410,7 +410,7 @@ class ClassicClientConnectionTest {
     }
 
     @Test
-    void asManyCallsAreUnderWayAsAConnectionTakes() {
+    void asManyCallsAreInFlightAsAConnectionTakes() {
         for (int i = 0; i < Wire.MAX_SLOTS; i++) {
             assertThat(send(HOUR_NANOS)).isNotDone();
         }

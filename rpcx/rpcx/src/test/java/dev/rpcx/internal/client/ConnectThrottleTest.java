@@ -128,7 +128,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptThatEndsBeforeItsTurnDoesNotBegin() {
+    void anAttemptThatEndsBeforeItIsTheNextDoesNotBegin() {
         List<CompletableFuture<Integer>> all = new ArrayList<>();
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 3; i++) {
             all.add(enter());
@@ -164,7 +164,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void manyWhoseBeginFailsEndInTurn() {
+    void manyWhoseBeginFailsEndOneAfterTheOther() {
         List<CompletableFuture<Integer>> all = new ArrayList<>();
         for (int i = 0; i < 3 * ConnectThrottle.MAX_AT_ONCE; i++) {
             CompletableFuture<Integer> failing = new CompletableFuture<>();
@@ -186,7 +186,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void aTurnThatComesEarlierIsNotLookedForLater() {
+    void whatMayBeginEarlierIsNotLookedForLater() {
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 1; i++) {
             enter();
         }

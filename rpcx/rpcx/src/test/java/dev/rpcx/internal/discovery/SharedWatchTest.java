@@ -167,7 +167,7 @@ class SharedWatchTest {
 
     /** The first listener has the registry say more while the second has not heard the last yet. */
     @Test
-    void aListThatIsOutOfDateByItsTurnIsNotHeard() {
+    void aListThatIsOutOfDateWhenItWouldBeToldIsNotHeard() {
         watch(registry, first);
         watch(registry, second);
         first.then = () -> registry.found("b");
@@ -177,7 +177,7 @@ class SharedWatchTest {
     }
 
     @Test
-    void aFailureThatIsOutOfDateByItsTurnIsNotHeard() {
+    void aFailureThatIsOutOfDateWhenItWouldBeToldIsNotHeard() {
         watch(registry, first);
         watch(registry, second);
         first.then = () -> registry.found("b");

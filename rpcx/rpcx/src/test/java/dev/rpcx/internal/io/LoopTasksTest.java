@@ -68,7 +68,7 @@ class LoopTasksTest {
 
     /** As a stream's publisher does on the loop, whose next task comes of each. */
     @Test
-    void aTaskThatGivesItselfAgainAndAgainLeavesSocketsTheirTurn() throws Exception {
+    void aTaskThatGivesItselfAgainAndAgainLeavesTimeToSockets() throws Exception {
         Loops loops = new Loops(1, "busy", false);
         try {
             EventLoop loop = loops.group.next();

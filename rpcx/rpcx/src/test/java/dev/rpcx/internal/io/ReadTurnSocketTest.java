@@ -223,7 +223,7 @@ class ReadTurnSocketTest {
     }
 
     @Test
-    void whereAnotherCallIsUnderWayTheLoopHasTheSocketBack() throws IOException {
+    void whereAnotherCallIsInFlightTheLoopHasTheSocketBack() throws IOException {
         Call call = new Call(sends(REPLY));
         call.within = () -> load = 1;
         read(call);

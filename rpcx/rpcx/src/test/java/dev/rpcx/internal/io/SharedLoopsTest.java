@@ -92,18 +92,18 @@ class SharedLoopsTest {
             SlowClient other = stays.create(SlowClient.class, "127.0.0.1", server.port());
             assertThat(other.echo("before")).isEqualTo("before");
 
-            CompletableFuture<String> underWay;
+            CompletableFuture<String> inFlight;
             SlowClient ended;
             Client ends = Client.standard();
             try (ends) {
                 ended = ends.create(SlowClient.class, "127.0.0.1", server.port());
-                underWay = ended.waits("for ever");
+                inFlight = ended.waits("for ever");
                 assertThat(service.begun.await(20, TimeUnit.SECONDS)).isTrue();
             }
             // when close has returned, all has been said
-            assertThat(underWay).isDone();
+            assertThat(inFlight).isDone();
             assertThat(Inside.core(ends).channels).isEmpty();
-            assertThatThrownBy(underWay::get)
+            assertThatThrownBy(inFlight::get)
                     .isInstanceOf(ExecutionException.class)
                     .cause()
                     .isInstanceOfSatisfying(

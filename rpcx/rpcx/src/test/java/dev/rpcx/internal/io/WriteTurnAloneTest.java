@@ -25,7 +25,7 @@ class WriteTurnAloneTest {
     /** It is connected to nobody, and takes nothing. */
     private final Socket socket = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
-    private static final class Message implements WriteTurn.Message {
+    private static final class TestMessage implements WriteTurn.Message {
         boolean failsToBeCopied;
         boolean failsBeforeWrite;
 
@@ -65,7 +65,7 @@ class WriteTurnAloneTest {
 
     private void writeInPart() {
         assertThat(turn.takeForCaller()).isTrue();
-        assertThat(turn.fill(new Message())).isTrue();
+        assertThat(turn.fill(new TestMessage())).isTrue();
         assertThat(turn.write()).isFalse();
     }
 
@@ -120,7 +120,7 @@ class WriteTurnAloneTest {
     @Test
     void ofAMessageThatCannotBeCopiedNothingIsSentAndTheTurnIsFree() throws Exception {
         freeForThreads();
-        Message fails = new Message();
+        TestMessage fails = new TestMessage();
         fails.failsToBeCopied = true;
         assertThat(turn.takeForCaller()).isTrue();
         assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");
@@ -132,7 +132,7 @@ class WriteTurnAloneTest {
     @Test
     void aThreadThatFailsInTheMidstOfAFrameEndsTheConnectionWithTheLoopsNextLook() throws Exception {
         freeForThreads();
-        Message fails = new Message();
+        TestMessage fails = new TestMessage();
         fails.failsBeforeWrite = true;
         assertThat(turn.takeForCaller()).isTrue();
         assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");

@@ -435,7 +435,7 @@ class ClaimsTest {
         most.release();
     }
 
-    /** There is room enough when it would be its turn, and only the next ones are looked for. */
+    /** There is room enough when it would be the next, and only the next ones are looked for. */
     @Test
     void whoAsksIsPassedOverWhereThereIsRoomAlready() {
         Charge most = taken(FRAMES - 3 * AT_ONCE);
@@ -452,7 +452,7 @@ class ClaimsTest {
         most.release();
     }
 
-    /** It costs what is left then: less than another address, whose turn it is. */
+    /** It costs what is left then: less than another address, which is the next. */
     @Test
     void anAddressThatHasLostAConnectionIsComparedByTheOthers() {
         Charge most = taken(FRAMES - 3 * AT_ONCE);

@@ -331,8 +331,8 @@ class LedgerTest {
     void whatOthersCountIsHeldToo() throws Exception {
         Charge streams = open("10.0.0.1").charge(Resource.STREAMS);
         streams.add(2);
-        ledger.watch(Resource.STREAMS, () -> 3);
-        ledger.watch(Resource.STREAMS, () -> 4);
+        ledger.addCounter(Resource.STREAMS, () -> 3);
+        ledger.addCounter(Resource.STREAMS, () -> 4);
         assertThat(ledger.held(Resource.STREAMS)).isEqualTo(9);
         assertThat(ledger.audit()).contains("9 STREAMS");
     }

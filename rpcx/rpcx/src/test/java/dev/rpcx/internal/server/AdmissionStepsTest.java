@@ -454,7 +454,7 @@ class AdmissionStepsTest {
         expect(MAX);
     }
 
-    /** It is on trial for the time of a call otherwise, which strangers may have chosen. */
+    /** Otherwise it is checked for the time of a call, which strangers may have chosen. */
     @Test
     void aHalvedLimitRisesAtOnceWhereAllEndLongBeforeTheirTimeIsOver() {
         learnQuick();

@@ -65,7 +65,7 @@ class IndexedHeapTest {
 
     /** Against a tree: whoever comes and goes, the first is the one with the lowest order. */
     @Test
-    void theFirstHasTheEarliestTurnWhoeverComesAndGoes() {
+    void theFirstHasTheLowestOrderWhoeverComesAndGoes() {
         for (int seed = 0; seed < 30; seed++) {
             Random random = new Random(seed);
             IndexedHeap<One> queue = new IndexedHeap<>();

@@ -212,7 +212,7 @@ class VirtualWorkersTest {
         CountDownLatch done = new CountDownLatch(100);
         mayBegin = new CountDownLatch(1);
         workers.run(() -> {
-            // longer than a worker's turn, so that it would leave the rest to another
+            // longer than a worker's time slice, so that it would leave the rest to another
             for (long end = System.nanoTime() + 1_000_000; System.nanoTime() - end < 0; ) {
                 Thread.onSpinWait();
             }

@@ -290,14 +290,14 @@ class CloseNotifyTest {
             CompletableFuture<String> answered = calls.echo("a");
             try (Peer first = Peer.of(servers.accept(), classic)) {
                 long id = first.request();
-                CompletableFuture<String> underWay = calls.echo("b");
+                CompletableFuture<String> inFlight = calls.echo("b");
                 first.request();
                 first.reply(id, "A");
                 first.socket.shutdownOutput();
                 assertThat(answered.get(20, TimeUnit.SECONDS))
                         .as("what came before that end")
                         .isEqualTo("A");
-                assertThatThrownBy(() -> underWay.get(20, TimeUnit.SECONDS))
+                assertThatThrownBy(() -> inFlight.get(20, TimeUnit.SECONDS))
                         .cause()
                         .isInstanceOfSatisfying(RPCXException.class, error -> {
                             assertThat(error.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);

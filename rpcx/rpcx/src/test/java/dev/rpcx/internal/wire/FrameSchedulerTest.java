@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whose turn it is to leave, and who waits for that. */
+/** Which message leaves next, and which ones wait. */
 class FrameSchedulerTest {
     private static final int FRAME = Wire.MAX_PAYLOAD_BYTES;
 
@@ -31,7 +31,7 @@ class FrameSchedulerTest {
         return message;
     }
 
-    /** Takes a frame of each that is in turn, and no second one. */
+    /** Takes a frame of each that has begun, and no second one. */
     private List<Outbound> round() {
         List<Outbound> round = new ArrayList<>();
         for (Outbound next = scheduler.next(); next != null; next = scheduler.next()) {
@@ -59,7 +59,7 @@ class FrameSchedulerTest {
     }
 
     @Test
-    void messagesOfOneFrameHaveTheirTurnsAsTheyCome() {
+    void messagesOfOneFrameLeaveAsTheyCome() {
         assertThat(scheduler.isEmpty()).isTrue();
         assertThat(scheduler.next()).isNull();
         Outbound empty = added(0);
@@ -135,7 +135,7 @@ class FrameSchedulerTest {
     }
 
     @Test
-    void whatFollowsAnotherHasOneTurn() {
+    void whatFollowsAnotherLeavesOnce() {
         Outbound large = added(FRAME + 1);
         Outbound waits = added(FRAME + 1);
         Outbound follows = message(waits.id, 10);
@@ -169,7 +169,7 @@ class FrameSchedulerTest {
         end(third);
         assertThat(scheduler.isEmpty()).isTrue();
         Outbound next = added(most);
-        assertThat(round()).as("nobody has the turn any more").containsExactly(next);
+        assertThat(round()).as("nobody is before it any more").containsExactly(next);
     }
 
     @Test
@@ -188,7 +188,7 @@ class FrameSchedulerTest {
     }
 
     @Test
-    void whatIsTakenBackGivesUpItsTurnOrItsPlace() {
+    void whatIsTakenBackIsNeitherSentNorWaits() {
         Outbound first = added(100_000);
         Outbound second = added(100_000);
         Outbound third = added(100_000);

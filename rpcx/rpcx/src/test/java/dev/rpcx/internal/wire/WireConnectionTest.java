@@ -80,8 +80,8 @@ class WireConnectionTest {
         }
     }
 
-    private final class Message extends Outbound {
-        Message(int bytes) {
+    private final class TestMessage extends Outbound {
+        TestMessage(int bytes) {
             super(Unpooled.buffer().writeZero(bytes));
             head = Wire.REPLY;
             id = 1 << 16;
@@ -132,7 +132,7 @@ class WireConnectionTest {
     void aMessageWhoseConnectionEndsWhileItIsWrittenIsNotToldAnythingAfterThat() {
         closeAtFlush(1);
         // the batch is full with its last byte
-        connection.sendNow(new Message(BATCH_BYTES));
+        connection.sendNow(new TestMessage(BATCH_BYTES));
         assertThat(told).containsExactly("left", "closed");
     }
 
@@ -143,7 +143,7 @@ class WireConnectionTest {
         // nothing is flushed before the batch is full
         connection.sendTogether(() -> {
             for (int i = 0; i < 1_000 && !connection.isClosed(); i++) {
-                connection.sendNow(new Message(1_000));
+                connection.sendNow(new TestMessage(1_000));
             }
         });
         assertThat(connection.isClosed()).isTrue();
@@ -167,7 +167,7 @@ class WireConnectionTest {
         channel.config().setAllocator(memory);
         channel.pipeline().addLast(connection);
         memory.failAtNext(1);
-        sendUnheard(new Message(bytes));
+        sendUnheard(new TestMessage(bytes));
         assertThat(memory.hasFailed()).isTrue();
         sendUnheard(new Outbound.Control(Wire.ERROR, 1 << 16, Unpooled.buffer().writeZero(100)));
         connection.sendNow(Wire.PING, 7);
@@ -185,7 +185,7 @@ class WireConnectionTest {
                 channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
         connection.sendNow(Wire.PING, 7);
         memory.failAtNext(1);
-        sendUnheard(new Message(5_000));
+        sendUnheard(new TestMessage(5_000));
         connection.channelReadComplete(channel.pipeline().context(connection));
         assertThat(HandPlatform.written(channel))
                 .isEqualTo(ByteBufUtil.getBytes(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER)));
@@ -234,7 +234,7 @@ class WireConnectionTest {
         connection.channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface()));
         long sent = 0;
         while (channel.unsafe().outboundBuffer().totalPendingWriteBytes() == 0) {
-            connection.sendNow(new Message(15_900));
+            connection.sendNow(new TestMessage(15_900));
             sent += 15_900;
         }
         connection.channelReadComplete(context);

@@ -3,7 +3,7 @@ package dev.rpcx.internal.call;
 import org.jspecify.annotations.Nullable;
 
 /** A stream that a server sends, or a subscription to it, that is notified when the server itself ends the stream. */
-public interface WatchedStream {
+public interface StreamEndListener {
     /**
      * Notifies this object that the server ends the stream.
      *
@@ -12,12 +12,12 @@ public interface WatchedStream {
     void ended(@Nullable Throwable why);
 
     /**
-     * Notifies a stream or subscription that the server ends the stream, if the object is a {@code WatchedStream}. Used
-     * for a stream that is never subscribed to, and for a subscription that is about to be cancelled.
+     * Notifies a stream or subscription that the server ends the stream, if the object is a {@code StreamEndListener}.
+     * Used for a stream that is never subscribed to, and for a subscription that is about to be cancelled.
      */
     static void ended(Object streamOrSubscription, @Nullable Throwable why) {
-        if (streamOrSubscription instanceof WatchedStream watched) {
-            watched.ended(why);
+        if (streamOrSubscription instanceof StreamEndListener listener) {
+            listener.ended(why);
         }
     }
 }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * After a failure they begin again with the first request. Answers of earlier sessions are ignored. For each session at
  * most one new try waits for its time, however often the session connects. Thread-safe.
  */
-final class Attempts {
+final class RequestRetries {
     /** Time between an answer that is a failure and the next try. */
     private static final long PAUSE_MILLIS = 1_000;
 
@@ -26,7 +26,7 @@ final class Attempts {
      * @param first sends the first request
      * @param failed called on the event thread for each answer that has no case of its own
      */
-    Attempts(Consumer<ZooKeeper> first, Consumer<Throwable> failed) {
+    RequestRetries(Consumer<ZooKeeper> first, Consumer<Throwable> failed) {
         this.first = first;
         this.failed = failed;
     }

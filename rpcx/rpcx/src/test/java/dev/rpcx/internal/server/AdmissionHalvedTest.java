@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * A limit that has been halved, against what its arithmetic gives. Before the cut 1,000 calls end in a second, 400 of
  * them in time; after it fewer do, for one reason or another. Then how connections share a limit.
  */
-class AdmissionTrialTest {
+class AdmissionHalvedTest {
     private static final int MAX = 1000;
     private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long STEP = 100 * MS;
