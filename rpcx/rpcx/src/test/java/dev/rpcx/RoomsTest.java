@@ -1,13 +1,20 @@
 package dev.rpcx;
 
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import com.tngtech.archunit.library.dependencies.SliceRule;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
@@ -39,19 +46,44 @@ class RoomsTest {
             ".processor",
             ".tool");
 
-    private static final Set<String> DOORS =
-            Set.of("/CallLog", "/Client", "/RegistryServer", "/Server", "/Tls", "/Tokens", ".testing/FaultyLink");
+    private static final Set<String> DOORS = Set.of(
+            "dev.rpcx.CallLog",
+            "dev.rpcx.Client",
+            "dev.rpcx.RegistryServer",
+            "dev.rpcx.Server",
+            "dev.rpcx.Tls",
+            "dev.rpcx.Tokens",
+            "dev.rpcx.testing.FaultyLink");
 
     /** What may not be referred to although it does not stand above. */
     private static final Set<String> ASIDE =
             Set.of(".internal.server -> .internal.client", ".internal.server -> .internal.discovery");
 
-    /** Static methods of the vocabulary that make what they return: the only references that go upwards. */
-    private static final Set<String> FACTORIES = Set.of(
-            "CallContext -> CurrentCall",
-            "Endpoints -> DnsQuestion",
-            "Endpoints -> EndpointsDns",
-            "Endpoints -> EndpointsFixed");
+    /**
+     * The only classes that refer upwards, with the classes that they refer to. They belong to the vocabulary and have
+     * static methods that users call: these return the context of the running call, and lists of instances, whose
+     * classes stand in rooms.
+     */
+    private static final Map<String, Set<String>> FACTORIES = Map.of(
+            "dev.rpcx.CallContext",
+            Set.of("dev.rpcx.internal.call.CurrentCall"),
+            "dev.rpcx.Endpoints",
+            Set.of(
+                    "dev.rpcx.internal.discovery.DnsQuestion",
+                    "dev.rpcx.internal.discovery.EndpointsDns",
+                    "dev.rpcx.internal.discovery.EndpointsFixed"));
+
+    private static final SliceAssignment BY_ROOM = new SliceAssignment() {
+        @Override
+        public SliceIdentifier getIdentifierOf(JavaClass c) {
+            return SliceIdentifier.of("room " + room(c));
+        }
+
+        @Override
+        public String getDescription() {
+            return "rooms";
+        }
+    };
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -61,23 +93,42 @@ class RoomsTest {
         return c.getPackageName().startsWith(ROOT);
     }
 
+    /** The full name of the class, or of the class that it is nested in. */
     private static String top(JavaClass c) {
-        String name = c.getName().substring(c.getPackageName().length() + 1);
+        String name = c.getName();
         int inner = name.indexOf('$');
         return inner < 0 ? name : name.substring(0, inner);
     }
 
-    /** A door is known by its package, too: a class of a room that has a door's name is none. */
-    private static boolean isDoor(JavaClass c) {
-        return DOORS.contains(c.getPackageName().substring(ROOT.length()) + "/" + top(c));
+    private static DescribedPredicate<JavaClass> isTop(String name) {
+        return DescribedPredicate.describe(name, c -> top(c).equals(name));
     }
 
     private static String room(JavaClass c) {
-        return isDoor(c) ? "doors" : c.getPackageName().substring(ROOT.length());
+        return DOORS.contains(top(c)) ? "doors" : c.getPackageName().substring(ROOT.length());
     }
 
     private static boolean isForbidden(String below, String above) {
         return ORDER.indexOf(above) > ORDER.indexOf(below) || ASIDE.contains(below + " -> " + above);
+    }
+
+    /** The classes that a package uses, without its own, the JDK's and all annotations. */
+    private static Set<String> used(String packageName) {
+        Set<String> names = new TreeSet<>();
+        for (JavaClass from : CLASSES) {
+            if (from.getPackageName().equals(packageName)) {
+                from.getDirectDependenciesFromSelf().forEach(each -> {
+                    JavaClass to = each.getTargetClass().getBaseComponentType();
+                    boolean isOther = !to.getPackageName().equals(packageName)
+                            && !to.getPackageName().startsWith("java.")
+                            && !to.getPackageName().startsWith("javax.");
+                    if (isOther && !to.isPrimitive() && !to.isAnnotation()) {
+                        names.add(top(to));
+                    }
+                });
+            }
+        }
+        return names;
     }
 
     @Test
@@ -98,23 +149,59 @@ class RoomsTest {
 
     @Test
     void noneRefersToARoomAboveItsOwn() {
-        Set<String> upwards = new TreeSet<>();
+        Map<String, Set<String>> upwards = new TreeMap<>();
         for (JavaClass from : CLASSES) {
             from.getDirectDependenciesFromSelf().forEach(each -> {
                 JavaClass to = each.getTargetClass().getBaseComponentType();
                 if (isOurs(to) && isForbidden(room(from), room(to))) {
-                    upwards.add(top(from) + " -> " + top(to));
+                    upwards.computeIfAbsent(top(from), name -> new TreeSet<>()).add(top(to));
                 }
             });
         }
-        assertThat(upwards).isEqualTo(new TreeSet<>(FACTORIES));
+        assertThat(upwards).isEqualTo(FACTORIES);
+    }
+
+    /** The doors are a room of their own here, which refers to all others and to which none refers. */
+    @Test
+    void noRoomsReferToEachOtherInACircle() {
+        SliceRule rule = slices().assignedFrom(BY_ROOM).should().beFreeOfCycles();
+        for (Map.Entry<String, Set<String>> factory : FACTORIES.entrySet()) {
+            for (String made : factory.getValue()) {
+                rule = rule.ignoreDependency(isTop(factory.getKey()), isTop(made));
+            }
+        }
+        rule.check(CLASSES);
+    }
+
+    @Test
+    void theProcessorNeedsNothingButAnnotationsAndNames() {
+        assertThat(used("dev.rpcx.processor"))
+                .isSubsetOf(
+                        "dev.rpcx.internal.schema.Accessors",
+                        "dev.rpcx.internal.schema.Cases",
+                        "dev.rpcx.internal.schema.ParameterNumbers");
+    }
+
+    @Test
+    void theToolKnowsNeitherACodecNorAConnection() {
+        assertThat(used("dev.rpcx.tool"))
+                .allMatch(name -> name.startsWith("dev.rpcx.schema.")
+                        || name.startsWith("dev.rpcx.internal.schema.")
+                        || name.equals("dev.rpcx.internal.call.PublishedMethod"));
+    }
+
+    @Test
+    void theLedgerKnowsOfNettyOnlyTheEventLoop() {
+        assertThat(used("dev.rpcx.internal.ledger"))
+                .filteredOn(name -> name.startsWith("io.netty."))
+                .containsExactly("io.netty.channel.EventLoop");
     }
 
     @Test
     void theDoorsAreThere() {
         Set<String> tops = new TreeSet<>();
         for (JavaClass c : CLASSES) {
-            tops.add(c.getPackageName().substring(ROOT.length()) + "/" + top(c));
+            tops.add(top(c));
         }
         assertThat(tops).containsAll(DOORS);
     }

@@ -4,10 +4,10 @@
  * {@link dev.rpcx.internal.schema.Schema} would refuse at start. Starting point: {@code ServiceProcessor}.
  *
  * <p>This package uses the annotations of {@code dev.rpcx} and {@code dev.rpcx.schema}. Of {@code internal.schema}, it
- * uses only the classes that need nothing but names and annotations. It imports neither Netty nor Protobuf, so RPCX's
- * jar alone is enough on a processor path. It must not load a class of the project, since the project is not compiled
- * yet. It must not use lock files, which keep the Protobuf numbers of earlier releases, since the compiler cannot see
- * them.
+ * uses only {@code Accessors}, {@code Cases} and {@code ParameterNumbers}, which deal with nothing but names and
+ * annotations. It imports neither Netty nor Protobuf, so RPCX's jar alone is enough on a processor path. It must not
+ * load a class of the project, since the project is not compiled yet. It must not use lock files, which keep the
+ * Protobuf numbers of earlier releases, since the compiler cannot see them.
  *
  * <ul>
  *   <li>Services: {@link dev.rpcx.processor.ServiceProcessor} finds the services and the interfaces of clients. It

@@ -1,10 +1,10 @@
 /**
  * Tells a client which instances a service has: from a fixed list, from DNS, or from a registry of the user.
  *
- * <p>This package uses {@code io} for event loops and name servers, and {@code Endpoint} and {@code Endpoints} of
- * {@code dev.rpcx}. This package must not know who listens. The listener is {@code ClientCluster} of {@code client},
- * which connects and chooses. {@code server} does not use this package. Other registries implement {@code Endpoints} in
- * modules of their own, such as {@code rpcx-zookeeper}.
+ * <p>This package uses {@code io} for event loops and name servers, {@code dev.rpcx.internal}, and {@code Endpoint},
+ * {@code Endpoints} and {@code VisibleText} of {@code dev.rpcx}. This package must not know who listens. The listener
+ * is {@code ClientCluster} of {@code client}, which connects and chooses. {@code server} does not use this package.
+ * Other registries implement {@code Endpoints} in modules of their own, such as {@code rpcx-zookeeper}.
  *
  * <ul>
  *   <li>One watch for many clients: {@link SharedWatch} keeps one watch for all clients of the process whose endpoints

@@ -2,10 +2,10 @@
  * Frames and messages of both wires, and the connections that read and write them. These are abstract classes, which
  * the client's and the server's connections extend.
  *
- * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code dev.rpcx.testing.Faults}, and the
- * metadata and errors of {@code dev.rpcx}, which it encodes. It must not know what a call is and what becomes of it:
- * the subclasses in {@code client} and {@code server} are notified of each frame that has arrived, and of the end of a
- * connection.
+ * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code HeapArray} of {@code codec}, and
+ * {@code dev.rpcx.testing.Faults}. Of {@code dev.rpcx} it uses the metadata and the errors, which it encodes, and
+ * {@code VisibleText}. It must not know what a call is and what becomes of it: the subclasses in {@code client} and
+ * {@code server} are notified of each frame that has arrived, and of the end of a connection.
  *
  * <ul>
  *   <li>Bytes of the native wire: {@link Wire} has its numbers, such as the types and flags of frames; {@link Settings}
