@@ -165,7 +165,13 @@ public final class Metadata {
                 text = known.getMessage();
             }
         }
-        throw new RPCXException(
+        throw uncomputable(code, name, text, why);
+    }
+
+    /** Returns the error for a call with a metadata entry that has no value: the given code, NOT_EXECUTED. */
+    private static RPCXException uncomputable(
+            RPCXException.Code code, String name, String text, @Nullable Throwable why) {
+        return new RPCXException(
                 code,
                 "the value of the metadata entry \"" + name + "\": " + text + " (expected: a text)",
                 RPCXException.Executed.NOT_EXECUTED,

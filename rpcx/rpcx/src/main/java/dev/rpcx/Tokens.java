@@ -395,8 +395,7 @@ public final class Tokens {
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
                 // the token has expired during this check, so the store may have forgotten that a copy of it was used
-                throw RPCXException.refused(
-                        RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
+                throw UsedTokens.expiredMeanwhile();
             }
             if (token.caller() == null) {
                 return new Caller(token.signer(), List.of());

@@ -1,10 +1,8 @@
 package dev.rpcx.internal.call;
 
-import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.HeapArray;
 import dev.rpcx.internal.CallbackFailures;
-import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.WireFault;
 import dev.rpcx.internal.io.LoopThread;
 import dev.rpcx.internal.ledger.Account;
@@ -627,11 +625,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
             // for some types, for example UUID, the codec reads an empty body as null
             return Objects.requireNonNull(value, "it is null (expected: a value, since a stream has no null)");
         } catch (Throwable e) {
-            throw new RPCXException(
-                    ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "an item cannot be read: " + ThrowableText.words(e),
-                    RPCXException.Executed.EXECUTED,
-                    e);
+            throw StreamErrors.unreadableItem(e);
         }
     }
 

@@ -215,9 +215,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             if (!over && stream.add(1)) {
                 return true;
             }
-            refused = over
-                    ? null
-                    : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
+            refused = over ? null : StreamErrors.tooMany();
         }
         if (publisher instanceof StreamEndListener listener) {
             // The method listener.ended may block while it writes to a log, and this thread may be the event loop. So
@@ -453,8 +451,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     encoded);
         } catch (CodecException e) {
             if (e.code() == CodecException.Code.TOO_LARGE) {
-                refuseLarge(
-                        new RPCXException(RPCXException.Code.TOO_LARGE, "an item cannot be sent: " + e.getMessage()));
+                refuseLarge(StreamErrors.unsendableItem(e));
             } else {
                 cutOff(e);
             }
@@ -464,10 +461,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             return;
         }
         if (encoded.readableBytes() > connection.maxBytesTaken()) {
-            refuseLarge(new RPCXException(
-                    RPCXException.Code.TOO_LARGE,
-                    "an item of " + encoded.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
-                            + ")"));
+            refuseLarge(StreamErrors.largeItem(encoded.readableBytes(), connection.maxBytesTaken()));
             return;
         }
         WaitingMessage message = new WaitingMessage(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.heapBytes(encoded));
@@ -478,13 +472,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                 return;
             }
             if (asked == 0) {
-                refused = new RPCXException(
-                        RPCXException.Code.HANDLER_FAILED,
-                        "the publisher makes items that nobody has asked for (expected: what is requested)");
+                refused = StreamErrors.unrequestedItem();
             } else if (!bytes.add(message.cost)) {
-                refused = new RPCXException(
-                        RPCXException.Code.OVERLOADED,
-                        "an item could not be kept: too many bytes wait to be read on this connection or server");
+                refused = StreamErrors.unkeptItem();
             } else {
                 asked--;
                 // after a much smaller item, the expected charge for the next item falls only to half
@@ -565,7 +555,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
         RPCXException error = WireError.read(message);
         ByteBuf small = Unpooled.buffer(SMALL_END_BYTES);
-        WireError.write(small, new RPCXException(error.code(), "", error.executed(), null));
+        WireError.write(small, StreamErrors.withoutText(error));
         return small;
     }
 

@@ -20,7 +20,7 @@
  *   <li>Streams: {@link StreamSender} sends the items of a publisher, no more than the peer has given credit for;
  *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what the subscriber
  *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link StreamEndListener} is a stream
- *       that is notified when its server ends it.
+ *       that is notified when its server ends it; {@link StreamErrors} makes the errors of streams.
  *   <li>Results that come later: {@link BoundFuture} runs its dependents in the context in which they were attached;
  *       {@link CallFuture} is what a proxy returns, and a cancel of it also cancels the call.
  *   <li>Tokens, for the interceptors of {@code Tokens}: {@link Token} is a signed token's content and its bytes;

@@ -267,7 +267,7 @@ public final class Attempts {
     private static RPCXException callerError(RPCXException end, boolean mayHaveRun) {
         RPCXException error = LocalFailure.asPublicException(end);
         return mayHaveRun && error.executed() == RPCXException.Executed.NOT_EXECUTED
-                ? new RPCXException(error.code(), error.getMessage(), RPCXException.Executed.MAYBE, error)
+                ? ClientCallErrors.withExecuted(error, RPCXException.Executed.MAYBE)
                 : error;
     }
 }

@@ -10,6 +10,7 @@ import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.ClassicConnection;
 import dev.rpcx.internal.wire.ClassicFrames;
 import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -133,7 +134,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         CallFuture<byte[]> reply = call.reply;
         long left = deadlineNanos - nanoTime();
         if (left <= 0) {
-            reply.completeExceptionally(late(RPCXException.Executed.NOT_EXECUTED));
+            reply.completeExceptionally(ClientCallErrors.noReply(peer, RPCXException.Executed.NOT_EXECUTED));
             return;
         }
         if (inFlight.size() >= MAX_CALLS) {
@@ -145,9 +146,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         ByteBuf frame = request.of(id);
         int bytes = frame.readableBytes();
         if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
-            reply.completeExceptionally(LocalFailure.unfit(
-                    RPCXException.Code.TOO_LARGE,
-                    "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")"));
+            reply.completeExceptionally(ClientCallErrors.largeRequest(bytes, Wire.MAX_MESSAGE_BYTES));
             return;
         }
         long taken = queuedBytes(bytes);
@@ -213,15 +212,8 @@ public final class ClassicClientConnection extends ClassicConnection {
         long lateNanos = nanoTime() - deadlineNanos;
         call.reply.completeExceptionally(
                 ClientConnection.isHeldUp(lateNanos, givenNanos)
-                        ? LocalFailure.unheard(
-                                peer + ": no reply in time, while the event loop was held up for "
-                                        + TimeUnit.NANOSECONDS.toMillis(lateNanos) + " ms or more",
-                                RPCXException.Executed.MAYBE)
-                        : late(RPCXException.Executed.MAYBE));
-    }
-
-    private RPCXException late(RPCXException.Executed executed) {
-        return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time", executed, null);
+                        ? ClientCallErrors.noReplyWhileHeldUp(peer, lateNanos, RPCXException.Executed.MAYBE)
+                        : ClientCallErrors.noReply(peer, RPCXException.Executed.MAYBE));
     }
 
     private RPCXException crowded(String of) {
@@ -231,7 +223,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private RPCXException lost(RPCXException.Executed executed) {
         return LocalFailure.isNoRoom(endReason)
                 ? LocalFailure.noRoom(whyLost(), executed)
-                : new RPCXException(codeOfEnd(), whyLost(), executed, null);
+                : ClientCallErrors.connectionLost(codeOfEnd(), whyLost(), executed);
     }
 
     /** Returns the error for a call whose request was not completely sent when the connection ended. */
@@ -316,12 +308,7 @@ public final class ClassicClientConnection extends ClassicConnection {
                                     "too many bytes of replies on their way to this client"
                                             + " (expected: fewer calls with large results at once)",
                                     executed)
-                            : new RPCXException(
-                                    RPCXException.Code.TOO_LARGE,
-                                    peer + ": a reply of " + length + " bytes (expected: at most "
-                                            + Wire.MAX_MESSAGE_BYTES + ")",
-                                    executed,
-                                    null));
+                            : ClientCallErrors.largeReply(peer, length, Wire.MAX_MESSAGE_BYTES, executed));
         }
     }
 
@@ -373,7 +360,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     public void onOver() {
         arrived();
         if (endReason == null) {
-            endReason = orNoRoom(brokenOff(RPCXException.Code.UNAVAILABLE, "closed"));
+            endReason = orNoRoom(ConnectionErrors.brokenOff(RPCXException.Code.UNAVAILABLE, "closed"));
         }
         endAll();
     }

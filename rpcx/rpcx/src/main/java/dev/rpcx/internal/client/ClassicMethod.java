@@ -4,7 +4,6 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.Codecs;
-import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.call.ClassicParameter;
 import dev.rpcx.internal.call.Streams;
@@ -176,7 +175,7 @@ final class ClassicMethod {
         try {
             codec.write(value, out);
         } catch (CodecException e) {
-            throw RequestWriter.unusable(e);
+            throw ClientCallErrors.unusableArguments(e);
         }
         return ByteBufUtil.getBytes(out);
     }
@@ -186,11 +185,7 @@ final class ClassicMethod {
             future.succeed(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
             // an Error is caught too, so that the caller gets an RPCXException that says that the call was executed
-            future.fail(new RPCXException(
-                    RPCXException.Code.INVALID,
-                    "the result cannot be read: " + ThrowableText.words(e),
-                    RPCXException.Executed.EXECUTED,
-                    e));
+            future.fail(ClientCallErrors.unreadableResult(e));
         }
     }
 
@@ -198,10 +193,6 @@ final class ClassicMethod {
         if (thrown instanceof RPCXException known) {
             return known;
         }
-        return new RPCXException(
-                RPCXException.Code.INVALID,
-                "the request could not be sent: " + thrown,
-                RPCXException.Executed.NOT_EXECUTED,
-                thrown);
+        return ClientCallErrors.unsentRequest(thrown);
     }
 }

@@ -5,7 +5,6 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.codec.HeapArray;
 import dev.rpcx.internal.CallbackFailures;
 import dev.rpcx.internal.ThreadTools;
-import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
 import dev.rpcx.internal.call.StreamReceiver;
@@ -54,8 +53,6 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * computed metadata are computed again. Such metadata may contain a token that is valid for only 30 s.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
-
-    private static final String GIVEN_UP = "the caller gave the call up";
 
     private static final int COMPLETED = 1;
     private static final int WIRE_DONE = 2;
@@ -411,11 +408,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             park();
             if (!isCompleted() && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
                 cancel(serial);
-                return unheardError();
+                return ClientCallErrors.unheard();
             }
             if (Thread.currentThread().isInterrupted() && !isCompleted()) {
                 cancel(serial);
-                return interrupted();
+                return ClientCallErrors.interrupted(RPCXException.Executed.MAYBE);
             }
         }
         return error;
@@ -459,20 +456,6 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     void wake() {
         LockSupport.unpark(waiter);
-    }
-
-    /**
-     * Returns the error with which a caller stops waiting, because the event loop is held up and has not ended the call
-     * in time.
-     */
-    static RPCXException unheardError() {
-        return LocalFailure.unheard("no reply in time, and the event loop is held up", RPCXException.Executed.MAYBE);
-    }
-
-    /** Returns the error of a call whose caller has stopped waiting, because the caller's thread was interrupted. */
-    static RPCXException interrupted() {
-        return new RPCXException(
-                RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
     }
 
     void callerDone() {
@@ -528,7 +511,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * @param callSerial {@link #serial} of the call
      */
     public void cancel(long callSerial) {
-        cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
+        cancel(callSerial, RPCXException.Code.CANCELLED, ClientCallErrors.GIVEN_UP, null);
     }
 
     /**
@@ -537,7 +520,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * Thread-safe.
      */
     public void cancel(AsyncCall of) {
-        connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
+        connection.send(new Cancel(this, RPCXException.Code.CANCELLED, ClientCallErrors.GIVEN_UP, null) {
             @Override
             boolean isThere() {
                 return isOnWire(of);
@@ -894,13 +877,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
         }
         if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
-            end(tooLarge("an item", maxBytes), false);
+            end(ClientCallErrors.largeMessage("an item", maxBytes), false);
         }
     }
 
     private void onReplyPart(ByteBuf payload, boolean more, int maxBytes) {
         if (body.readableBytes() + payload.readableBytes() > maxBytes) {
-            end(tooLarge("a result", maxBytes), !more);
+            end(ClientCallErrors.largeMessage("a result", maxBytes), !more);
             return;
         }
         if (!hold(HeapArray.growth(body, payload.readableBytes()), !more)) {
@@ -952,10 +935,6 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             case Wire.PART -> !more && arriving == Wire.REPLY;
             default -> false;
         };
-    }
-
-    private static RPCXException tooLarge(String what, int maxBytes) {
-        return new RPCXException(RPCXException.Code.TOO_LARGE, what + " of more than " + maxBytes + " bytes");
     }
 
     private @Nullable StreamReceiver stream() {
@@ -1027,7 +1006,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     private static RPCXException ofHandler(RPCXException outcome) {
         return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
-                ? new RPCXException(outcome.code(), outcome.getMessage(), RPCXException.Executed.EXECUTED, outcome)
+                ? ClientCallErrors.withExecuted(outcome, RPCXException.Executed.EXECUTED)
                 : outcome;
     }
 
@@ -1042,11 +1021,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         end(
                 failure instanceof OutOfMemoryError
                         ? LocalFailure.noRoom("no memory is left for a frame from the server")
-                        : new RPCXException(
-                                RPCXException.Code.INVALID,
-                                "a frame from the server cannot be handled: " + ThrowableText.words(failure),
-                                type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
-                                failure),
+                        : ClientCallErrors.unhandledFrame(
+                                failure,
+                                type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED),
                 isFinal(type, more));
     }
 
@@ -1071,16 +1048,18 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /** Ends the call with DEADLINE_EXCEEDED, because its deadline has passed. */
-    void expire(String why) {
-        expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
+    void expire(String peer) {
+        expire(ClientCallErrors.noReply(peer, executed()));
     }
 
     /**
      * Ends the call because its deadline has passed while this client's event loop was held up. The end of the call
      * does not count as a failure of the server.
+     *
+     * @param lateNanos time in nanoseconds by which the event loop was late
      */
-    void expireUnheard(String why) {
-        expire(LocalFailure.unheard(why, executed()));
+    void expireUnheard(String peer, long lateNanos) {
+        expire(ClientCallErrors.noReplyWhileHeldUp(peer, lateNanos, executed()));
     }
 
     private void expire(RPCXException outcome) {
@@ -1314,7 +1293,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 return false;
             }
             id = call.id;
-            return call.giveUp(new RPCXException(code, why, call.executed(), cause));
+            return call.giveUp(ClientCallErrors.givenUp(code, why, call.executed(), cause));
         }
 
         @Override

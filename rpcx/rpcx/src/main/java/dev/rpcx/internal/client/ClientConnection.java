@@ -10,6 +10,7 @@ import dev.rpcx.internal.io.ReadTurn;
 import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
@@ -586,7 +587,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public RPCXException lostError(RPCXException.Executed executed) {
         try {
             return memoryWanted() == null
-                    ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed, null)
+                    ? ClientCallErrors.connectionLost(RPCXException.Code.UNAVAILABLE, whyLost(), executed)
                     : LocalFailure.noRoom(whyLost(), executed);
         } catch (Throwable noMemory) {
             return executed == RPCXException.Executed.NOT_EXECUTED ? LOST_UNSENT : LOST;
@@ -911,7 +912,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void closeIfDrained() {
         if (draining && inFlight == 0 && inFlightByCallers == 0 && !isClosed()) {
             loop().execute(() ->
-                    close(isParting ? "the client does not need the connection any more" : "the server is closing"));
+                    close(
+                            isParting
+                                    ? "the client does not need the connection any more"
+                                    : ConnectionErrors.SERVER_CLOSING));
         }
     }
 
@@ -1060,10 +1064,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
                 continue;
             }
             if (isHeldUp(longestOver, call.givenNanos)) {
-                call.expireUnheard(peer + ": no reply in time, while the event loop was held up for "
-                        + TimeUnit.NANOSECONDS.toMillis(longestOver) + " ms or more");
+                call.expireUnheard(peer, longestOver);
             } else {
-                call.expire(peer + ": no reply in time");
+                call.expire(peer);
             }
         }
     }

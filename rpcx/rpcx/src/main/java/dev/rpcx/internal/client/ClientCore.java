@@ -11,6 +11,7 @@ import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.StreamErrors;
 import dev.rpcx.internal.call.TimedContext;
 import dev.rpcx.internal.discovery.EndpointsFixed;
 import dev.rpcx.internal.io.LoopThread;
@@ -20,6 +21,7 @@ import dev.rpcx.internal.io.SharedLoops;
 import dev.rpcx.internal.io.TlsEngine;
 import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.FaultyPipe;
 import dev.rpcx.internal.wire.KeepAlive;
 import dev.rpcx.internal.wire.MethodDictionary;
@@ -155,6 +157,9 @@ public final class ClientCore {
                 Attempts.class,
                 CallbackFailures.class,
                 ThrowableText.class,
+                ConnectionErrors.class,
+                StreamErrors.class,
+                ClientCallErrors.class,
                 ClientMethod.class,
                 RequestWriter.class,
                 ReplyReader.class,
@@ -286,7 +291,7 @@ public final class ClientCore {
                     .get(Math.max(0, deadline - platform.ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw Route.interrupted();
+            throw ClientCallErrors.interrupted(RPCXException.Executed.NOT_EXECUTED);
         } catch (ExecutionException | TimeoutException e) {
             throw RPCXException.refused(
                     RPCXException.Code.UNAVAILABLE,

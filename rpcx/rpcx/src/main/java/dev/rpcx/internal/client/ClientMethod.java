@@ -102,7 +102,7 @@ public final class ClientMethod {
         try {
             return routedBy.of(arguments);
         } catch (CodecException e) {
-            throw RequestWriter.unusable(e);
+            throw ClientCallErrors.unusableArguments(e);
         }
     }
 

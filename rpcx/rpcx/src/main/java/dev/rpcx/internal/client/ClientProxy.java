@@ -4,7 +4,6 @@ import dev.rpcx.Interceptor;
 import dev.rpcx.Metadata;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
-import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXFuture;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.internal.Given;
@@ -210,7 +209,7 @@ public final class ClientProxy implements InvocationHandler {
                 Object result = chain.proceed(new CallInvocation(
                         service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
                 if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
-                    throw failed(
+                    throw ClientCallErrors.interceptorFailed(
                             "it answers " + service + "/" + name + " with "
                                     + (result == null
                                             ? "null"
@@ -248,15 +247,7 @@ public final class ClientProxy implements InvocationHandler {
                 return thrown;
             }
         }
-        return failed(ThrowableText.words(thrown), thrown);
-    }
-
-    private static RPCXException failed(String how, @Nullable Throwable cause) {
-        return new RPCXException(
-                RPCXException.Code.CANCELLED,
-                "an interceptor of this client has failed: " + how,
-                RPCXException.Executed.MAYBE,
-                cause);
+        return ClientCallErrors.interceptorFailed(ThrowableText.words(thrown), thrown);
     }
 
     public static RPCXClient marked(Class<?> type) {

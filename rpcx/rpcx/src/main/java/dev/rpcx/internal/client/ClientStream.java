@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** The publisher that a client's method returns if its result is a stream. Each subscriber starts a call of its own. */
 public final class ClientStream implements Flow.Publisher<Object> {
     private static final RPCXException GIVEN_UP =
-            RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
+            RPCXException.refused(RPCXException.Code.CANCELLED, ClientCallErrors.GIVEN_UP);
 
     private final ClientSteps steps;
     private final Object[] arguments;
@@ -465,9 +465,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             if (reply.isReadable()) {
                 // The server's method returns a single result and not a stream. Without this error, the caller would
                 // see an empty stream.
-                throw new RPCXException(
-                        RPCXException.Code.PROTOCOL,
-                        "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
+                throw ClientCallErrors.resultOfStream(reply.readableBytes());
             }
             return null;
         }

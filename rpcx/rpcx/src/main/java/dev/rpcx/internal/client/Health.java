@@ -166,8 +166,7 @@ public final class Health {
      */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
-                ? new RPCXException(
-                        error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null)
+                ? ClientCallErrors.methodNotFound(error, at, method)
                 : error;
     }
 

@@ -2,7 +2,6 @@ package dev.rpcx.internal.client;
 
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Codec;
-import dev.rpcx.internal.ThrowableText;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
@@ -41,11 +40,7 @@ final class ReplyReader {
      */
     static RPCXException unreadable(Throwable e) {
         try {
-            return new RPCXException(
-                    RPCXException.Code.INVALID,
-                    "the result cannot be read: " + ThrowableText.words(e),
-                    RPCXException.Executed.EXECUTED,
-                    e);
+            return ClientCallErrors.unreadableResult(e);
         } catch (Throwable noMemory) {
             // The call has to end, even without a more precise error.
             return UNREADABLE;

@@ -288,9 +288,7 @@ public final class RequestWriter {
             }
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
-                throw LocalFailure.unfit(
-                        RPCXException.Code.TOO_LARGE,
-                        "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
+                throw ClientCallErrors.largeRequest(bytes, connection.maxBytesTaken());
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
                 // If the field TIME were added only when sending begins, the request could exceed one frame. Therefore
@@ -315,7 +313,7 @@ public final class RequestWriter {
                 call.upload = upload(connection, call, items);
             }
         } catch (CodecException e) {
-            throw unusable(e);
+            throw ClientCallErrors.unusableArguments(e);
         } finally {
             // The user's accessors and suppliers of metadata have run, and might have set the interrupt flag of this
             // thread. The flag of an event loop is cleared, because the loop's next task belongs to another call.
@@ -339,7 +337,7 @@ public final class RequestWriter {
         try {
             parameters.write(arguments, out);
         } catch (CodecException e) {
-            throw unusable(e);
+            throw ClientCallErrors.unusableArguments(e);
         } finally {
             // The user's accessors have run, and might have set the interrupt flag of this thread. If this thread is an
             // event loop, as for the second call of a hedge, the flag is cleared, because the loop's next task belongs
@@ -389,13 +387,5 @@ public final class RequestWriter {
 
     private static RPCXException late() {
         return RPCXException.refused(RPCXException.Code.DEADLINE_EXCEEDED, "no time left to send the call");
-    }
-
-    static RPCXException unusable(CodecException e) {
-        return new RPCXException(
-                e.code() == CodecException.Code.TOO_LARGE ? RPCXException.Code.TOO_LARGE : RPCXException.Code.INVALID,
-                e.getMessage() == null ? e.code().name() : e.getMessage(),
-                RPCXException.Executed.NOT_EXECUTED,
-                e);
     }
 }

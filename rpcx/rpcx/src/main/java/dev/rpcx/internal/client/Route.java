@@ -317,7 +317,7 @@ public abstract class Route {
         } catch (InterruptedException e) {
             stopWaiting(pending, caller);
             Thread.currentThread().interrupt();
-            throw interrupted();
+            throw ClientCallErrors.interrupted(RPCXException.Executed.NOT_EXECUTED);
         }
     }
 
@@ -648,7 +648,7 @@ public abstract class Route {
     /** Throws if the calling thread has been interrupted, since such a thread cannot wait for a reply. */
     static void refuseInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
-            throw interrupted();
+            throw ClientCallErrors.interrupted(RPCXException.Executed.NOT_EXECUTED);
         }
     }
 
@@ -665,16 +665,12 @@ public abstract class Route {
             throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
         } catch (TimeoutException e) {
             call.cancel(true);
-            throw LocalFailure.asPublicException(ClientCall.unheardError());
+            throw LocalFailure.asPublicException(ClientCallErrors.unheard());
         } catch (InterruptedException e) {
             call.cancel(true);
             Thread.currentThread().interrupt();
-            throw ClientCall.interrupted();
+            throw ClientCallErrors.interrupted(RPCXException.Executed.MAYBE);
         }
-    }
-
-    static RPCXException interrupted() {
-        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller was interrupted");
     }
 
     static void refuseBlocking() {
@@ -697,11 +693,7 @@ public abstract class Route {
             // the client has run out of memory, which says nothing about the service
             return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
-        return new RPCXException(
-                RPCXException.Code.UNAVAILABLE,
-                this + ": " + why,
-                RPCXException.Executed.NOT_EXECUTED,
-                said != null && said.isVisible ? cause : null);
+        return ClientCallErrors.unreachable(this, why, said != null && said.isVisible ? cause : null);
     }
 
     /**

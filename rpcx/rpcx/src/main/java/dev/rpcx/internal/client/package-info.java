@@ -35,6 +35,7 @@
  *       {@link OverdueCallers} wakes callers whose event loop is held up; {@link ClassicClientConnection} does all of
  *       this on the classic wire.
  *   <li>What the end of an attempt says: {@link LocalFailure} is an error that this side has made, and says why;
+ *       {@link ClientCallErrors} makes the errors with which this side ends calls;
  *       {@link AnswerTimes} knows whether the call had enough time; {@code Health.Outcome.of} decides what counts as a
  *       failure, for {@link Health} and for {@code CircuitBreaker}; {@code Health} judges the instance, and says when
  *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for

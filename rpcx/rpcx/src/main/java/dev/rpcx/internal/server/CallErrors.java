@@ -3,14 +3,31 @@ package dev.rpcx.internal.server;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Words;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.wire.ConnectionErrors;
 
 /**
- * Makes errors that a server sends to its callers, on the native wire and on the classic wire. Each error has a code
- * and a text, and says whether the handler has run. Thread-safe.
+ * Makes errors that a server sends to its callers, on the native wire and on the classic wire, and errors that the
+ * streams and stages of its handlers get. Each error has a code and a text, and says whether the handler has run.
+ * Thread-safe.
  */
 final class CallErrors {
     /** Text of the error NOT_FOUND for a call of a method that the server does not publish. */
     static final String NOT_PUBLISHED = "no such service or method";
+
+    /** Text of the error UNAVAILABLE for a call for whose handler no thread can be started. */
+    static final String NO_THREAD = "the server has no thread for the call";
+
+    /** Text of the error HANDLER_FAILED for a call whose thread has failed before the call ended. */
+    static final String THREAD_FAILED = "the server's thread failed before it could send the result";
+
+    /** Text of the error OVERLOADED for a call whose reply cannot be charged. */
+    static final String REPLY_NOT_KEPT = "the reply could not be kept: too many bytes of replies wait to be read";
+
+    /** Beginning of the text of the error for a call whose result cannot be encoded. The reason follows it. */
+    static final String UNSENDABLE = "the result cannot be sent: ";
+
+    private static final String GONE = "the caller is gone";
+    private static final String FAILED = "the handler failed";
 
     private CallErrors() {}
 
@@ -32,12 +49,70 @@ final class CallErrors {
 
     /** Returns the error for a call that was cancelled before its handler started. */
     static RPCXException gone() {
-        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
+        return RPCXException.refused(RPCXException.Code.CANCELLED, GONE);
     }
 
-    /** Returns the error for a call whose handler is not started, because the server is closing. */
+    /** Returns the error for the stream that a caller sends, if the call is given up: CANCELLED, EXECUTED. */
+    static RPCXException goneDuringStream() {
+        return new RPCXException(RPCXException.Code.CANCELLED, GONE);
+    }
+
+    /** Returns the error for a stream or a stage that is still open when its call ends: CANCELLED, EXECUTED. */
+    static RPCXException over() {
+        return new RPCXException(RPCXException.Code.CANCELLED, "the call is over");
+    }
+
+    /**
+     * Returns the error for a call whose handler is not started, or for a classic connection that ends, because the
+     * server is closing: UNAVAILABLE, NOT_EXECUTED.
+     */
     static RPCXException closing() {
-        return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
+        return RPCXException.refused(RPCXException.Code.UNAVAILABLE, ConnectionErrors.SERVER_CLOSING);
+    }
+
+    /** Returns the error for a call for whose handler no thread can be started: UNAVAILABLE, NOT_EXECUTED. */
+    static RPCXException noThread() {
+        return RPCXException.refused(RPCXException.Code.UNAVAILABLE, NO_THREAD);
+    }
+
+    /** Returns the error for a call whose handler is not admitted: OVERLOADED, NOT_EXECUTED. */
+    static RPCXException notAdmitted() {
+        return RPCXException.refused(
+                RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+    }
+
+    /** Returns the error for a call whose thread has failed before it ended: HANDLER_FAILED, the given executed. */
+    static RPCXException threadFailed(RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.HANDLER_FAILED, THREAD_FAILED, executed, null);
+    }
+
+    /** Returns the error for a call whose reply cannot be charged: OVERLOADED, the given executed. */
+    static RPCXException replyNotKept(RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.OVERLOADED, REPLY_NOT_KEPT, executed, null);
+    }
+
+    /**
+     * Returns the error for a classic call that has not ended within its time: DEADLINE_EXCEEDED, with MAYBE if its
+     * handler may have run, and with NOT_EXECUTED otherwise.
+     *
+     * @param time time of a classic call, with its unit
+     */
+    static RPCXException notEndedInTime(String time, boolean mayHaveRun) {
+        return new RPCXException(
+                RPCXException.Code.DEADLINE_EXCEEDED,
+                "the call has not ended within the " + time + " that a classic call has",
+                mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
+                null);
+    }
+
+    /** Returns the error for a call that its connection ends or refuses: the given code, text and executed. */
+    static RPCXException ended(RPCXException.Code code, String text, RPCXException.Executed executed) {
+        return new RPCXException(code, text, executed, null);
+    }
+
+    /** Returns the error for a call whose handler has thrown {@code thrown}: the code and text of that, EXECUTED. */
+    static RPCXException thrownByHandler(RPCXException thrown) {
+        return new RPCXException(thrown.code(), thrown.getMessage());
     }
 
     static RPCXException unreadable(Throwable e) {
@@ -85,7 +160,7 @@ final class CallErrors {
             return asSeenByCaller(thrown, hasRun);
         } catch (Throwable worse) {
             // A method of the exception itself has thrown. The caller nevertheless gets an answer.
-            return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
+            return ended(RPCXException.Code.HANDLER_FAILED, FAILED, hasRun);
         }
     }
 
@@ -99,6 +174,6 @@ final class CallErrors {
             return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);
         }
         String message = Words.of(t);
-        return ended(RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, hasRun);
+        return ended(RPCXException.Code.HANDLER_FAILED, message == null ? FAILED : message, hasRun);
     }
 }

@@ -529,8 +529,7 @@ public final class CallThreads {
 
         void refuse() {
             of.onBegun(this);
-            result.completeExceptionally(
-                    RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server has no thread for the call"));
+            result.completeExceptionally(CallErrors.noThread());
         }
 
         @Override

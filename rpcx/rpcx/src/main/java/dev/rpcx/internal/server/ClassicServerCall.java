@@ -513,7 +513,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     /** Ends the call with an error, since there is no thread for its handler. */
     @Override
     public void refused(Throwable noThread) {
-        refused("the server has no thread for the call");
+        refused(CallErrors.NO_THREAD);
     }
 
     /**
@@ -553,7 +553,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
                     ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
-            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(t));
+            unsendable(RPCXException.Code.HANDLER_FAILED, CallErrors.UNSENDABLE + ThrowableText.wireWords(t));
             return;
         }
         int bytes = frame.length - ClassicFrames.LENGTH_BYTES;

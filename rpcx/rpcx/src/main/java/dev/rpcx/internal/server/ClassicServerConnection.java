@@ -16,6 +16,7 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.ClassicConnection;
 import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.Unpooled;
@@ -243,7 +244,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             refuse(
                     id,
                     RPCXException.Code.TOO_LARGE,
-                    "a request of " + length + " bytes (expected: at most " + max + ")");
+                    ConnectionErrors.largeRequest(length, max));
         } else {
             refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests are under way");
         }
@@ -309,7 +310,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             return false;
         }
         if (draining) {
-            refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            refuse(id, CallErrors.closing());
             return false;
         }
         if (places.held() >= server.settings().maxCalls()) {
@@ -331,7 +332,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         try {
             AdmissionLimit.Group admission = admission(method);
             if (admission != null && !running.admit(method, admission)) {
-                refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+                refuse(id, CallErrors.notAdmitted());
                 return false;
             }
             entered = admission;
@@ -371,7 +372,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         try {
             threads.run(method.place(), call);
         } catch (RejectedExecutionException e) {
-            call.refused("the server is closing");
+            call.refused(ConnectionErrors.SERVER_CLOSING);
         } catch (Throwable t) {
             call.refused(t);
         }
@@ -552,7 +553,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     @Override
     public void cutOff() {
         inLoopOrHere(() -> {
-            fail(brokenOff(RPCXException.Code.UNAVAILABLE, "the server is closing, and does not wait any longer"));
+            fail(ConnectionErrors.brokenOff(
+                    RPCXException.Code.UNAVAILABLE, "the server is closing, and does not wait any longer"));
             endLost();
             for (ClassicServerCall call = lingering.poll(); call != null; call = lingering.poll()) {
                 giveUp(call);
@@ -585,11 +587,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                         ClassicWire.reply(
                                 call.id(),
                                 null,
-                                new RPCXException(
-                                        RPCXException.Code.HANDLER_FAILED,
-                                        "the server's thread failed before it could send the result",
-                                        call.executed(),
-                                        null)));
+                                CallErrors.threadFailed(call.executed())));
             }
         }
         return true;
@@ -761,11 +759,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return ClassicWire.reply(
                 id,
                 null,
-                new RPCXException(
-                        RPCXException.Code.OVERLOADED,
-                        "the reply could not be kept: too many bytes of replies wait to be read",
-                        executed,
-                        null));
+                CallErrors.replyNotKept(executed));
     }
 
     @Override
@@ -884,11 +878,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         boolean mayHaveRun = abandon(call);
         refuse(
                 call.id(),
-                new RPCXException(
-                        RPCXException.Code.DEADLINE_EXCEEDED,
-                        "the call has not ended within the " + text(callNanos) + " that a classic call has",
-                        mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
-                        null));
+                CallErrors.notEndedInTime(text(callNanos), mayHaveRun));
     }
 
     private static String text(long nanos) {
@@ -913,7 +903,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void closeIfDone() {
         if (draining && calls.isEmpty()) {
-            fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
+            fail(CallErrors.closing());
         }
     }
 

@@ -1,6 +1,5 @@
 package dev.rpcx.internal.server;
 
-import dev.rpcx.RPCXException;
 import dev.rpcx.internal.call.BoundFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
@@ -84,7 +83,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
      */
     @Override
     public void run() {
-        completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
+        completeExceptionally(CallErrors.over());
     }
 
     /**

@@ -39,7 +39,7 @@ final class ReplyWriter {
             writeUnsendable(
                     call,
                     RPCXException.Code.HANDLER_FAILED,
-                    "the result cannot be sent: " + ThrowableText.wireWords(e));
+                    CallErrors.UNSENDABLE + ThrowableText.wireWords(e));
             return;
         }
         int max = call.connection.maxBytesTaken();
@@ -123,6 +123,6 @@ final class ReplyWriter {
         writeUnsendable(
                 call,
                 RPCXException.Code.OVERLOADED,
-                "the reply could not be kept: too many bytes of replies wait to be read");
+                CallErrors.REPLY_NOT_KEPT);
     }
 }

@@ -8,6 +8,7 @@ import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
 import dev.rpcx.internal.call.StreamEndListener;
+import dev.rpcx.internal.call.StreamErrors;
 import dev.rpcx.internal.call.StreamReceiver;
 import dev.rpcx.internal.call.StreamSender;
 import dev.rpcx.internal.call.Streams;
@@ -17,6 +18,7 @@ import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.ledger.UnchargedAllowance;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
 import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Settings;
@@ -95,8 +97,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private static final int MAX_CHECKED_FULLY = 64;
 
-    private static final String NO_THREAD = "the server has no thread for the call";
-
     /**
      * Body of the ERROR frame that refuses a call because its handler is not admitted. The body is encoded only once,
      * because a refusal has to be cheap.
@@ -104,10 +104,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
-        WireError.write(
-                OVERLOADED,
-                RPCXException.refused(
-                        RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time"));
+        WireError.write(OVERLOADED, CallErrors.notAdmitted());
     }
 
     private final ServerCore server;
@@ -788,9 +785,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
             threads.run(call.method().place(), run);
             return true;
         } catch (RejectedExecutionException e) {
-            refuseStart(call, "the server is closing");
+            refuseStart(call, ConnectionErrors.SERVER_CLOSING);
         } catch (Throwable e) {
-            refuseStart(call, NO_THREAD);
+            refuseStart(call, CallErrors.NO_THREAD);
         }
         return false;
     }
@@ -799,7 +796,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Refuses a call that has waited for a thread, because the server cannot start a thread. Any thread may call this.
      */
     void noThread(ServerCall call) {
-        inLoopOrHere(() -> refuseStart(call, NO_THREAD));
+        inLoopOrHere(() -> refuseStart(call, CallErrors.NO_THREAD));
     }
 
     private void refuseStart(ServerCall call, String why) {
@@ -833,7 +830,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void refuseStream(ServerCall call) {
         int id = call.id;
         drop(call);
-        refuse(id, RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
+        refuse(id, RPCXException.Code.OVERLOADED, StreamErrors.TOO_MANY);
     }
 
     /**
@@ -1117,7 +1114,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (isFrameWaiting() && !isClosed()) {
             long left = frameLeft(now);
             if (left <= 0) {
-                fail("a frame was begun and not ended in time");
+                fail(ConnectionErrors.LATE_FRAME);
                 return;
             }
             next = Math.min(next, left);
@@ -1479,7 +1476,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         refuse(
                 id,
                 RPCXException.Code.HANDLER_FAILED,
-                "the server's thread failed before it could send the result",
+                CallErrors.THREAD_FAILED,
                 isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 
@@ -1797,7 +1794,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             } finally {
                 if (receiver != null) {
-                    receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+                    receiver.end(CallErrors.goneDuringStream());
                 }
             }
         } catch (Throwable t) {
@@ -1834,7 +1831,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
-        WireError.write(body, new RPCXException(code, isBacklogged() ? "" : text, executed, null));
+        WireError.write(body, CallErrors.ended(code, isBacklogged() ? "" : text, executed));
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 
@@ -1854,7 +1851,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
-            receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
+            receiver.end(CallErrors.over());
         }
         if (!call.loopState.isRecycled) {
             try {

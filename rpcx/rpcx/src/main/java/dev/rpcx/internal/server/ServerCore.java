@@ -224,11 +224,7 @@ public final class ServerCore {
             });
             ChannelFuture bound = group.bind(bootstrap, host, port);
             if (!bound.isSuccess()) {
-                throw new RPCXException(
-                        RPCXException.Code.UNAVAILABLE,
-                        host + ":" + port + ": cannot listen: " + whyNot(bound.cause()),
-                        RPCXException.Executed.NOT_EXECUTED,
-                        bound.cause());
+                throw cannotListen(host, port, whyNot(bound.cause()), bound.cause());
             }
             boundPort = group.port(bound.channel().localAddress());
             listening = bound.channel();
@@ -247,12 +243,17 @@ public final class ServerCore {
             return made;
         } catch (RuntimeException e) {
             // for example, there is no free file descriptor for the event loops
-            throw new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
-                    RPCXException.Executed.NOT_EXECUTED,
-                    e);
+            throw cannotListen(host, port, ThrowableText.message(e), e);
         }
+    }
+
+    /** Returns the error for a server that cannot listen on its host and port: UNAVAILABLE, NOT_EXECUTED. */
+    private static RPCXException cannotListen(String host, int port, String why, Throwable cause) {
+        return new RPCXException(
+                RPCXException.Code.UNAVAILABLE,
+                host + ":" + port + ": cannot listen: " + why,
+                RPCXException.Executed.NOT_EXECUTED,
+                cause);
     }
 
     private String whyNot(Throwable failure) {

@@ -5,9 +5,11 @@ import dev.rpcx.internal.CallbackFailures;
 import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.StreamErrors;
 import dev.rpcx.internal.io.LoopThread;
 import dev.rpcx.internal.io.ThreadFactories;
 import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.wire.ConnectionErrors;
 import io.netty.channel.EventLoop;
 import java.util.List;
 import java.util.Map;
@@ -34,10 +36,12 @@ public class Threads {
         ThreadTools.prepare(List.of(
                 CallErrors.class,
                 CallbackFailures.class,
+                ConnectionErrors.class,
                 CurrentCall.class,
                 HandledContext.class,
                 ReplyWriter.class,
                 ServerSteps.class,
+                StreamErrors.class,
                 ThrowableText.class));
     }
 

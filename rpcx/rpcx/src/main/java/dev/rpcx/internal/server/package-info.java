@@ -38,7 +38,8 @@
  *       the handler has returned.
  *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link CallErrors} makes the
  *       errors of calls that have been given to a handler, for both wires (a refusal before that has its text where it
- *       is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection});
+ *       is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection}, or in
+ *       {@code CallErrors} if both wires have it);
  *       {@link SentReplies} decides whether a handler's thread sends the reply, and later notifies the event loop of
  *       that.
  *   <li>Calls that end otherwise: {@link DueSoon} has the calls whose time is over soon; {@link LostCalls} notes that a

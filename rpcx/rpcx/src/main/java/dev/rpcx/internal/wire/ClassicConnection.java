@@ -293,11 +293,11 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
                 frames.read(in, lastReadNanos);
             }
         } catch (WireFault fault) {
-            fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
+            fail(ConnectionErrors.brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
             // there is no memory for the frame, or this side has a bug: only this connection ends
             noteMemory(t);
-            fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
+            fail(ConnectionErrors.brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
             in.release();
         }
@@ -314,7 +314,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     @Override
     public final void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == SocketQueue.NO_ROOM) {
-            memoryWanted = "no room for the first bytes of a TLS record that has not arrived in full";
+            memoryWanted = ConnectionErrors.NO_ROOM_FOR_TLS;
         } else if (event == SocketQueue.PART) {
             lastReadNanos = nanoTime();
         }
@@ -538,13 +538,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return 0;
     }
 
-    /** Returns the error for calls that perhaps were executed before the connection ended. */
-    public static RPCXException brokenOff(RPCXException.Code code, String why) {
-        return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
-    }
-
     private void endUnread() {
-        abort(brokenOff(RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent"));
+        abort(ConnectionErrors.brokenOff(RPCXException.Code.UNAVAILABLE, ConnectionErrors.UNREAD));
     }
 
     /**
@@ -586,19 +581,14 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
         postponeIfLate(now);
         if (waitingBytes > 0 && now - lastWriteNanos >= keepAliveNanos && !isHeard(now)) {
-            abort(brokenOff(
-                    RPCXException.Code.UNAVAILABLE, "the peer has read nothing for " + millis(keepAliveNanos) + " ms"));
+            abort(ConnectionErrors.brokenOff(RPCXException.Code.UNAVAILABLE, ConnectionErrors.stuck(keepAliveNanos)));
             return;
         }
         if (isEnding) {
             return;
         }
         if (frames.isIncomplete() && isFrameLate(now)) {
-            fail(new RPCXException(
-                    RPCXException.Code.PROTOCOL,
-                    "a frame was begun and not ended in time",
-                    isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
-                    null));
+            fail(ConnectionErrors.lateFrame(isBusy()));
             return;
         }
         if (isBusy() || waitingBytes > 0) {

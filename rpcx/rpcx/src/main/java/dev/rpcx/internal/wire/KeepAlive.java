@@ -142,7 +142,7 @@ public final class KeepAlive implements Runnable {
 
     private void endIfStuck() {
         if (connection.isStalled()) {
-            connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
+            connection.abort(ConnectionErrors.stuck(keepAliveNanos));
         } else {
             stuckChecks = 0;
         }
@@ -150,7 +150,7 @@ public final class KeepAlive implements Runnable {
 
     private void endIfFrameIsOverdue() {
         if (connection.isFrameOverdue(frameChecks)) {
-            connection.fail("a frame was begun and not ended in time");
+            connection.fail(ConnectionErrors.LATE_FRAME);
         }
     }
 

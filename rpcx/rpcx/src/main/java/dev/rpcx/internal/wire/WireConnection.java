@@ -1021,7 +1021,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void endUnread() {
-        abort("the peer does not read what it is sent");
+        abort(ConnectionErrors.UNREAD);
     }
 
     /**
@@ -1401,7 +1401,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             if (!closed && greeted) {
                 ByteBuf body = Unpooled.buffer();
-                WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE, null));
+                WireError.write(body, ConnectionErrors.brokenOff(code, why));
                 gather(new Outbound.Control(Wire.ERROR, 0, body));
             }
         } finally {
@@ -1572,7 +1572,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == SocketQueue.NO_ROOM) {
-            memoryWanted = "no room for the first bytes of a TLS record that has not arrived in full";
+            memoryWanted = ConnectionErrors.NO_ROOM_FOR_TLS;
         } else if (event == SocketQueue.PART) {
             recordActivity();
         }

@@ -18,6 +18,8 @@
  *   <li>The classic wire: {@link ClassicWire} encodes its messages; {@link ClassicFrames} cuts what arrives into
  *       frames; {@link ClassicConnection} reads, writes, and ends if the peer sends or reads too slowly, or if nobody
  *       uses it.
+ *   <li>The end of a connection: {@link ConnectionErrors} makes its errors, and has the texts that both wires, or both
+ *       sides, use.
  *   <li>A bad network, for tests: {@link FaultyFrames} applies the faults to frames; {@link FaultyPipe} does so within
  *       a client's pipeline.
  * </ul>

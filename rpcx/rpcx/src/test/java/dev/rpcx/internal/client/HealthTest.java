@@ -141,7 +141,7 @@ class HealthTest {
     /** The loop is held up by a callback of this process, say: the instance may have answered long since. */
     @Test
     void wantOfAWordFromTheEventLoopSaysNothingOfTheInstance() {
-        RPCXException unheard = ClientCall.unheardError();
+        RPCXException unheard = ClientCallErrors.unheard();
         assertThat(unheard.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(unheard.executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(Outcome.of(unheard)).isEqualTo(Outcome.UNKNOWN);

@@ -1,0 +1,60 @@
+package dev.rpcx.internal.call;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.CodecException;
+import dev.rpcx.internal.ThrowableText;
+
+/** Makes the errors of streams, for both sides. Thread-safe. */
+public final class StreamErrors {
+    /** Text of the error OVERLOADED for a stream that is one too many for its connection, or its server or client. */
+    public static final String TOO_MANY = "too many streams on this connection or server";
+
+    private StreamErrors() {}
+
+    /** Returns the error for a stream to send that is one too many: OVERLOADED, EXECUTED. */
+    static RPCXException tooMany() {
+        return new RPCXException(RPCXException.Code.OVERLOADED, TOO_MANY);
+    }
+
+    /**
+     * Returns the error for a stream with an item that cannot be decoded: INVALID, or OVERLOADED if memory is lacking;
+     * EXECUTED.
+     */
+    static RPCXException unreadableItem(Throwable e) {
+        return new RPCXException(
+                ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                "an item cannot be read: " + ThrowableText.words(e),
+                RPCXException.Executed.EXECUTED,
+                e);
+    }
+
+    /** Returns the error for a stream with an item that is too large for its codec: TOO_LARGE, EXECUTED. */
+    static RPCXException unsendableItem(CodecException e) {
+        return new RPCXException(RPCXException.Code.TOO_LARGE, "an item cannot be sent: " + e.getMessage());
+    }
+
+    /** Returns the error for a stream with an item that is too large for the peer: TOO_LARGE, EXECUTED. */
+    static RPCXException largeItem(int bytes, int maxBytes) {
+        return new RPCXException(
+                RPCXException.Code.TOO_LARGE, "an item of " + bytes + " bytes (expected: at most " + maxBytes + ")");
+    }
+
+    /** Returns the error for a stream whose publisher makes more items than requested: HANDLER_FAILED, EXECUTED. */
+    static RPCXException unrequestedItem() {
+        return new RPCXException(
+                RPCXException.Code.HANDLER_FAILED,
+                "the publisher makes items that nobody has asked for (expected: what is requested)");
+    }
+
+    /** Returns the error for a stream with an item that cannot be charged: OVERLOADED, EXECUTED. */
+    static RPCXException unkeptItem() {
+        return new RPCXException(
+                RPCXException.Code.OVERLOADED,
+                "an item could not be kept: too many bytes wait to be read on this connection or server");
+    }
+
+    /** Returns an error without a text, for a text that cannot be charged: code and executed of the given error. */
+    static RPCXException withoutText(RPCXException error) {
+        return new RPCXException(error.code(), "", error.executed(), null);
+    }
+}

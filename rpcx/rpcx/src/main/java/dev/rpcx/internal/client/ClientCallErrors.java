@@ -1,0 +1,179 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.CodecException;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.wire.ConnectionErrors;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes the errors with which a client ends its calls, on the native wire and on the classic wire. Some of them are
+ * {@link LocalFailure}s. Thread-safe.
+ */
+final class ClientCallErrors {
+    /** Text of the error CANCELLED for a call that its caller has given up. */
+    static final String GIVEN_UP = "the caller gave the call up";
+
+    private static final String NO_REPLY = "no reply in time";
+
+    private ClientCallErrors() {}
+
+    // ---- no reply
+
+    /** Returns the error for a call whose time was over before a reply came: DEADLINE_EXCEEDED, the given executed. */
+    static RPCXException noReply(String peer, RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": " + NO_REPLY, executed, null);
+    }
+
+    /**
+     * Returns the error for a call whose time was over while the event loop was held up: DEADLINE_EXCEEDED, the given
+     * executed. It is a {@link LocalFailure} with the reason UNHEARD.
+     *
+     * @param lateNanos time in nanoseconds by which the event loop was late
+     */
+    static RPCXException noReplyWhileHeldUp(String peer, long lateNanos, RPCXException.Executed executed) {
+        return LocalFailure.unheard(
+                peer + ": " + NO_REPLY + ", while the event loop was held up for "
+                        + TimeUnit.NANOSECONDS.toMillis(lateNanos) + " ms or more",
+                executed);
+    }
+
+    /**
+     * Returns the error with which a caller stops waiting, because the event loop is held up and has not ended the call
+     * in time: DEADLINE_EXCEEDED, MAYBE. It is a {@link LocalFailure} with the reason UNHEARD.
+     */
+    static RPCXException unheard() {
+        return LocalFailure.unheard(NO_REPLY + ", and the event loop is held up", RPCXException.Executed.MAYBE);
+    }
+
+    /**
+     * Returns the error for a call whose caller has stopped waiting, because the caller's thread was interrupted:
+     * CANCELLED, the given executed.
+     */
+    static RPCXException interrupted(RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.CANCELLED, "the caller was interrupted", executed, null);
+    }
+
+    /** Returns the error for a call that this client has given up: the given code, text, executed and cause. */
+    static RPCXException givenUp(
+            RPCXException.Code code, String why, RPCXException.Executed executed, @Nullable Throwable cause) {
+        return new RPCXException(code, why, executed, cause);
+    }
+
+    /** Returns the error for a call whose connection has ended: the given code, text and executed. */
+    static RPCXException connectionLost(RPCXException.Code code, String why, RPCXException.Executed executed) {
+        return new RPCXException(code, why, executed, null);
+    }
+
+    /** Returns the error for a call that gets no connection: UNAVAILABLE, NOT_EXECUTED. */
+    static RPCXException unreachable(Route route, String why, @Nullable Throwable cause) {
+        return new RPCXException(
+                RPCXException.Code.UNAVAILABLE, route + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
+    }
+
+    // ---- what cannot be sent
+
+    /**
+     * Returns the error for a call whose arguments cannot be encoded: TOO_LARGE if they are too large for the codec,
+     * INVALID otherwise; NOT_EXECUTED.
+     */
+    static RPCXException unusableArguments(CodecException e) {
+        return new RPCXException(
+                e.code() == CodecException.Code.TOO_LARGE ? RPCXException.Code.TOO_LARGE : RPCXException.Code.INVALID,
+                e.getMessage() == null ? e.code().name() : e.getMessage(),
+                RPCXException.Executed.NOT_EXECUTED,
+                e);
+    }
+
+    /**
+     * Returns the error for a call whose request is too large for the server: TOO_LARGE, NOT_EXECUTED. It is a
+     * {@link LocalFailure} with the reason UNFIT.
+     */
+    static LocalFailure largeRequest(int bytes, int maxBytes) {
+        return LocalFailure.unfit(RPCXException.Code.TOO_LARGE, ConnectionErrors.largeRequest(bytes, maxBytes));
+    }
+
+    /** Returns the error for a call whose request could not be sent: INVALID, NOT_EXECUTED. */
+    static RPCXException unsentRequest(@Nullable Throwable thrown) {
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the request could not be sent: " + thrown,
+                RPCXException.Executed.NOT_EXECUTED,
+                thrown);
+    }
+
+    // ---- what cannot be received
+
+    /** Returns the error for a call whose result cannot be decoded: INVALID, EXECUTED. */
+    static RPCXException unreadableResult(Throwable e) {
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the result cannot be read: " + ThrowableText.words(e),
+                RPCXException.Executed.EXECUTED,
+                e);
+    }
+
+    /** Returns the error for a call of the classic wire whose reply is too large: TOO_LARGE, the given executed. */
+    static RPCXException largeReply(String peer, int bytes, int maxBytes, RPCXException.Executed executed) {
+        return new RPCXException(
+                RPCXException.Code.TOO_LARGE,
+                peer + ": a reply of " + bytes + " bytes (expected: at most " + maxBytes + ")",
+                executed,
+                null);
+    }
+
+    /**
+     * Returns the error for a call of the native wire whose result, or an item of its stream, is too large: TOO_LARGE,
+     * EXECUTED.
+     *
+     * @param what name of the message that is too large
+     */
+    static RPCXException largeMessage(String what, int maxBytes) {
+        return new RPCXException(RPCXException.Code.TOO_LARGE, what + " of more than " + maxBytes + " bytes");
+    }
+
+    /** Returns the error for a call with a frame that could not be handled: INVALID, the given executed. */
+    static RPCXException unhandledFrame(Throwable failure, RPCXException.Executed executed) {
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "a frame from the server cannot be handled: " + ThrowableText.words(failure),
+                executed,
+                failure);
+    }
+
+    /** Returns the error for a stream that the server ends with a result: PROTOCOL, EXECUTED. */
+    static RPCXException resultOfStream(int bytes) {
+        return new RPCXException(
+                RPCXException.Code.PROTOCOL,
+                "a result of " + bytes + " bytes at the end of a stream (expected: none)");
+    }
+
+    // ---- what the caller sees
+
+    /** Returns the error for a call with an interceptor of this client that has failed: CANCELLED, MAYBE. */
+    static RPCXException interceptorFailed(String how, @Nullable Throwable cause) {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED,
+                "an interceptor of this client has failed: " + how,
+                RPCXException.Executed.MAYBE,
+                cause);
+    }
+
+    /**
+     * Returns the error for a call of a method that the server does not have, with the route and the method in its
+     * text: code and executed of the given error.
+     */
+    static RPCXException methodNotFound(RPCXException error, Route at, Object method) {
+        return new RPCXException(
+                error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
+    }
+
+    /**
+     * Returns the error for a call of which more is known than {@code error} says: code and text of {@code error}, the
+     * given executed. The given error is the cause.
+     */
+    static RPCXException withExecuted(RPCXException error, RPCXException.Executed executed) {
+        return new RPCXException(error.code(), error.getMessage(), executed, error);
+    }
+}
