@@ -11,16 +11,22 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Passes TCP connections on to a target and counts every byte each way: what a hop's protocol puts on the wire, framing included, without
- * IP and TCP headers. Stands in front of a service only while bytes are counted, never while latency is.
+ * Passes TCP connections on to a target, and counts the bytes in each direction. The counts include the framing of the
+ * protocol above TCP, but not the headers of IP and TCP. A relay adds latency, so benchmarks use it only while they
+ * count bytes, and never while they measure latency.
  *
- * <p>A byte is counted after it was passed on, so a reader that has seen a reply may find its last bytes counted a moment later: read the
- * counts with {@link #settled()}. Thread-safe.
+ * <p>The relay passes bytes on before it counts them. So a caller that has received a reply may find the last bytes of
+ * the reply not counted yet. {@link #settled()} waits for them. Each connection has two virtual threads. Thread-safe.
  */
 public final class ByteRelay implements AutoCloseable {
     private static final int BUFFER_BYTES = 64 * 1024;
 
-    /** Bytes from callers to the target, and from the target back. */
+    /**
+     * Numbers of bytes that the relay has passed on, over all connections.
+     *
+     * @param out bytes from callers to the target
+     * @param back bytes from the target to callers
+     */
     public record Counts(long out, long back) {
         public Counts since(Counts earlier) {
             return new Counts(out - earlier.out, back - earlier.back);
@@ -38,12 +44,16 @@ public final class ByteRelay implements AutoCloseable {
         this.target = target;
     }
 
-    /** Listens on a free loopback port. */
+    /** Starts a relay on a free port of the loopback address. */
     public static ByteRelay to(String host, int port) {
         return at(0, host, port);
     }
 
-    /** Listens on a given loopback port, 0 for a free one. */
+    /**
+     * Starts a relay on a port of the loopback address.
+     *
+     * @param listen port that callers connect to; with 0, the system chooses a free one
+     */
     public static ByteRelay at(int listen, String host, int port) {
         try {
             ByteRelay relay = new ByteRelay(
@@ -60,7 +70,10 @@ public final class ByteRelay implements AutoCloseable {
         return listener.getLocalPort();
     }
 
-    /** The counts once no byte has moved for 20 ms, which ends a steady exchange; at most a second is waited. */
+    /**
+     * Returns the counts as soon as they have not changed for 20 ms. If bytes are still passed on after about a second,
+     * this method returns the counts of that time.
+     */
     public Counts settled() throws InterruptedException {
         Counts before = new Counts(out.sum(), back.sum());
         for (int i = 0; i < 50; i++) {
@@ -96,7 +109,7 @@ public final class ByteRelay implements AutoCloseable {
             Thread.ofVirtual().name("byte-relay").start(() -> pass(callee, caller, back));
             pass(caller, callee, out);
         } catch (IOException refused) {
-            // the caller sees its connection end, as it would without a relay
+            // Without a relay, the caller could not connect. Here its connection ends.
             end(caller);
             end(callee);
         }
@@ -112,7 +125,7 @@ public final class ByteRelay implements AutoCloseable {
                 counter.add(n);
             }
             to.shutdownOutput();
-            if (from.isOutputShutdown()) { // the other direction has ended too
+            if (from.isOutputShutdown()) { // The other direction has ended too.
                 end(from);
                 end(to);
             }
@@ -127,17 +140,17 @@ public final class ByteRelay implements AutoCloseable {
         try {
             socket.close();
         } catch (IOException alreadyGone) {
-            // closing is all that was wanted
+            // The socket is closed, which is all that is needed.
         }
     }
 
-    /** Ends all connections. */
+    /** Stops listening, and closes all connections. */
     @Override
     public void close() {
         try {
             listener.close();
         } catch (IOException alreadyGone) {
-            // closing is all that was wanted
+            // The socket is closed, which is all that is needed.
         }
         open.forEach(this::end);
     }

@@ -8,11 +8,15 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** What a reader must know of a machine to judge a figure: stands in every run. */
+/** Describes the machine, so that a reader can judge the figures of a run. */
 public final class MachineFacts {
     private MachineFacts() {}
 
-    /** Name → value in a stable order: system, kernel, CPU, cores, governor, memory. What cannot be read is {@code unknown}. */
+    /**
+     * Returns the values of system, kernel, CPU, cores, governor and memory by their names, always in this order. The
+     * cores are those that this process may use. The governor, which chooses the clock rate, is that of the first core.
+     * A CPU, governor or memory that cannot be read is {@code unknown}.
+     */
     public static Map<String, String> read() {
         Map<String, String> facts = new LinkedHashMap<>();
         facts.put("system", System.getProperty("os.name") + " " + System.getProperty("os.arch"));
@@ -24,7 +28,11 @@ public final class MachineFacts {
         return Collections.unmodifiableMap(facts);
     }
 
-    /** What programs can still take without swapping; empty where the system does not tell. */
+    /**
+     * Returns the memory that programs can still allocate without swapping, as Linux estimates it.
+     *
+     * @return bytes; empty on other systems
+     */
     public static OptionalLong availableMemoryBytes() {
         return ProcessProbe.kilobytes(text(Path.of("/proc/meminfo")), "MemAvailable:");
     }

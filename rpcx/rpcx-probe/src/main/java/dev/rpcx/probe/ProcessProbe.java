@@ -10,29 +10,35 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * Processor time and memory of one running process. Each reading is a few microseconds of work in the caller and none in the process
- * that is watched. Thread-safe.
+ * Reads the processor time and the memory of one running process from the system. The thread of the caller does the
+ * work of a reading, and the process that is read does nothing for it. Thread-safe.
  */
 public final class ProcessProbe {
     private static final Path PROC = Path.of("/proc");
-    /** {@code _SC_CLK_TCK} is 100 on every Linux that the JDK supports. Source: proc(5), time(7). */
+    /**
+     * Length of a tick, in which Linux tells processor time. {@code _SC_CLK_TCK}, the number of ticks in a second, is
+     * 100 on every Linux that the JDK supports. Source: proc(5), time(7).
+     */
     private static final long NANOS_A_TICK = 10_000_000;
 
     private final ProcessHandle process;
     private final Path folder;
-    /** Whether a thread is a compiler's, by its id; its name is read once. Guarded by this. */
+    /** Whether each thread, by its id, is a compiler's. The name of a thread is read only once. Guarded by this. */
     private final Map<String, Boolean> isCompiler = new HashMap<>();
 
-    /** Processor time of each compiler thread, as last seen. Guarded by this. */
+    /** Processor time of each compiler thread by its id, as it was last read. Guarded by this. */
     private final Map<String, Long> compilersNs = new HashMap<>();
 
-    /** @param folder of the process below {@code /proc} */
+    /** @param folder the folder of the process below {@code /proc} */
     ProcessProbe(ProcessHandle process, Path folder) {
         this.process = process;
         this.folder = folder;
     }
 
-    /** A probe remembers what ended compiler threads took: differences are taken between readings of one probe. */
+    /**
+     * Returns a probe of this process. A probe remembers the processor time of compiler threads that have ended. So
+     * readings of {@link #compilersCpuNs} can be compared only with readings of the same probe.
+     */
     public static ProcessProbe of(ProcessHandle process) {
         return new ProcessProbe(process, PROC.resolve(Long.toString(process.pid())));
     }
@@ -42,11 +48,12 @@ public final class ProcessProbe {
     }
 
     /**
-     * Processor time used since the process began, in user and kernel mode, all threads, ended ones included. On Linux the kernel's
-     * nanosecond account of living threads would miss ended ones, so this reads ticks of 10 ms: over a window of 2 s an error of at most
-     * 0.5 % of one core.
+     * Returns the processor time that all threads of the process have used since it began, in user mode and in kernel
+     * mode. Threads that have ended are included. The files in which Linux counts nanoseconds leave them out, so this
+     * method reads ticks of 10 ms there. Linux rounds user time and kernel time down to whole ticks. So a difference of
+     * two readings is wrong by less than 20 ms, which is 1 % of one core over 2 s.
      *
-     * @return nanoseconds; empty when the process is gone
+     * @return nanoseconds; empty if the process is gone, or if this system does not tell
      */
     public OptionalLong cpuNs() {
         if (Files.isDirectory(PROC.resolve("self"))) {
@@ -64,11 +71,13 @@ public final class ProcessProbe {
     }
 
     /**
-     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads.
-     * A thread that has ended keeps what it was last seen with: HotSpot ends compiler threads that have nothing to do,
-     * and a sum that fell with them would hide what the others take.
+     * Returns the part of {@link #cpuNs} that the JVM's just-in-time compilers have used. Their threads are known by
+     * the names that HotSpot gives them. HotSpot ends compiler threads that have nothing to do. Such a thread still
+     * counts with the time that was last read. Otherwise the sum would decrease, and hide the time that the other
+     * threads use.
      *
-     * @return nanoseconds, never less than the time before; empty when the process is gone or this system does not tell
+     * @return nanoseconds, never less than in the reading before; empty if the process is gone, or if this system does
+     *     not tell
      */
     public synchronized OptionalLong compilersCpuNs() {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(folder.resolve("task"))) {
@@ -94,7 +103,10 @@ public final class ProcessProbe {
         }
     }
 
-    /** Processor time of a thread, by the scheduler's own account where the kernel keeps one, in ticks otherwise. */
+    /**
+     * Returns the processor time of a thread. It comes from the kernel's scheduler if that counts nanoseconds, and
+     * otherwise from the thread's ticks. It is 0 if the thread has ended.
+     */
     private static long threadNs(Path thread) {
         try {
             long ns =
@@ -110,9 +122,10 @@ public final class ProcessProbe {
     }
 
     /**
-     * Resident set: memory the process holds in RAM, shared pages included.
+     * Returns the resident set, that is, the memory of the process that is in RAM. Pages that it shares with other
+     * processes are included.
      *
-     * @return bytes; empty when the process is gone or this system does not tell
+     * @return bytes; empty if the process is gone, or if this system does not tell
      */
     public OptionalLong residentBytes() {
         try {
@@ -123,10 +136,11 @@ public final class ProcessProbe {
     }
 
     /**
-     * Memory in RAM, each shared page divided by the processes that share it: what can be added up over the processes
-     * of one server.
+     * Returns the memory of the process that is in RAM, in which each shared page is divided by the number of processes
+     * that share it. So the figures of the processes of one server can be added up.
      *
-     * @return bytes; the resident set where the kernel does not tell; empty when the process is gone
+     * @return bytes; the resident set if the kernel does not tell; empty if the process is gone, or if this system does
+     *     not tell either
      */
     public OptionalLong proportionalBytes() {
         try {
@@ -138,7 +152,7 @@ public final class ProcessProbe {
     }
 
     static long cpuTicks(String stat) {
-        // the command name may hold spaces and brackets: the fields begin behind the last bracket
+        // The command name can contain spaces and brackets. The other fields begin behind the last bracket.
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
         return Long.parseLong(fields[11]) + Long.parseLong(fields[12]);
     }

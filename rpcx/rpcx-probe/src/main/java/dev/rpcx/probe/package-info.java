@@ -1,9 +1,12 @@
 /**
- * What is read from outside while processes run, for benchmarks: processor time and memory of a process, bytes on a connection, facts of
- * the machine.
+ * Reads figures for benchmarks while processes run, from outside these processes: the processor time and the memory of
+ * a process, the bytes on a connection, and facts about the machine.
  *
- * <p>Starting points: {@link dev.rpcx.probe.ProcessProbe}, {@link dev.rpcx.probe.ByteRelay}, {@link dev.rpcx.probe.MachineFacts}. Nothing
- * here starts a process. Reads {@code /proc} on Linux and falls back to what the JDK tells elsewhere. Imports nothing but the JDK.
+ * <p>Starting points: {@link dev.rpcx.probe.ProcessProbe}, {@link dev.rpcx.probe.ByteRelay} and
+ * {@link dev.rpcx.probe.MachineFacts}. Nothing in this package starts a process. Most figures come from {@code /proc},
+ * which only Linux has. On other systems the JDK tells the processor time of a process and some facts about the
+ * machine. {@code ByteRelay} works on virtual threads of its own, and everything else works on the caller's thread. The
+ * package imports only the JDK and the annotations of JSpecify.
  */
 @NullMarked
 package dev.rpcx.probe;
