@@ -9,7 +9,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-/** A connection to a port of a test's own, whose channel has one handler there, and the peer at its other end. */
+/**
+ * A connection to a listening port that a test has bound: the one channel handler at this end, and the peer at the
+ * other end.
+ */
 public record Accepted<H extends ChannelHandler>(H handler, RawPeer peer) {
     private static final int PATIENCE_SECONDS = 10;
 

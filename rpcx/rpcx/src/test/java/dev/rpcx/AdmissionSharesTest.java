@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What groups of peers may run of one method where others have all of its limit. */
+/** Tests how many calls of one method a group of peers may run if another group has used up the method's limit. */
 class AdmissionSharesTest {
     private static final int LIMIT = 12;
 

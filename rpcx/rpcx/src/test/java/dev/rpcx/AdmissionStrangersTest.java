@@ -20,8 +20,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A few calls a second of strangers, of whatever length and time, beside others' calls of the same method, on a server
- * that has nothing to wait for: a handler works as long as it works, however many run. By a simulated clock.
+ * Tests an admission limit under a simulated clock. Strangers make a few calls per second, of any length and with any
+ * deadline, beside the calls of others to the same method. Handlers do not wait for each other, so a handler takes the
+ * same time however many run.
  */
 class AdmissionStrangersTest {
     private static final int MAX = 10_000;

@@ -3,9 +3,9 @@ package dev.rpcx;
 import java.time.Duration;
 
 /**
- * Makes a situation again that did not come about because the machine stood still meanwhile. An attempt that fails
- * though the machine ran all the time is a failure of the test: otherwise a fault that shows up only now and then would
- * pass. The number of attempts is bounded: what never comes about is a failure as well.
+ * Repeats an attempt of a test that may have failed only because the machine stood still. If an attempt fails although
+ * the machine ran all the time, the test fails. Otherwise a fault that shows only now and then would pass. The number
+ * of attempts is bounded, and the test also fails after the last one.
  */
 public final class Again {
     private static final int ATTEMPTS = 5;

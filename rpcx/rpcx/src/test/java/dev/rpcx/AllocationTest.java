@@ -12,7 +12,10 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a call costs the garbage collector. Source of the limits: the targets of the HelloWorld echo in steady state. */
+/**
+ * Tests how many bytes a call allocates on the heap. The limits are the targets for the HelloWorld echo in steady
+ * state.
+ */
 @Timeout(60)
 class AllocationTest {
     private static final int CALLS = 20_000;
@@ -67,7 +70,10 @@ class AllocationTest {
         }
     }
 
-    /** Bytes of the client's threads and of all others, in the better of three runs: the first ones compile and warm the pools. */
+    /**
+     * Returns the bytes that the client's threads allocate for each call, and the bytes that all other threads
+     * allocate. The lowest numbers of three runs count, since the first runs also compile code and fill the pools.
+     */
     private long[] perCall(Runnable call) {
         long[] best = {Long.MAX_VALUE, Long.MAX_VALUE};
         for (int run = 0; run < 3; run++) {

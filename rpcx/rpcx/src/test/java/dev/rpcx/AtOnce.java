@@ -10,8 +10,8 @@ import java.time.Duration;
 import java.util.Random;
 
 /**
- * Batches in which two sides act at once, by chance from a seed. {@code -Drpcx.atonce.batches} says how many,
- * {@code -Drpcx.atonce.seed} where the seeds begin.
+ * Runs batches in which two sides act at the same time, at random from a seed. {@code -Drpcx.atonce.batches} sets the
+ * number of batches, and {@code -Drpcx.atonce.seed} sets the first seed.
  */
 public final class AtOnce {
     private static final long FIRST_SEED = Long.getLong("rpcx.atonce.seed", 1);

@@ -19,10 +19,11 @@ import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a hostile peer does to {@link Besieged}: so many connections from so many addresses, and what each sends so many
- * times a second. The pace is what a server of two cores, shared with its callers, can take beside some hundreds of
- * calls a second: an attack is to show what it does to memory, places and queues, not that a processor can be kept busy
- * by whoever has more of them. A connection that has been ended is made anew at the next tick.
+ * Describes what a hostile peer does to {@link Besieged}: how many connections it makes from how many addresses, and
+ * what each connection sends how often per second. Each rate is one that a server on two cores, which its callers
+ * share, can take beside some hundreds of calls per second. The purpose is to show what an attack does to memory,
+ * places and queues. That a peer with more processors can keep a server's processors busy needs no test. A connection
+ * that was ended is made again at the next tick.
  */
 enum Attack {
     SLOW_SENDERS("senders of a byte a second", LongForm.of(300, 8_000), 6, 1, Shape.READS, one(Attack::slowly)),

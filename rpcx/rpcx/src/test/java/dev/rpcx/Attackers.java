@@ -17,10 +17,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Attackers as a process of their own: {@code LOCKED OPEN SECURED}, the three ports of {@link Besieged}.
- * {@code begin ATTACK PERCENT} begins an attack with this share of its connections; {@code end} ends all of them, and
- * is answered with how many connections were made, how many of these the server ended, how many kB were sent, and the
- * processor time of this process so far.
+ * Runs attackers in a process of their own. The arguments {@code LOCKED OPEN SECURED} are the three ports of
+ * {@link Besieged}. The line {@code begin ATTACK PERCENT} begins an attack with this percentage of its connections. The
+ * line {@code end} ends all attacks. Its answer says how many connections were made, how many of these the server
+ * ended, how many kB were sent, and how much processor time this process has used so far.
  */
 public final class Attackers {
     private final int locked;

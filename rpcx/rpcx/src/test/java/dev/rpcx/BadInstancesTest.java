@@ -30,7 +30,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** One instance of several that takes no calls, or only says so: what becomes of the calls that are given to it. */
+/**
+ * Tests what happens to calls that are given to one instance of several if this instance takes no calls, or says that
+ * it takes none.
+ */
 @Timeout(120)
 class BadInstancesTest {
     private static final int CALLS = 200;
@@ -169,7 +172,10 @@ class BadInstancesTest {
         }
     }
 
-    /** A store that its tokens need is out of reach, say: it has executed nothing, and has no load, so it draws calls. */
+    /**
+     * For example, the instance cannot reach a store that it needs for tokens. It executes nothing, so it has no load,
+     * and therefore it attracts calls.
+     */
     @Test
     void anInstanceThatSaysThatItCannotServeIsEjected() throws Exception {
         try (FakeServer bad = fake(

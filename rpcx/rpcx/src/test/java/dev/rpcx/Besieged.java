@@ -15,9 +15,10 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its ports with TLS. It says three ports: one
- * that wants certificates, one without TLS that wants tokens for {@code hello}, one with TLS that takes everybody. {@code audit} is answered with what its ledgers hold, {@code state} with a
- * {@link State}.
+ * Runs three servers, which are attacked, in a process of their own. The arguments {@code CHAIN KEY AUTHORITIES} are
+ * the files for TLS. The process prints the ports of the servers. The first server requires client certificates. The
+ * second has no TLS, and requires tokens for {@code hello}. The third has TLS, and accepts every client. The line
+ * {@code audit} is answered with what the ledgers hold, and the line {@code state} with a {@link State}.
  */
 public final class Besieged {
     static final String NAME = "good";

@@ -36,7 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is written of a call, through the JDK's own logging. */
+/** Tests what the log of calls writes through the JDK's own logging. */
 @Timeout(60)
 public class CallLogTest {
     @RPCXServer("greeter")

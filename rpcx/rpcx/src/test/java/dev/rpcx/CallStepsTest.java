@@ -26,7 +26,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The rest of a call's chain on threads of its own: a test says when one runs, and whether there is any. */
+/**
+ * Tests the code that runs for a call on further threads: the rest of a chain of interceptors, and the signals of
+ * streams. The test decides when such a thread runs, and whether there is one.
+ */
 class CallStepsTest {
     @RPCXServer("steps")
     static final class Service {

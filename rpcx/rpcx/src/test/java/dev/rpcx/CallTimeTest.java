@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The largest time of a call that a server takes, under a hand clock. */
+/** Tests the largest time that a server lets a call take, under a simulated clock. */
 @Timeout(60)
 class CallTimeTest {
     private static final int ID = 1 << 16;

@@ -11,8 +11,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Honest callers at a fixed rate. Goodput is the share of their calls that are answered right within
- * {@link #IN_TIME_MILLIS} of when they were due; so a caller who was held up counts those that he could not make.
+ * Makes calls at a fixed rate, as honest callers do. Goodput is the share of calls that are answered correctly within
+ * {@link #IN_TIME_MILLIS} after they were due. So calls that a caller could make only too late count as failed.
  */
 final class Callers {
     static final int PER_SECOND = 400;

@@ -266,7 +266,7 @@ class CallsTest {
         RPCXException service = thrown(() -> nobody.hello("x"));
         RPCXException method = thrown(() -> greeter.unpublished());
         assertThat(service.code()).isEqualTo(RPCXException.Code.NOT_FOUND);
-        // what the server says; the names are those that this client has called
+        // The server uses the same text for both. Only the names differ, which are those that this client has called.
         assertThat(String.valueOf(service.getMessage()).replace("nobody/hello", "greeter/unpublished"))
                 .isEqualTo(method.getMessage());
         assertThat(service.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);

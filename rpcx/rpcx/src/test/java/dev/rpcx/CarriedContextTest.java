@@ -27,7 +27,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** In which call's context code runs that a handler has left behind, and on which thread a handler begins later. */
+/**
+ * Tests in the context of which call code runs that a handler has left behind. It also tests on which thread a handler
+ * runs if it begins later.
+ */
 @Timeout(60)
 class CarriedContextTest {
     private static String current() {
@@ -442,7 +445,10 @@ class CarriedContextTest {
                 .containsOnly("subscribed by alice", "asked by alice");
     }
 
-    /** Of those that are attached where no call is handled, none has the context of the call whose thread completes it. */
+    /**
+     * A dependent that is attached where no call is handled does not run in the context of the call whose thread
+     * completes the future.
+     */
     @Test
     void whatWasAttachedInNoCallRunsInNone() {
         BoundFuture<String> future = new BoundFuture<>();

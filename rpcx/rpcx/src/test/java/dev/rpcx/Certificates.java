@@ -14,7 +14,10 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** An authority and what it signs, made by the JDK's own keytool, as PEM files. */
+/**
+ * An authority that signs certificates. The JDK's keytool makes the certificates and keys, which are then written as
+ * PEM files.
+ */
 public final class Certificates {
     private static final String PASSWORD = "changeit";
 

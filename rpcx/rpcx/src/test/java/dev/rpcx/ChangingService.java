@@ -6,8 +6,9 @@ import java.util.Random;
 import java.util.function.Predicate;
 
 /**
- * A service with its types, which is written by a seed and then changes as services do: components come, go and get
- * other types, constants and cases too, parameters change places, results become streams.
+ * A service and its types, whose source is made from a seed. The source then changes as services do: components,
+ * constants and cases are added, are removed and get other types, parameters change their order, and results become
+ * streams.
  */
 public final class ChangingService {
     /** The annotation that the types use; a class of its own. */

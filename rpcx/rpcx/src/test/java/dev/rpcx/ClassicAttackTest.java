@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Peers of the classic wire that do harm to a server, each over its own socket. */
+/** Tests peers of the classic wire that try to harm a server. Each peer has a socket of its own. */
 @Timeout(120)
 class ClassicAttackTest {
     private static final int FRAME_BYTES = 4 << 20;

@@ -3,8 +3,8 @@ package dev.rpcx;
 import java.time.Duration;
 
 /**
- * A server of both wires as a process, in the open. Each line that it is asked is answered with the bytes that its heap
- * holds.
+ * Runs a server of both wires, which is attacked, in a process of its own. The process answers each line of its input
+ * with the number of bytes on its heap.
  */
 public final class ClassicBesieged {
     private ClassicBesieged() {}

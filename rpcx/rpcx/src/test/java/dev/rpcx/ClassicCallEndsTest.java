@@ -53,8 +53,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * How calls of the classic wire end, without sockets and threads: a test says when a handler runs, on which thread it
- * is as the connection sees it, what time it is, and what fails.
+ * Tests how calls of the classic wire end at a server, without sockets and threads. The test decides when a handler
+ * runs, whether the connection takes the test's thread for its event loop, what time it is, and what fails.
  */
 @Timeout(60)
 class ClassicCallEndsTest {

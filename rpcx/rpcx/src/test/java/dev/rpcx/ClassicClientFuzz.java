@@ -13,7 +13,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** A client of the classic wire and a server that does what the input says. Public, as Jazzer asks. */
+/**
+ * Fuzzes a client of the classic wire. The input decides what the server does. The class is public, since Jazzer
+ * requires it.
+ */
 public final class ClassicClientFuzz {
     private static final int STEPS = 7;
     private static final int MAX_CALLS = 64;

@@ -22,7 +22,7 @@ import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A client of the classic wire, and servers that do not do their part. */
+/** Tests a client of the classic wire with servers that do not do their part. */
 @Timeout(120)
 class ClassicClientTest {
     /** Readable by its server, and not by its client. */

@@ -16,7 +16,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** What the classic wire carries of parameters: the same values as the native one, though it has no numbers. */
+/**
+ * Tests how the classic wire carries parameters. It carries the same values as the native wire, and a request is
+ * refused if the numbers of its parameters are not those of the method.
+ */
 class ClassicParametersTest {
     record Person(@Field(1) String name) {}
 

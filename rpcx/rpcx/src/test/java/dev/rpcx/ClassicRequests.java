@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Requests of the classic wire to methods whose parameters have the numbers of their places. */
+/** Makes requests of the classic wire to methods whose parameters are numbered by their positions. */
 public final class ClassicRequests {
     private ClassicRequests() {}
 

@@ -10,7 +10,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** A server that serves the classic wire, and one peer that does what the input says. Public, as Jazzer asks. */
+/**
+ * Fuzzes a server that also serves the classic wire. The input decides what one peer does. The class is public, since
+ * Jazzer requires it.
+ */
 public final class ClassicServerFuzz {
     private static final int STEPS = 7;
     private static final String[] METHODS = {"echo", "inline", "thing", "large", "hang", "error", "note", "brings"};

@@ -42,7 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls of the classic wire on a server without sockets and threads: a test says when a handler runs. */
+/** Tests calls of the classic wire at a server without sockets and threads. The test decides when a handler runs. */
 class ClassicServingTest {
     private static final int MAX_MESSAGE_BYTES = 64 * 1024;
     private static final int MAX_CALLS = 6;

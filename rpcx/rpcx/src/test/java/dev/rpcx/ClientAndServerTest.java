@@ -15,7 +15,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Both wires on one port, interceptors, registration, restarts, and what is left over. */
+/**
+ * Tests client and server together: both wires on one port, interceptors, registration, restarts, and threads that are
+ * left over.
+ */
 @Timeout(60)
 class ClientAndServerTest {
     record Person(String name, int age) {}
@@ -224,7 +227,7 @@ class ClientAndServerTest {
                 .noneMatch(t -> t.getName().startsWith("rpcx-server")));
     }
 
-    /** The old server goes on until its clients have left, the new one listens on the same port beside it or after it. */
+    /** The old server goes on until its clients have left it. After that, the new server listens on the same port. */
     @Test
     void aServerThatIsClosingLosesNoCall() throws Exception {
         Server server = serve(0);

@@ -20,7 +20,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Errors in the user's own types and callbacks: each ends its call, and no other call of its connection. */
+/**
+ * Tests errors in the types and callbacks of the user. Each of them ends its own call, and no other call on its
+ * connection.
+ */
 @Timeout(60)
 class ClientErrorsTest {
     record Even(int number) {

@@ -14,8 +14,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A client and one server that does what the input says: bytes and frames of any kind, to calls that the client has made meanwhile. Public,
- * as Jazzer asks.
+ * Fuzzes a client. The input decides what one server does: it sends bytes and frames of any kind, also for calls that
+ * the client has made meanwhile. The class is public, since Jazzer requires it.
  */
 public final class ClientFuzz {
     private static final int STEPS = 9;

@@ -30,7 +30,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls that their own threads send, over real sockets: when a lone caller has the socket, and keeps it. */
+/**
+ * Tests calls that the caller's own thread sends, over real sockets. It also tests when a lone caller gets the socket
+ * to read its reply, and keeps it.
+ */
 @Timeout(60)
 class ClientHereTest {
     @RPCXServer("here")

@@ -20,7 +20,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a client holds after its calls have ended: little, for a while, and nothing once it is closed. */
+/**
+ * Tests what a client holds after its calls have ended: only a little, only for a while, and nothing once it is closed.
+ */
 @Timeout(60)
 class ClientMemoryTest {
     private static final int CALLS = 300;

@@ -10,7 +10,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Walks all cells of {@code rpcx/spec/states.md} that a client receives, from a server made of bytes. */
+/**
+ * Goes through all cells of the tables in {@code rpcx/spec/states.md} for frames that a client receives. The server is
+ * one that a test controls byte by byte.
+ */
 @Timeout(300)
 class ClientStatesTest {
     private static final List<String> KINDS = List.of("unary", "blocking", "notice", "brings", "takes", "both");

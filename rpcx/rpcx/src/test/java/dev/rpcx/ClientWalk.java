@@ -22,8 +22,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A client's connection to a server of bytes, brought into a state of {@code rpcx/spec/states.md}, given a frame, and
- * ended as the state that follows allows. Slot 0 has a call that keeps the connection; slot 1 that of the walk.
+ * Brings a client's connection to a server of bytes into a state of {@code rpcx/spec/states.md}, sends it a frame, and
+ * ends it as the next state allows. The call in slot 0 keeps the connection open, and the call in slot 1 is the one
+ * that is tested.
  */
 final class ClientWalk implements AutoCloseable {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);

@@ -62,7 +62,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A client's end of the native wire without sockets and threads: a test is the server, and says what time it is. */
+/**
+ * Tests a client's side of the native wire without sockets and threads. The test acts as the server, and decides what
+ * time it is.
+ */
 class ClientWireTest {
     /** The first call in slot 0. */
     private static final int FIRST = 1 << 16;

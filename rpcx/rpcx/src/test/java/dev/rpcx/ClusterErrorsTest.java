@@ -16,7 +16,7 @@ import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** An Error strikes once, anywhere between a registry's list and a connection: the cluster goes on all the same. */
+/** Tests that a cluster goes on if an Error is thrown once, anywhere between the registry's list and a connection. */
 @Timeout(60)
 class ClusterErrorsTest {
     private static final Endpoint ONE = new Endpoint("one", 1);

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How often a client connects, to servers that keep none of its connections. */
+/** Tests how often a client connects to servers that do not keep its connections. */
 @Timeout(60)
 class ConnectingTest {
     private static final AnswerTimes TIMES = new AnswerTimes(TimeUnit.SECONDS.toNanos(1));

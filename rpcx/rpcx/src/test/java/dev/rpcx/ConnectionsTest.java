@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How many connections an address has: more while those that are there are crowded. */
+/** Tests how many connections a client has to an address. It makes more while the existing ones are crowded. */
 @Timeout(60)
 class ConnectionsTest {
     /** Answers when it is told to, and holds no thread until then. */

@@ -22,7 +22,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the calls of a server whose time for stopping is over, and of notices whose own time is. */
+/**
+ * Tests what happens to the calls of a server whose time for stopping is over, and to notices whose own time is over.
+ */
 @Timeout(60)
 class CutOffCallsTest {
     private static final int FIRST = 1 << 16;

@@ -10,7 +10,10 @@ import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Records of name servers that say anything. Public, as Jazzer asks. */
+/**
+ * Fuzzes the reading of DNS records, in which a name server can send anything. The class is public, since Jazzer
+ * requires it.
+ */
 public final class DnsFuzz {
     private DnsFuzz() {}
 

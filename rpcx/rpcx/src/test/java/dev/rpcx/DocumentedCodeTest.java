@@ -22,8 +22,9 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 
 /**
- * Java that documents show is Java that compiles. A fragment with imports is a whole file; any other stands in the method of a class that has
- * what the prose around it speaks of. The guide of the examples has a test of its own, which compares it with programs that run.
+ * Tests that the Java code in the documents compiles. A fragment with imports is compiled as a whole file. Any other
+ * fragment is compiled within a method of a class that has what the text around the fragment mentions. The guide of the
+ * examples has a test of its own, which compares it with programs that run.
  */
 class DocumentedCodeTest {
     private static final Path ROOT = Path.of("..", "..");

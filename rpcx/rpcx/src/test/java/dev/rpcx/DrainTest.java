@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A server that stops, and a connection that says what it speaks at the same moment. */
+/** Tests a server that stops while a connection says which wire it uses. */
 class DrainTest {
     private static final int FIRST = 1 << 16;
 

@@ -27,7 +27,9 @@ import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Each call has an end, and is forgotten with it: whatever happens to its client, its event loop or its connection. */
+/**
+ * Tests that each call ends and is then forgotten, whatever happens to its client, its event loop or its connection.
+ */
 @Timeout(120)
 class EachCallEndsTest {
     @RPCXServer("each")
@@ -164,7 +166,10 @@ class EachCallEndsTest {
         };
     }
 
-    /** A loop that is held up ends nothing; whoever blocks sees that the time is over, also where others make the call. */
+    /**
+     * An event loop that is held up ends no call. A caller that blocks notices by itself that the time of its call is
+     * over, even if other threads make the call for it.
+     */
     @Test
     void blockingCallsEndThoughTheirEventLoopIsHeldUp() throws Exception {
         Server server = Server.builder(RegistryServer.registry(new Service()))

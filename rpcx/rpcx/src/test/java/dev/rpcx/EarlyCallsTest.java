@@ -38,7 +38,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Asynchronous calls of a client that has no connection yet: what they send, what they hold, and how it closes. */
+/**
+ * Tests asynchronous calls of a client that has no connection yet: what they send, what they hold, and how the client
+ * closes.
+ */
 @Timeout(60)
 class EarlyCallsTest {
     @RPCXServer("early")

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Registries that come, go and fail; the choice among instances. */
+/** Tests registries whose instances come and go, registries that fail, and the choice of an instance for each call. */
 @Timeout(60)
 class EndpointsTest {
     /** A registry that says what the test wants. */
@@ -122,7 +122,10 @@ class EndpointsTest {
         }
     }
 
-    /** Half of the list is away, and stands side by side in it, as a zone does: none of the others has the share of all. */
+    /**
+     * Half of the instances in the list are away. They are next to each other in the list, as the instances of a zone
+     * are. None of the other instances gets all of their calls.
+     */
     @ParameterizedTest
     @EnumSource(Choice.class)
     void whatFallsToInstancesThatAreAwayIsSharedByAllOthers(Choice choice) {

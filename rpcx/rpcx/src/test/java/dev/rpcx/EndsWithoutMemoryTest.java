@@ -37,7 +37,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A server whose memory is at its end when a connection begins, is looked at, or ends: nothing of it stays counted. */
+/**
+ * Tests a server that runs out of memory while a connection begins, is checked or ends. Nothing of the connection stays
+ * counted.
+ */
 class EndsWithoutMemoryTest {
     private static final int FIRST = 1 << 16;
 

@@ -36,7 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Connections beyond those that are kept: when they come, and how they go. */
+/** Tests connections beyond the number that a client keeps: when they are made, and when they are closed. */
 @Timeout(120)
 class ExtraConnectionsTest {
     @RPCXServer("extra")

@@ -3,7 +3,7 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 
-/** Has no memory for a socket's next buffers, as often as a test says. */
+/** An allocator that throws an OutOfMemoryError for the next direct buffers, as many as a test says. */
 public final class FailingAllocator extends PooledByteBufAllocator {
     private volatile int fails;
 

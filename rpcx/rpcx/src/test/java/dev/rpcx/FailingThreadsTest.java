@@ -35,8 +35,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Threads whose stack ends in the midst of a call or a reply: that costs at most their connection, and nobody hangs
- * over it.
+ * Tests threads that run out of stack in the middle of a call or a reply. At most their connection ends, and no caller
+ * waits forever.
  */
 @Timeout(120)
 class FailingThreadsTest {

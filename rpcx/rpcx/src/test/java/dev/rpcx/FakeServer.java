@@ -9,7 +9,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A server made of bytes that takes every connection, greets it, and does with each request what a test says. */
+/**
+ * A server that is controlled byte by byte. It accepts every connection, greets it, and does with each request what a
+ * test says.
+ */
 final class FakeServer implements AutoCloseable {
     /** What it does with a request, on the thread of its connection. */
     interface Answer {

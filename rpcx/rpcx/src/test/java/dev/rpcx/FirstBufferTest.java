@@ -9,8 +9,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What a process pays once for its first buffer is not paid on an event loop, where the deadlines of calls would wait
- * for it.
+ * Tests that the work which a process does only once, for its first buffer, is not done on an event loop. There it
+ * would delay the deadlines of calls.
  */
 @Timeout(60)
 class FirstBufferTest {

@@ -18,11 +18,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A server of 256 MB in a process of its own, under each {@link Attack} alone and under all at once, while honest
- * callers call it at a fixed rate. What these get is compared with what they get just before and just after, without an
- * attacker: others may use the same machine. The attackers are a process of their own, whose processor time is told
- * with the figures: in earnest their processors would be theirs. They have no lower priority, since on a busy machine
- * that would be no attack.
+ * Tests a server of 256 MB in a process of its own, under each {@link Attack} alone and under all at once, while honest
+ * callers call it at a fixed rate. Their goodput is compared with the goodput just before and just after the attack,
+ * since others may use the same machine. The attackers run in a process of their own. The figures include the processor
+ * time of that process, since real attackers would use processors of their own. Their process has no lower priority,
+ * since on a busy machine it would then hardly attack.
  */
 @Timeout(3600)
 class FloodTest {

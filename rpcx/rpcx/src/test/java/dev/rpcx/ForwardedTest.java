@@ -26,7 +26,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who calls, over three services: the name arrives, and nobody but a service that may forward it can set it. */
+/**
+ * Tests how the name of a caller is forwarded over three services. The name arrives, and only a service that may
+ * forward it can set it.
+ */
 @Timeout(60)
 class ForwardedTest {
     private static final Map<String, byte[]> SECRETS = Map.of(

@@ -6,7 +6,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Cuts one direction of a native connection into frames, by the page alone, and counts what each call id has had. */
+/**
+ * Splits the bytes of one direction of a native connection into frames, only by what the wire's page says. It counts
+ * the frames that each call id has had.
+ */
 final class FrameLog {
     record Frame(int head, int id) {
         int type() {

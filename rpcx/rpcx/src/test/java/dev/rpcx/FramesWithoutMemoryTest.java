@@ -15,7 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A server that has no memory for a reply, at a time when its connection is not read. */
+/** Tests a server that has no memory for a reply at a moment when it reads nothing from the connection. */
 class FramesWithoutMemoryTest {
     @RPCXServer("later")
     static final class Service {

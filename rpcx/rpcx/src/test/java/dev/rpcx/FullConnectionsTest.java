@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Calls beside a server that says, when calls are in flight already, that it takes fewer than those: each ends in its
- * time.
+ * Tests calls to a server that says, while calls are in flight already, that it takes fewer calls than these. Each call
+ * ends within its time.
  */
 @Timeout(60)
 class FullConnectionsTest {

@@ -3,7 +3,7 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 
-/** An input of a fuzzer, read from its begin; beyond its end there are zeros. */
+/** Reads the input of a fuzzer from its beginning. After its end, all bytes are zero. */
 final class FuzzInput {
     final byte[] bytes;
     private int at;

@@ -9,7 +9,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
-/** A method of every kind, for servers and clients that are fuzzed. Nothing in it waits for a thread. */
+/** A service with a method of every kind, for fuzzing servers and clients. No method waits for a thread. */
 @RPCXServer("fuzz")
 final class FuzzService {
     record Thing(String name, List<Integer> numbers, Map<String, Thing> parts, Optional<Long> size) {

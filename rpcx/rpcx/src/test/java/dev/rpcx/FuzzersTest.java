@@ -18,10 +18,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What fuzzers have found of interest is tried again, each input on each run:
- * {@code src/test/resources/dev/rpcx/corpus}, a folder for each fuzzer. New inputs are looked for with
- * {@code -Pfuzz -Drpcx.fuzz.seconds=60}, so long for each fuzzer, by Jazzer in a process of its own; what it finds is
- * left in {@code target/fuzz}.
+ * Runs each fuzzer with the inputs that were found before: the folder {@code src/test/resources/dev/rpcx/corpus} has a
+ * folder for each fuzzer. With {@code -Pfuzz -Drpcx.fuzz.seconds=60}, Jazzer looks for new inputs, for 60 s with each
+ * fuzzer, in a process of its own. It leaves what it finds in {@code target/fuzz}.
  */
 @Timeout(3600)
 class FuzzersTest {

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls that end before their server has ended them, and what becomes of their slots. */
+/** Tests calls that end at the client before the server has ended them, and what happens to their slots. */
 @Timeout(60)
 class GivenUpTest {
     private static final int MAX_CALLS = 16;

@@ -17,8 +17,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Runs the Go client of {@code rpcx/spec/go}, which is written from the wire's page alone, against this server. The client also breaks
- * the page's rules and expects what the page says of that. Needs Go 1.21 or later, and no network.
+ * Runs the Go client of {@code rpcx/spec/go} against this server. The client is written only from the wire's page. It
+ * also breaks the rules of the page, and expects what the page says about that. The test needs Go 1.21 or later, and no
+ * network.
  */
 @Timeout(300)
 class GoClientTest {
@@ -71,8 +72,8 @@ class GoClientTest {
     private record Ended(int status, String said) {}
 
     /**
-     * Runs a command in the client's folder. Go's cache is the user's own where there is one: with one in the build's folder each clean
-     * build compiles Go's library anew, which takes a minute.
+     * Runs a command in the client's folder. Go uses the user's own cache if there is one. With a cache in the build's
+     * folder, each clean build would compile Go's library again, which takes a minute.
      */
     private static Ended run(List<String> command) throws IOException, InterruptedException {
         ProcessBuilder builder =

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Handlers that return futures, and whose callers are gone: they are told, and do not count for ever. */
+/** Tests handlers that return futures and whose callers are gone. They are told so, and do not count forever. */
 @Timeout(60)
 class GoneCallersTest {
     private static final int FIRST = 1 << 16;

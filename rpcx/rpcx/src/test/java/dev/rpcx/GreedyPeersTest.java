@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Peers that take all that a server has to give, and what is left for the others. */
+/** Tests peers that take everything that a server has to give, and what is left for the others. */
 @Timeout(60)
 class GreedyPeersTest {
     private static final int GENERATION = 1 << 16;

@@ -11,8 +11,8 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A channel without a socket, under a hand clock. A test says whether its thread is the channel's event loop, as the
- * channel's handlers see it, and whether that loop goes on.
+ * A channel without a socket, under a simulated clock. A test decides whether the channel's handlers take the test's
+ * thread for their event loop, and whether that event loop has ended.
  */
 public final class HandChannel extends EmbeddedChannel {
     public final Loop loop;

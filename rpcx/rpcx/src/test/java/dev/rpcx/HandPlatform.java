@@ -38,8 +38,9 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server or a client on one thread, with a hand clock and channels without sockets: bytes go in where {@link #read} says, and what comes
- * out is kept. Nothing happens by itself, so that the same input gives the same course of things, which a fuzzer needs.
+ * Runs a server or a client on one thread, with a simulated clock and channels without sockets. Bytes go in by
+ * {@link #read}, and the bytes that come out are kept. Nothing happens by itself, so the same input always has the same
+ * result, as a fuzzer needs it.
  */
 public final class HandPlatform implements ServerPlatform {
     public final HandTicker ticker = new HandTicker();
@@ -118,8 +119,9 @@ public final class HandPlatform implements ServerPlatform {
     }
 
     /**
-     * Bytes arrive, unless the channel does not read. What their reader throws is thrown here, and not told to the pipeline, where a reader
-     * ends the connection over it: then nobody would hear of it.
+     * Lets bytes arrive, unless the channel does not read. If their reader throws an exception, this method fails with
+     * it. If the pipeline got the exception instead, the reader would end the connection because of it, and no test
+     * would notice the exception.
      */
     public void read(EmbeddedChannel channel, byte[] bytes, int from, int count) {
         if (!channel.isActive() || !channel.config().isAutoRead() || count == 0) {

@@ -3,7 +3,7 @@ package dev.rpcx;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Assumptions;
 
-/** What this process has on its heap. */
+/** Measures what this process has on its heap. */
 public final class Heap {
     private Heap() {}
 

@@ -14,9 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Calls that fail at once, with a second call to come, where their caller's stack ends: whoever gets a future of one is
- * told of its end. What the end is told by would fail there without a word, since a future's dependents swallow what
- * they throw.
+ * Tests hedged calls that fail at once, made where the caller's stack is nearly used up. Each future that a caller gets
+ * has to end. The code that ends it could run out of stack there, and nobody would see that, since a future swallows
+ * what its dependents throw.
  */
 @Timeout(120)
 class HedgesAtTheEndOfAStackTest {

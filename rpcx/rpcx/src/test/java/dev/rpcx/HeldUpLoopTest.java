@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A callback that holds up the event loop of a client, whose other calls are in flight meanwhile. */
+/** Tests a callback that holds up a client's event loop while other calls of the client are in flight. */
 @Timeout(60)
 class HeldUpLoopTest {
     private static final int CALLS = 20;

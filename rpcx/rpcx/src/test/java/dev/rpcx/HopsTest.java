@@ -16,7 +16,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A call that goes on through five services: its time never grows, and giving it up reaches the last. */
+/**
+ * Tests a call that goes on through five services. Its remaining time never grows, and a cancel reaches the last
+ * service.
+ */
 @Timeout(300)
 class HopsTest {
     private static final int HOPS = 5;

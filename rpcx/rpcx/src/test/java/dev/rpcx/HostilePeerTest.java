@@ -26,7 +26,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Single things that a peer, or a handler, can do to a server, and that it must survive with nothing left over. */
+/**
+ * Tests single things that a peer or a handler can do to a server. The server has to survive them, and nothing may be
+ * left of them.
+ */
 @Timeout(60)
 class HostilePeerTest {
     record Asserted(String text) {

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Callers who leave a handler hardly any time, which it passes on to the calls that it makes: those get no answer, and that costs nobody
- * else the service that was called.
+ * Tests callers that leave a handler hardly any time. The handler passes this time on to the calls that it makes, so
+ * these get no answer. The service that it calls must not become unavailable to other callers because of that.
  */
 @Timeout(60)
 class HurriedCallersTest {

@@ -4,7 +4,7 @@ import dev.rpcx.internal.server.CallThreads;
 import dev.rpcx.internal.server.HandledContext;
 import dev.rpcx.internal.server.ServerMethod;
 
-/** A call for which nothing runs but what a test has run by {@link CallThreads}. */
+/** A call of which nothing runs except what a test runs through {@link CallThreads}. */
 public class IdleCall implements CallThreads.Call {
     private final ServerMethod method;
     private final HandledContext context;

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Places that busy connections keep for calls to come are nobody's for long: not where others need them, and not where
- * their own connection does not.
+ * Tests places that busy connections keep for their next calls. A connection does not keep them for long if other
+ * connections need them, or if it does not use them itself.
  */
 class IdlePlacesTest {
     private static final int FIRST = 1 << 16;

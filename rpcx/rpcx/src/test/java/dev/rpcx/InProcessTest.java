@@ -14,7 +14,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Server and client in one process, without sockets: the same frames, limits and ends of calls. */
+/**
+ * Tests a server and a client in one process, without sockets. Frames, limits and ends of calls are the same as with
+ * sockets.
+ */
 @Timeout(60)
 class InProcessTest {
     @RPCXServer("shelf")

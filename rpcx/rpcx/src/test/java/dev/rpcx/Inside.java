@@ -5,7 +5,7 @@ import dev.rpcx.internal.io.Platform;
 import dev.rpcx.internal.server.ServerCore;
 import dev.rpcx.internal.server.ServerPlatform;
 
-/** What tests of the rooms need of {@link Client} and {@link Server}, and users do not see. */
+/** Gives the tests of the other packages access to parts of {@link Client} and {@link Server} that users do not see. */
 public final class Inside {
     private Inside() {}
 

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** Several servers of one service in this process, and the calls that each has executed. */
+/** Several servers of one service in this process. Each counts the calls that it has executed. */
 public final class Instances implements AutoCloseable {
     @RPCXServer("counted")
     public static final class Counted {

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Interceptors of a server that proceed later, on a thread of another call or of none. */
+/** Tests interceptors of a server that proceed later, on a thread of another call or on a thread of no call. */
 @Timeout(60)
 class InterceptedCallsTest {
     private record Named(String name) implements Principal {

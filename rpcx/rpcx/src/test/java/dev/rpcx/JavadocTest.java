@@ -23,8 +23,9 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever a user can see says what it is: every public type, and every public or protected member of one, has Javadoc. Exempt is what
- * says nothing new: overrides, what the compiler makes, and constants and accessors whose whole story is their name.
+ * Tests that everything that a user can see has Javadoc: every public type, and every public or protected member of
+ * such a type. The exceptions are members whose Javadoc would say nothing new: overrides, members that the compiler
+ * makes, enum constants, and accessors and constructors of records.
  */
 class JavadocTest {
     private static final Path SOURCES = Path.of("src/main/java");

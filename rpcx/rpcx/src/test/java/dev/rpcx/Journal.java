@@ -9,7 +9,10 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A server as a process: {@code PORT FILE}. The number of each executed call stands in the file, also after a kill -9. */
+/**
+ * Runs a server as a process, with the arguments {@code PORT FILE}. The server writes the number of each executed call
+ * to the file, in which it stays after a kill -9.
+ */
 public final class Journal {
     private Journal() {}
 

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
-/** A server of the tests as a process of its own, on this class path. Its first line ends with its port; it ends with its input. */
+/**
+ * Runs a main class of the tests in a process of its own, on this class path. The first line of its output ends with
+ * its port, if it has one. The process ends when its input ends.
+ */
 public final class JvmProcess implements AutoCloseable {
     private final Process process;
     private final BufferedReader out;

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whoever keeps the context of a call that has ended keeps nothing that was to be told of its cancel. */
+/**
+ * Tests that a context that is kept after its call has ended holds none of the tasks that were to run if the call was
+ * cancelled.
+ */
 @Timeout(60)
 class KeptContextsTest {
     @RPCXServer("contexts")

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Three processes of one service, killed with -9 one after the other under load. */
+/** Tests three processes of one service that are killed with -9, one after the other, under load. */
 @Timeout(900)
 class KilledTest {
     private static final int INSTANCES = 3;

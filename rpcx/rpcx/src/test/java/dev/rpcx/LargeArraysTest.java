@@ -20,9 +20,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What strangers can make a server hold, and a server a client, has the same bound whatever collects the heap. With G1
- * arrays of more than half a region take whole regions, so those just above that are what peers make here. Each process
- * ends at its first OutOfMemoryError.
+ * Tests that there is a bound on what strangers can make a server hold, and on what a server can make a client hold.
+ * The bound is the same for each garbage collector. With G1, an array of more than half a region takes whole regions,
+ * so the peers make arrays that are just larger than that. Each process ends at its first OutOfMemoryError.
  */
 @Timeout(300)
 class LargeArraysTest {

@@ -12,7 +12,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A request that takes long to read, on a server whose virtual threads share one processor, holds no small call up. */
+/**
+ * Tests that a request that takes long to read delays no small call, on a server whose virtual threads share one
+ * processor.
+ */
 @Timeout(60)
 class LargeReadTest {
     private static final int ELEMENTS = 300_000;

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What requests make of a server that is more than their bytes: objects, replies, refusals. */
+/** Tests what requests make a server hold besides their bytes: objects, replies and refusals. */
 @Timeout(120)
 class LargeRequestsTest {
     private static final int REPLY_BYTES = 128 << 10;

@@ -32,8 +32,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a side sends last arrives, also where its peer is still sending: the end of the stream goes out first, and what
- * comes behind it is read and thrown away.
+ * Tests that the last bytes that a side sends arrive, even if its peer is still sending. The side first sends the end
+ * of its stream. It then reads what still arrives, and discards it.
  */
 @Timeout(120)
 class LastFrameTest {

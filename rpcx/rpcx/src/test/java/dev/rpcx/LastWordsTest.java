@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The end of a connection whose last words this system has, and the peer's system has not. */
+/** Tests the end of a connection whose last bytes this system has taken, but the peer's system has not. */
 class LastWordsTest {
     /** More than the peer's system takes for a program that does not read, less than the system here takes. */
     private static final int BYTES = 400_000;

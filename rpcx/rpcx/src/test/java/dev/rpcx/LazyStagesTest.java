@@ -30,8 +30,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Handlers whose stages are of somebody else's class, and do their work when something is hung on them, on the thread
- * that does that: such work is the handler's.
+ * Tests handlers that return stages of other libraries' classes. Such a stage may do its work only when a dependent is
+ * attached to it, on the thread that attaches it. This work counts as the handler's.
  */
 @Timeout(60)
 class LazyStagesTest {

@@ -6,7 +6,7 @@ import io.netty.buffer.ByteBufAllocator;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** After every test class: no buffer was lost. Found by JUnit itself. */
+/** Checks after every test class that no buffer was lost. JUnit finds this class by itself. */
 public final class LeakCheck implements AfterAllCallback {
     @Override
     public void afterAll(ExtensionContext context) {

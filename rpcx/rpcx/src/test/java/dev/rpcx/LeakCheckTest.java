@@ -20,7 +20,7 @@ class LeakCheckTest {
         });
         List<String> reports = List.copyOf(LeakCollector.REPORTS);
         assertThat(reports.get(0)).contains("ByteBuf");
-        // these were on purpose; wait until the collector has found the last of them
+        // These buffers were lost on purpose. The test waits until the last of them has been reported.
         await().during(java.time.Duration.ofMillis(300)).until(() -> {
             System.gc();
             ByteBufAllocator.DEFAULT.directBuffer(16).release();

@@ -4,7 +4,10 @@ import io.netty.util.ResourceLeakDetector;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Keeps the reports of Netty's leak detector, which makes it by name: {@code -Dio.netty.customResourceLeakDetector}. */
+/**
+ * Keeps the reports of Netty's leak detector. Netty creates it by the name in
+ * {@code -Dio.netty.customResourceLeakDetector}.
+ */
 public final class LeakCollector<T> extends ResourceLeakDetector<T> {
     static final List<String> REPORTS = new CopyOnWriteArrayList<>();
 

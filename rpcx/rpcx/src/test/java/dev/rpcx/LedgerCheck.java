@@ -12,10 +12,10 @@ import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Looks after every test and after every class: no server and no client of the process holds anything that belongs to a
- * call or to a connection that is over. Found by JUnit itself. A test's handlers may still be about to end, so quiet is
- * waited for, and no ledger is collected before it has been looked at. What is found fails the test or class that has
- * left it, and no other: the ledgers are then passed over.
+ * Checks after every test and after every test class that no server and no client of this process holds anything for a
+ * call or a connection that is over. JUnit finds this class by itself. Handlers of a test may still be about to end, so
+ * the check waits for them, and keeps each ledger until it was checked. If something is held, only the test or class
+ * that has left it fails, since these ledgers are ignored from then on.
  */
 public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     /** Less where the code is changed on purpose and thousands of tests fail: see build/mutation.sh. */

@@ -10,7 +10,10 @@ import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A cable between a client and a server that can be pulled without either noticing: bytes are taken and go nowhere. */
+/**
+ * A cable between a client and a server. If a test pulls it, both sides can still send bytes, but the bytes are lost,
+ * and neither side notices.
+ */
 public final class Link implements AutoCloseable {
     private final ServerSocket listening;
     private final int target;

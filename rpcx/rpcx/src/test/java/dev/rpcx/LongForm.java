@@ -7,7 +7,10 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 
-/** Tests that prove more the longer they run: brief in the suite, whole with {@code -Drpcx.long=true}. Keeps the figures they find. */
+/**
+ * Chooses between two forms of tests that prove more if they run longer: a short form for the suite, and a long form
+ * for {@code -Drpcx.long=true}. It also writes down the figures that such tests find.
+ */
 public final class LongForm {
     /** Whether the whole form was asked for. */
     public static final boolean ON = Boolean.getBoolean("rpcx.long");

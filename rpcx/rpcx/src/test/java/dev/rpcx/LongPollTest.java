@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** Which methods of a server learn a limit. */
+/** Tests for which methods a server learns an admission limit. */
 class LongPollTest {
     private static final int MAX = 1000;
 

@@ -19,11 +19,12 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Through the whole suite: no event loop was blocked. An idle loop stands in epoll, which to Java is a running thread;
- * one that waits, sleeps or stands at a lock is not. Who is found so in one and the same wait at three looks in a row
- * has blocked its loop; a lock that is handed over at once has not. Neither has one whose holder wants to run and was
- * not let: on a busy machine it waits for a processor, or for the disk that it loads a class from. A look that comes
- * late counts for nothing: the machine stood still, and the loops with it. Found by JUnit itself.
+ * Checks through the whole suite that no event loop is blocked. An idle event loop waits in epoll, where Java calls its
+ * thread runnable. The thread of a blocked event loop waits, sleeps, or waits for a lock. An event loop counts as
+ * blocked if three looks in a row find it in the same wait, so that a lock which is handed over quickly does not count.
+ * Neither does a lock whose holder wants to run but cannot, for example because it waits for a processor, or for the
+ * disk from which a class is loaded. A look that comes late does not count, since the machine and the event loops stood
+ * still. JUnit finds this class by itself.
  */
 public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
     public static final List<String> REPORTS = new CopyOnWriteArrayList<>();

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a server does in time for a client that has many slots in use, or none but one. */
+/** Tests that a server does in time what it has to do for a client that uses many slots, or only one. */
 @Timeout(60)
 class ManyDeadlinesTest {
     private static final int GENERATION = 1 << 16;

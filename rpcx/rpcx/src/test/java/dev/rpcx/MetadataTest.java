@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
-/** Metadata as they are made, and their bytes against those of protobuf-java. */
+/** Tests how metadata are made, and compares their bytes with those of protobuf-java. */
 class MetadataTest {
     /** What a message has. */
     private interface Fields {

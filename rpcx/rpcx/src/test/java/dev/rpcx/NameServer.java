@@ -19,8 +19,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A name server on a datagram socket of this host, which answers as a test wants: with records, with any bytes, or not
- * at all.
+ * A name server on a datagram socket of this host. It answers as a test wants: with records, with any bytes, or not at
+ * all.
  */
 public final class NameServer implements AutoCloseable {
     public static final int A = 1;

@@ -12,7 +12,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a peer is told of a value that does not fit: the schema's names, and never those of the server's classes. */
+/**
+ * Tests what a peer is told about a value that does not fit. The text has the names of the schema, and never those of
+ * the server's classes.
+ */
 @Timeout(60)
 class NamesOnTheWireTest {
     enum Color {

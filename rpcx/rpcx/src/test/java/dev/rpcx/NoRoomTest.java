@@ -25,11 +25,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A client that has no room for the begins of its servers' frames: connections end by that, and no server is to blame.
+ * Tests a client whose ledger has no room for frames that have arrived only in part. The connections end because of
+ * that. The servers are not to blame, so this must not count against them.
  */
 @Timeout(60)
 class NoRoomTest {
-    /** Above what would open the circuit and leave an instance out. */
+    /**
+     * Number of calls. If these calls counted as failed, they would be enough to open the circuit breaker and to eject
+     * an instance.
+     */
     private static final int CALLS = 60;
 
     @RPCXClient(remoteServerName = "any")
@@ -38,7 +42,7 @@ class NoRoomTest {
         CompletableFuture<String> echo(String text);
     }
 
-    /** Sends half of a reply to each of its clients when all calls have come, and answers those that come later. */
+    /** Sends a part of a reply on each connection as soon as all calls have come. Answers the calls that come later. */
     private static final class Halves implements FakeServer.Answer {
         final AtomicInteger requests = new AtomicInteger();
         final Set<RawServer.Peer> peers = ConcurrentHashMap.newKeySet();
@@ -103,7 +107,9 @@ class NoRoomTest {
         }
     }
 
-    /** The server's dictionary begins where the client has no room for it, so no connection comes about. */
+    /**
+     * The client has no room for the first bytes of the server's dictionary, so the connection is never established.
+     */
     @Test
     void aServerThatCannotBeHeardForWantOfRoomDoesNotCountAsOutOfReach() throws Exception {
         try (RawServer listening = new RawServer();

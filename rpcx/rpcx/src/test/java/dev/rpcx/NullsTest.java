@@ -41,8 +41,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A null for a parameter that is not {@code @Nullable} is refused where it is given, by a text that names it: each
- * public method and constructor of the API is looked at, so that a new one cannot be forgotten.
+ * Tests that a null for a parameter without {@code @Nullable} is refused at once, with a text that names the parameter.
+ * The test looks at each public method and constructor of the API, so that it covers new ones too.
  */
 @Timeout(120)
 class NullsTest {

@@ -18,7 +18,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Slots that their callers could not give back, as where a stack is at its end: the event loop does it for them. */
+/**
+ * Tests slots that their callers could not give back, for example because a thread had run out of stack. The event loop
+ * gives them back.
+ */
 class OrphanSlotsTest {
     @RPCXClient(remoteServerName = "echo")
     interface Calls {

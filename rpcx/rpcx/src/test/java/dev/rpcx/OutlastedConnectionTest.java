@@ -13,7 +13,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A server that stops just after a connection has gone whose handler's future has not ended. */
+/**
+ * Tests a server that stops just after a connection has ended, while the future of a handler of that connection has not
+ * ended.
+ */
 @Timeout(60)
 class OutlastedConnectionTest {
     @RPCXServer("never")

@@ -23,7 +23,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Futures that go on when the connections of their calls are gone: they keep what is charged for them, and no more. */
+/**
+ * Tests futures that go on after the connections of their calls have ended. They keep what is charged for them, and
+ * nothing else.
+ */
 @Timeout(60)
 class OutlastingFuturesTest {
     private static final int CONNECTIONS = 3;

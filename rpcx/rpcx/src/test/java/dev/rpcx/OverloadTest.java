@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** More calls than the server can finish, and clients that send what costs them nothing. */
+/** Tests a server that gets more calls than it can finish, and clients that send what costs them nothing. */
 @Timeout(300)
 class OverloadTest {
     /** A caller makes 2,500 calls a second. If one call is later than this, the machine has held the caller up. */
@@ -100,7 +100,10 @@ class OverloadTest {
     /** What became of the calls of the second half. */
     private record Overload(int inTime, int refused, int late, long executed, int lowestLimit) {}
 
-    /** Five times what it can do, with 200 ms for each call. Without a limit nearly every call would be served too late. */
+    /**
+     * The server gets five times the calls that it can finish, and each has 200 ms. Without a limit, nearly every call
+     * would be served too late.
+     */
     @Test
     void inOverloadTheLimitSinksAndWhatIsTakenIsFinishedInTime() throws Exception {
         int seconds = LongForm.of(4, 20);

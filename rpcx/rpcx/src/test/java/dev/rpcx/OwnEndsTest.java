@@ -31,9 +31,9 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Callers end the futures and the subscriptions of their calls themselves, whatever state these are in, and keep them:
- * a call that waits is over at once, and one that is in flight in its time. Nothing of it is held from then on. A test
- * is the server.
+ * Tests callers that end the futures and subscriptions of their calls themselves, in each state of the call, and keep
+ * them. A call that waits holds nothing as soon as it is ended so. A call that is in flight holds nothing once its time
+ * is over. The test acts as the server.
  */
 @Timeout(60)
 class OwnEndsTest {

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What a server keeps of calls that are over, of streams that wait, and of requests that it refuses: nothing that is
- * not charged.
+ * Tests that a server charges everything that it keeps for calls that are over, for streams that wait, and for requests
+ * that it refuses.
  */
 @Timeout(60)
 class PlacesTest {

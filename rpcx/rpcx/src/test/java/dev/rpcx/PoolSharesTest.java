@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Who begins next where threads are few. A test says when a thread runs. */
+/** Tests which connection's task begins next if there are few threads. The test decides when a thread runs. */
 public class PoolSharesTest {
     private static final int MAX = 8;
 

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How many threads the pool of a server has. */
+/** Tests how many threads the pool of a server has. */
 @Timeout(60)
 class PoolThreadsTest {
     private static final int POOL_SIZE = 2;

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** How long a connection may take to say what it speaks. */
+/** Tests how long a connection may take to send its preface. */
 class PrefaceTimeTest {
     @RPCXServer("preface")
     static final class Service {

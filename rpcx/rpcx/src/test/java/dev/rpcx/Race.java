@@ -6,7 +6,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** Threads that begin at one barrier, do something at once, and are waited for. */
+/** Starts threads that wait at a barrier and then run at the same time, and waits for them. */
 final class Race {
     private Race() {}
 

@@ -36,8 +36,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Small worlds of two or three threads around what is shared without locks, or with few. Each is made and run some
- * hundred times, by threads as they come; {@code -Drpcx.races.rounds} says how often.
+ * Runs small races of two or three threads on the classes that threads share without locks, or with few locks. Each
+ * race is run some hundred times, and the system schedules the threads. {@code -Drpcx.races.rounds} sets the number of
+ * rounds.
  */
 @Timeout(3600)
 class RacesTest {

@@ -13,7 +13,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** A client made of bytes: what the spec says, and whatever it forbids. */
+/** A client that a test controls byte by byte. It can do what the wire's page says, and whatever the page forbids. */
 public final class RawPeer implements AutoCloseable {
     public record Frame(int head, int id, byte[] payload) {
         public int type() {

@@ -16,7 +16,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** A server made of bytes, which says what a test wants it to say, and keeps silent when it does not. */
+/** A server that a test controls byte by byte. It sends what a test makes it send, and nothing else. */
 public final class RawServer implements AutoCloseable {
     private final ServerSocket listening;
 

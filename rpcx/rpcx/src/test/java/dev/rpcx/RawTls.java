@@ -23,8 +23,9 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client of TLS 1.3 made of records: it does what RFC 8446 says, and whatever that forbids. One suite and one group,
- * no check of the server's certificate. For one connection, without a socket.
+ * A client of TLS 1.3 that a test controls record by record. It can do what RFC 8446 says, and whatever the RFC
+ * forbids. It has one cipher suite and one group, and does not check the server's certificate. It serves one
+ * connection, and has no socket.
  */
 final class RawTls {
     static final int CHANGE_CIPHER_SPEC = 20;
@@ -289,8 +290,8 @@ final class RawTls {
     }
 
     /**
-     * A record of what stands behind the handshake. Where it has KeyUpdates, and nothing else, the keys change with each
-     * of them.
+     * Encrypts this content as one record. If the content is one or more KeyUpdates and nothing else, the keys change
+     * once for each of them.
      */
     ByteBuf seal(int type, ByteBuf content) throws GeneralSecurityException {
         byte[] plain = new byte[content.readableBytes() + 1];

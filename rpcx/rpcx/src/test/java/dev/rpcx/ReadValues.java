@@ -19,8 +19,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether one version read what another had written, judged by the Java values alone: what both have is the same, and
- * what the reader does not know of a choice is what it calls the unknown. What only one of them has counts for nothing.
+ * Decides whether one version of a service has read what another version had written. It compares only the Java values.
+ * What both versions know has to be the same. If the reader does not know the constant or case, it has to be the one
+ * that stands for the unknown. What only one of the versions has is ignored.
  */
 public final class ReadValues {
     private ReadValues() {}

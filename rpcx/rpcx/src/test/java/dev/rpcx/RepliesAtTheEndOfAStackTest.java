@@ -13,7 +13,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Replies that are given where a thread's stack ends: their calls end all the same, and nothing of them is left. */
+/**
+ * Tests replies that are given on threads whose stack is nearly used up. Their calls end nevertheless, and nothing is
+ * left of them.
+ */
 @Timeout(120)
 class RepliesAtTheEndOfAStackTest {
     private static final int CALLS = 400;

@@ -23,7 +23,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a server charges for the buffers of requests: all that they take, whether it is used or not. */
+/**
+ * Tests what a server charges for the buffers of requests. It charges all of their memory, whether it is used or not.
+ */
 class RequestBuffersTest {
     private static final int GENERATION = 1 << 16;
     private static final int PART_BYTES = 16_000;

@@ -25,8 +25,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Peers that reset their connection while the other side writes to it: the write that fails ends the connection within
- * itself.
+ * Tests peers that reset their connection while the other side writes to it. The write fails, and ends the connection
+ * before it returns.
  */
 @Timeout(120)
 class ResetsTest {

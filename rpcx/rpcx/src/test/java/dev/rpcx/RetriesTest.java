@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls that are made again: which, how often, and where. */
+/** Tests which calls are made again, how often, and at which instance. */
 @Timeout(300)
 class RetriesTest {
     /** From the failure that opens a circuit to its trial. */

@@ -12,7 +12,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Three instances restarted one after the other under load: no call fails. A hundred times in the long form. */
+/**
+ * Tests three instances that are restarted one after the other under load. No call fails. The long form restarts them a
+ * hundred times.
+ */
 @Timeout(600)
 class RollingRestartTest {
     private static final int TIMES = LongForm.of(3, 100);

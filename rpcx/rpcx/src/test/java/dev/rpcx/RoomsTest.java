@@ -20,9 +20,9 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 
 /**
- * Each package is a room, and refers to no room above its own. Packages {@code dev.rpcx} and {@code dev.rpcx.testing}
- * have two layers each: the vocabulary, which every room above the first ones may use, and the doors, which put the
- * rooms together and which no room knows.
+ * Tests that each package is a room, and refers to no room above its own. The packages {@code dev.rpcx} and
+ * {@code dev.rpcx.testing} have two layers each. One layer is the vocabulary, which every room above the first ones may
+ * use. The other one is the doors, which put the rooms together, and which no room knows.
  */
 class RoomsTest {
     private static final String ROOT = "dev.rpcx";

@@ -6,8 +6,8 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server and one peer that does what the input says: bytes and frames of any kind, handlers that run early or late, time that passes, a
- * reader that does not read. Public, as Jazzer asks.
+ * Fuzzes a server. The input decides what one peer sends, which can be bytes and frames of any kind, and whether it
+ * reads. The input also decides when handlers run, and when time passes. The class is public, since Jazzer requires it.
  */
 public final class ServerFuzz {
     private static final int STEPS = 8;

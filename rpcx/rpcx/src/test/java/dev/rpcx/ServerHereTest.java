@@ -42,7 +42,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Replies that their handlers' threads write, over a real socket, while a test holds the event loop up. */
+/**
+ * Tests replies that the threads of handlers write themselves, over a real socket, while the test holds the event loop
+ * up.
+ */
 @Timeout(60)
 class ServerHereTest {
     private static final int FIRST = 1 << 16;

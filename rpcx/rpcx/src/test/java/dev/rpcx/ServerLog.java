@@ -6,7 +6,7 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What servers log while a test does something, of which nothing is printed. */
+/** Collects what servers log while a test does something. Nothing of it is printed. */
 final class ServerLog extends Handler {
     private final List<String> lines = new CopyOnWriteArrayList<>();
 

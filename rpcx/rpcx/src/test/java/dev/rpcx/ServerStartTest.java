@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Servers that cannot start: what is said, and that nothing is left. */
+/** Tests servers that cannot start: what the error says, and that nothing is left over. */
 @Timeout(60)
 class ServerStartTest {
     /** Starts another server within a call. */

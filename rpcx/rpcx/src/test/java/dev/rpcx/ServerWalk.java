@@ -18,8 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A raw client's connection that is brought into a state of {@code rpcx/spec/states.md}, given a frame, and ended as
- * the state that follows allows.
+ * Brings a raw client's connection into a state of {@code rpcx/spec/states.md}, sends a frame, and ends the connection
+ * as the next state allows.
  */
 public final class ServerWalk {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);

@@ -43,8 +43,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Bounds of a server's end of the native wire, each met exactly or passed by one: what is taken, what is charged, how
- * long what stands still is waited for. It runs under a hand clock, and a test says when a handler runs.
+ * Tests the bounds of a server's side of the native wire, each of them met exactly or exceeded by one. The bounds are
+ * on what the server takes, on what it charges, and on how long it waits for what stands still. The clock is simulated,
+ * and the test decides when a handler runs.
  */
 class ServingBoundsTest {
     private static final int FIRST = 1 << 16;

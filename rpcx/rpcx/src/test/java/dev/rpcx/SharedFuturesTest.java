@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Handlers that return the future of a call of their own: it is cancelled for a caller that is gone, and for nobody else. */
+/**
+ * Tests handlers that return the future of a call that they have made. This call is cancelled if the caller of the
+ * handler is gone, but only if nobody else needs the call.
+ */
 @Timeout(60)
 class SharedFuturesTest {
     @RPCXServer("down")

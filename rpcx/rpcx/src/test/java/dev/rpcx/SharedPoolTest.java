@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Handlers on the pool that keep their threads: other connections have theirs, and streams go on. */
+/** Tests handlers that keep their threads of the pool. Other connections still get threads, and streams go on. */
 @Timeout(60)
 class SharedPoolTest {
     private static final int THREADS = 8;

@@ -39,9 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Records of TLS that bring no data: those of a handshake and those behind it are counted and charged, on both sides.
- */
+/** Tests TLS records that bring no data, during the handshake and after it. Both sides count and charge them. */
 @Timeout(120)
 class SilentRecordsTest {
     private static final int HEADER = 5;

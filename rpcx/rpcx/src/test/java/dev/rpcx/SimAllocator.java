@@ -4,7 +4,10 @@ import io.netty.buffer.AbstractByteBufAllocator;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledHeapByteBuf;
 
-/** Counts the buffers of one process, those of its sockets; all lie on the heap, which a simulation can afford. */
+/**
+ * Counts the buffers of the sockets of one simulated process. All buffers are on the heap, which is good enough for a
+ * simulation.
+ */
 final class SimAllocator extends AbstractByteBufAllocator {
     private long bytes;
     private int buffers;

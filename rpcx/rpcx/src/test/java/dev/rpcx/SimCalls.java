@@ -9,7 +9,10 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Everything that the callers and handlers of a {@link SimWorld} know of their calls, and what must be true of it. */
+/**
+ * Keeps everything that the callers and handlers in a {@link SimWorld} know about their calls, and checks what must be
+ * true of it.
+ */
 final class SimCalls {
     /**
      * A deadline is looked at this much later at most: a connection's timer finds those that are close together by one

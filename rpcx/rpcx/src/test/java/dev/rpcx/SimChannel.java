@@ -20,8 +20,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A socket in a {@link SimNetwork}, as a channel: behaves as Netty's own do, down to partial writes and reads that stop
- * anywhere.
+ * A channel for a socket in a {@link SimNetwork}. It behaves as Netty's own channels do. For example, it can write only
+ * a part of its output, and a read can stop anywhere.
  */
 final class SimChannel extends AbstractChannel implements SimNetwork.Socket, SimLoop.Io {
     /**

@@ -18,8 +18,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An event loop that is no thread but an actor of a {@link SimWorld}. Its tasks run in the order in which they came, as
- * on a real loop; whether a task, a channel that is ready or a timer that is due comes next is the seed's choice.
+ * An event loop that is an actor of a {@link SimWorld} and not a thread. Its tasks run in the order in which they came,
+ * as on a real event loop. The seed decides whether a task, a channel that is ready, or a timer that is due comes next.
  */
 final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop {
     /** What a loop is asked to look at. */

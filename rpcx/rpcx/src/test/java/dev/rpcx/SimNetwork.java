@@ -15,9 +15,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The network of a {@link SimWorld}: connections as TCP makes them. Bytes arrive in order on one connection, in any
- * order across connections, in pieces cut anywhere, late; a window bounds what is under way; a connection can be reset
- * at any byte, or fall silent.
+ * The network of a {@link SimWorld}, with connections as TCP makes them. The bytes of one connection arrive in order,
+ * but connections have no order among each other. Bytes can arrive late, and in pieces that are cut anywhere. A window
+ * limits the bytes that are under way. A connection can be reset at any byte, or become silent.
  */
 final class SimNetwork {
     /** One side's own view of a connection. All calls come from events of the world; none may act at once. */

@@ -12,8 +12,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer made of bytes, client or server, that keeps to the wire as much as it likes: frames of every type in any
- * order, in states that do not allow them, many at once, cut short; and it reads all, a little or nothing.
+ * A client or server that is controlled byte by byte, and that keeps to the rules of the wire only as far as the seed
+ * wants. It sends frames of every type in any order, in states that do not allow them, many at once, or cut short. It
+ * reads everything, only a little, or nothing.
  */
 final class SimPeer implements SimNetwork.Socket {
     private static final String[] METHODS = {

@@ -23,7 +23,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
-/** A process on a host of its own in a {@link SimWorld}: what one client or one server runs on. */
+/** The process and host in a {@link SimWorld} on which one client or one server runs. */
 final class SimPlatform implements ServerPlatform {
     final SimWorld world;
     final SimNetwork network;

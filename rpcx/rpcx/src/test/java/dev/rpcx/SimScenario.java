@@ -20,8 +20,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens in one {@link SimWorld}: some servers, some clients, a few dozen calls of every kind, and whatever the
- * seed wants to go wrong; then everything is left in peace, everybody closes, and nothing may be left.
+ * Runs one {@link SimWorld}: some servers, some clients, a few dozen calls of every kind, and all the faults that the
+ * seed wants. After that, nothing disturbs them any more, all of them close, and nothing may be left over.
  */
 final class SimScenario {
     private static final ThreadLocal<@Nullable SimScenario> CURRENT = new ThreadLocal<>();

@@ -12,7 +12,7 @@ import java.net.SocketAddress;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** What a server of a {@link SimNetwork} listens with. */
+/** The channel with which a server of a {@link SimNetwork} listens. */
 final class SimServerChannel extends AbstractServerChannel implements SimNetwork.Listener, SimLoop.Io {
     private final SimPlatform platform;
     private final ChannelConfig config;

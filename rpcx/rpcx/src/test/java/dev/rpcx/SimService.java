@@ -6,8 +6,8 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A service with a method of every kind; what it does in time it does on the simulation's clock. One for all worlds: it
- * has no state.
+ * A service with a method of every kind. A method that takes time takes it on the clock of the simulation. All worlds
+ * share one instance of the service, since it has no state.
  */
 @RPCXServer("sim")
 final class SimService {

@@ -5,7 +5,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The two ends of streams in a {@link SimWorld}. Item {@code n} of the stream {@code id} is {@code id#n#…}. */
+/**
+ * The two ends of streams in a {@link SimWorld}. Item {@code n} of the stream {@code id} has the text {@code id#n#…}.
+ */
 final class SimStreams {
     private SimStreams() {}
 

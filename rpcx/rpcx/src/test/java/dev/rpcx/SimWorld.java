@@ -11,10 +11,10 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Time, chance and order of one simulated world. All that happens in it happens on the thread that calls {@link #run}:
- * whoever has something to do is an {@link Actor}, and the seed decides who does his next step. Time is a number that
- * moves when nobody has anything to do, and, where the seed wants a slow machine, also before. The same seed gives the
- * same world to the last step, which {@link #trace} shows.
+ * The time, the chance and the order of one simulated world. Everything in the world happens on the thread that calls
+ * {@link #run}. Whoever has something to do is an {@link Actor}, and the seed decides which actor does the next step.
+ * Time is a number. It moves on when no actor has anything to do, and also earlier if the seed wants a slow machine.
+ * The same seed always makes the same world, down to the last step: {@link #trace} shows it.
  */
 final class SimWorld {
     /** Whoever acts: an event loop, a thread of the program, a handler. */

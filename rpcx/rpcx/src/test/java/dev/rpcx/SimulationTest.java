@@ -19,14 +19,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Clients, servers and network in one thread under a hand clock, each world by its seed. {@code -Drpcx.sim.seeds=N} runs so many,
- * {@code -Drpcx.sim.first=N} from this one on; {@code -Drpcx.sim.seed=N} runs one and tells all that happens in it.
- * {@code rpcx/reliability --worlds N} runs many, in a test process that has the time for them.
+ * Tests clients, servers and a network in one thread under a simulated clock. A seed determines each simulated world.
+ * {@code -Drpcx.sim.seeds=N} runs N worlds, and {@code -Drpcx.sim.first=N} sets the first seed.
+ * {@code -Drpcx.sim.seed=N} runs one world, and prints everything that happens in it.
+ * {@code rpcx/reliability --worlds N} runs many worlds, in a test process that has enough time for them.
  *
- * <p>What is real: everything of RPCX between a caller's call and the network, with Netty's pipelines and outbound buffers. What is not
- * covered, as it needs real threads or sockets: callers that block, and with them {@link ReadTurn}; frames that a thread writes itself
- * ({@link WriteTurn}, which takes no turn where a channel has no descriptor); the memory model; {@link VirtualWorkers} and the pool, in whose
- * place every handler has a thread of its own; TLS; the classic wire; handlers that are interrupted; CPU time, which nothing costs here.
+ * <p>Everything of RPCX between a caller's call and the network is real, and so are Netty's pipelines and outbound
+ * buffers. Some things need real threads or sockets, and are not tested here: callers that block, and with them
+ * {@link ReadTurn}; frames that a thread writes itself, since {@link WriteTurn} gives no turn if a channel has no
+ * descriptor; the memory model; {@link VirtualWorkers} and the pool, since here each handler has a thread of its own;
+ * TLS; the classic wire; handlers that are interrupted; and processor time, since here nothing takes any.
  */
 @Timeout(3600)
 class SimulationTest {

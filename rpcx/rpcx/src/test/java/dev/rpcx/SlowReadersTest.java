@@ -24,8 +24,8 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
 /**
- * A peer that reads all the time, and takes much less in a keep-alive time than the system's buffer of a socket holds:
- * it is not one that reads nothing.
+ * Tests peers that read all the time, but slowly. In a keep-alive time, such a peer takes much less than the system's
+ * buffer of a socket holds. It must not count as a peer that reads nothing.
  */
 @Timeout(60)
 @EnabledOnOs(OS.LINUX) // elsewhere the system does not say what it has not sent

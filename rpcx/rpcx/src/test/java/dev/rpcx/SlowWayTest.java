@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Large messages over a way that takes 125 kB in a second, under a hand clock. */
+/** Tests large messages over a connection that carries 125 kB per second, under a simulated clock. */
 @Timeout(60)
 class SlowWayTest {
     private static final int STEPS_PER_SECOND = 4;

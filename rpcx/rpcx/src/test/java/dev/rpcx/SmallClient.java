@@ -9,8 +9,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A client with the standard settings as a process. {@code call PORT COUNT} makes so many calls at once, and is answered
- * with how each has ended; {@code fill PORT COUNT} has no memory left while it waits for them.
+ * Runs a client with the standard settings as a process. The line {@code call PORT COUNT} makes that many calls at
+ * once, and is answered with how each of them has ended. The line {@code fill PORT COUNT} does the same, but uses up
+ * all memory while the calls are under way.
  */
 public final class SmallClient {
     private static final int MAX_ARRAYS = 1 << 16;

@@ -10,9 +10,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 
 /**
- * A server with the standard settings as a process, whose handlers hold what they were given until their callers are
- * gone. {@code state} is answered with the handlers that run, the places of calls and streams that are taken, and the
- * bytes of the heap after a collection; {@code audit} with what the ledgers hold.
+ * Runs a server with the standard settings as a process. Its handlers hold what they were given until their callers are
+ * gone. The line {@code state} is answered with the number of running handlers, the number of places of calls and
+ * streams that are taken, and the bytes on the heap after a collection. The line {@code audit} is answered with what
+ * the ledgers hold.
  */
 public final class SmallHeap {
     private SmallHeap() {}

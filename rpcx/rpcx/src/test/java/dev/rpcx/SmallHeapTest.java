@@ -18,9 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What calls hold without being charged for it does not fill a small heap, however many there are: a server with the
- * standard settings and 256 MB, or 64 MB, is given as many calls as it takes, each just below the limits from which
- * bytes are counted. It ends at its first OutOfMemoryError.
+ * Tests that calls do not fill a small heap with what they hold without a charge, however many calls there are. A
+ * server with the standard settings and a heap of 256 MB or 64 MB gets as many calls as it takes. Each call stays just
+ * below the limits from which bytes are counted. The server's process would end at its first OutOfMemoryError.
  */
 @Timeout(300)
 class SmallHeapTest {

@@ -15,7 +15,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Messages of all sizes for a while: each reply is its caller's own, none is lost or comes twice, and memory stays as it was. */
+/**
+ * Exchanges messages of all sizes for a while. Each caller gets its own reply, no reply is lost or comes twice, and the
+ * use of memory does not grow.
+ */
 @Timeout(1200)
 class SoakTest {
     private static final int CALLERS = 16;

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Holds {@code rpcx/spec} and the code against each other. */
+/** Tests that {@code rpcx/spec} and the code agree with each other. */
 @Timeout(120)
 class SpecTest {
     private static final Path SPEC = Path.of("..", "spec");

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Finds out whether the machine stands still. A thread ticks every 5 ms, and what counts is the largest gap between two
+ * Finds out whether the machine stands still. A thread ticks every 5 ms, and the result is the largest gap between two
  * of its ticks.
  */
 public final class StandStill implements AutoCloseable {

@@ -19,7 +19,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls that wait for a thread and never get one, under a hand clock: a test says when a thread is free. */
+/**
+ * Tests calls that wait for a thread and never get one, under a simulated clock. The test decides when a thread is
+ * free.
+ */
 @Timeout(60)
 class StarvedPoolTest {
     private static final int GENERATION = 1 << 16;

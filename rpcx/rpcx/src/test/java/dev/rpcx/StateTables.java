@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The tables of {@code rpcx/spec/states.md}, by their headings. */
+/** Reads the tables of {@code rpcx/spec/states.md}, each of them by its heading. */
 public final class StateTables {
     private static final Path PAGE = Path.of("..", "spec", "states.md");
 

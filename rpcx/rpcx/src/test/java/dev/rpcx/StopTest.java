@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a server does between {@code stop} and its return. */
+/** Tests what a server does from the call of {@code stop} until that call returns. */
 @Timeout(60)
 class StopTest {
     private static final int NOTES = 40;

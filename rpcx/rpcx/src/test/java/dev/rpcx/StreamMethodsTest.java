@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which methods have streams, and how much credit a peer gives. */
+/** Tests which methods have streams, and how much credit a peer gives. */
 class StreamMethodsTest {
     @SuppressWarnings("rawtypes")
     interface Kinds {

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** TLS and mutual TLS: who is let in, who is not, and certificates that change. */
+/** Tests TLS and mutual TLS: who is let in, who is not, and what happens if certificates change. */
 @Timeout(300)
 class TlsTest {
     @RPCXServer("secret")

@@ -7,7 +7,10 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Base64;
 
-/** Tokens that were not signed with the secret. Public, as Jazzer asks. */
+/**
+ * Fuzzes the check of tokens with tokens that were not signed with the secret. The class is public, since Jazzer
+ * requires it.
+ */
 public final class TokenFuzz {
     private static final byte[] SECRET = "a secret that no input has".getBytes(StandardCharsets.UTF_8);
     private static final Interceptor REQUIRING = Tokens.requiring(

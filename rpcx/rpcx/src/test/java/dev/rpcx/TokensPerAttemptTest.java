@@ -36,7 +36,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls that leave their client more than once: each of them under a token of its own. What is refused has not been executed. */
+/**
+ * Tests calls that leave their client more than once. Each attempt has a token of its own. A call that is refused has
+ * not been executed.
+ */
 @Timeout(60)
 class TokensPerAttemptTest {
     private static final byte[] ALICE = "alice's own secret".getBytes(StandardCharsets.UTF_8);

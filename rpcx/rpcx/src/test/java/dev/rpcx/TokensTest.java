@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Tokens that are good, forged, old, used twice, or meant for another call. */
+/** Tests tokens that are good, forged, old, used twice, or meant for another call. */
 @Timeout(60)
 class TokensTest {
     @RPCXServer("secret")

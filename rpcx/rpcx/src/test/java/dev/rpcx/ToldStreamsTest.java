@@ -13,7 +13,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A handler that brings a stream has ended long before its stream: what it wanted to be told is of the stream. */
+/**
+ * Tests tasks that a handler has registered for the cancel of its call, if the handler returns a stream. The handler
+ * ends long before its stream. The tasks run if the stream is ended by something else, and not if it ends by itself.
+ */
 @Timeout(60)
 class ToldStreamsTest {
     @RPCXServer("told")

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Frames whose ends do not come: what is kept of them is charged before that, and not for ever. */
+/**
+ * Tests frames whose end does not arrive. What is kept of such a frame is charged before it is kept, and is not kept
+ * forever.
+ */
 @Timeout(60)
 class UnfinishedFramesTest {
     private static final int LENGTH_BYTES = 3;

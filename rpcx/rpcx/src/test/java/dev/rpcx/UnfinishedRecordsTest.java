@@ -26,7 +26,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Records and handshakes of TLS whose ends do not come: what is kept of them is charged, and not for ever. */
+/**
+ * Tests TLS records and handshakes whose end does not arrive. What is kept of them is charged, and is not kept forever.
+ */
 @Timeout(120)
 class UnfinishedRecordsTest {
     private static final int HEADER = 5;

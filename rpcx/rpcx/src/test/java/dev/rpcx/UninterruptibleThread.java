@@ -2,7 +2,10 @@ package dev.rpcx;
 
 import java.util.List;
 
-/** A thread that cannot be interrupted for want of memory, as a virtual one that has to be handed to a carrier. */
+/**
+ * A thread that cannot be interrupted, for want of memory. A virtual thread that has to be handed to a carrier can fail
+ * in this way.
+ */
 final class UninterruptibleThread extends Thread {
     /** @param reported gets what the task throws, or what is reported to the thread */
     UninterruptibleThread(Runnable task, List<? super Throwable> reported) {

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A call that cannot be sent says nothing of a service: where it is the trial of an open circuit, the next call is the
- * trial.
+ * Tests calls that cannot be sent, which says nothing about the service. If such a call is the trial of an open circuit
+ * breaker, the next call becomes the trial.
  */
 @Timeout(120)
 class UnsentTrialsTest {

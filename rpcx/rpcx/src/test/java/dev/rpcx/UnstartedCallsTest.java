@@ -36,7 +36,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls that end before their handlers have begun: each is told so once, and nothing is left. */
+/**
+ * Tests calls that end before their handlers have begun. The caller of each is told so once, and nothing is left over.
+ */
 @Timeout(60)
 class UnstartedCallsTest {
     private static final int ID = 1 << 16;

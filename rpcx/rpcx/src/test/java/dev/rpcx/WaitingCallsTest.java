@@ -31,7 +31,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls that wait for a connection: when their time is over nothing is left of them, however long the wait goes on. */
+/**
+ * Tests calls that wait for a connection. When the time of such a call is over, nothing is left of it, however long
+ * there is no connection.
+ */
 @Timeout(60)
 class WaitingCallsTest {
     private static final AnswerTimes TIMES = new AnswerTimes(TimeUnit.MILLISECONDS.toNanos(100));

@@ -25,7 +25,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What calls keep whose replies wait to be read, and whose handlers were begun by an interceptor's event loop. */
+/**
+ * Tests what calls keep while their replies wait to be read, if an interceptor has begun their handlers from an event
+ * loop.
+ */
 @Timeout(60)
 class WaitingRepliesTest {
     private static final int GENERATION = 1 << 16;
@@ -131,7 +134,10 @@ class WaitingRepliesTest {
         loop.join();
     }
 
-    /** The thread that the interceptor has begun is the one that ends the call, and runs still as its reply is queued. */
+    /**
+     * The handler's thread, which was started by the interceptor, ends the call. The thread still runs when the reply
+     * is queued.
+     */
     @Test
     void whatItsRequestWasReadIntoIsGivenBackWithItsThread() throws InterruptedException {
         request();

@@ -12,8 +12,8 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Methods of every kind whose handlers do nothing but what the {@link Gate} of their call lets them: for walks through
- * all states.
+ * A service with methods of every kind, for tests that go through all states. Each handler does only what the
+ * {@link Gate} of its call lets it do.
  */
 @RPCXServer("walked")
 public final class WalkedService {

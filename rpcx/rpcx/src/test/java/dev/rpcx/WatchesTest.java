@@ -22,7 +22,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A registry's code and the callers' code meet in a watch: neither holds the other up, nor other watches. */
+/**
+ * Tests that a registry's code and the callers' code, which meet in a watch, do not hold each other up, or hold up
+ * other watches.
+ */
 @Timeout(60)
 class WatchesTest {
     /** Tells what the test says, and does what it wants when a watch begins and ends. */

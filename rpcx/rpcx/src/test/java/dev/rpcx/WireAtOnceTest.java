@@ -32,9 +32,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A client of bytes and the handlers of its calls act at once, by chance from a seed: cancel, credit, items, ends,
- * deadlines, GOAWAY and the end of the connection meet replies, failures and streams. Each call has one final frame
- * that is its own, and the ledger is at zero after each batch ({@link AtOnce}).
+ * Tests a client of bytes and the handlers of its calls, which act at the same time, at random from a seed. Cancels,
+ * credit, items, ends, deadlines, GOAWAY and the end of the connection meet replies, failures and streams. Each call
+ * gets one final frame of its own, and the ledger is at zero after each batch of {@link AtOnce}.
  */
 @Timeout(600)
 class WireAtOnceTest {
@@ -133,7 +133,10 @@ class WireAtOnceTest {
                     RawPeer.frame(head | Wire.MORE, id, prelude), RawPeer.frame(Wire.PART, id, body));
         }
 
-        /** The result is there when its items have come, or have failed, as with most handlers: it may be while the call ends. */
+        /**
+         * Makes the result of the handler come when all items have come or have failed, as with most handlers. This may
+         * happen while the call ends.
+         */
         void endWithItems() {
             gate.allReceived.whenComplete((all, failure) -> {
                 if (failure == null) {

@@ -24,7 +24,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** The bodies that {@code rpcx/spec/wire.md} shows are what the codecs write, and are read as what they were. */
+/**
+ * Tests the bodies that {@code rpcx/spec/wire.md} shows. The codecs write exactly these bytes, and read the same values
+ * from them.
+ */
 class WireBodiesTest {
     @Retention(RetentionPolicy.RUNTIME)
     @Target({ElementType.TYPE_USE, ElementType.PARAMETER})

@@ -39,7 +39,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Points of the wire's page at which two rules meet, each from the side of a peer that has only read the page. */
+/**
+ * Tests points of the wire's page where two rules meet. The peer in each test does what somebody would do who has read
+ * only the page.
+ */
 @Timeout(120)
 class WireEdgesTest {
     private static final int ID = 1 << 16;

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a server does with the first bytes of a connection and of a call: the tables of {@code rpcx/spec/states.md}, and each pair of faults. */
+/**
+ * Tests what a server does with the first bytes of a connection and of a call, by the tables in
+ * {@code rpcx/spec/states.md} and with each pair of faults.
+ */
 @Timeout(120)
 class WireFirstFramesTest {
     private static final int GENERATION = 1 << 16;

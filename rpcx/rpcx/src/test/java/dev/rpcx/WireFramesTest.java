@@ -35,8 +35,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Frames of the native wire, in and out, on a channel without a socket: where they are cut, how they are gathered, in
- * which order they go.
+ * Tests incoming and outgoing frames of the native wire on a channel without a socket: where incoming frames can be
+ * cut, and how outgoing frames are gathered and ordered.
  */
 class WireFramesTest {
     /** Where the length takes a byte more, where a body goes alone, and the longest. */

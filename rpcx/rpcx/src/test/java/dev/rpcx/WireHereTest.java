@@ -43,8 +43,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A thread that writes its message to the socket itself: over a real socket, with an event loop that a test holds up as
- * long as it likes.
+ * Tests a thread that writes its message to the socket itself. The socket is real, and the test holds the event loop up
+ * for as long as it wants.
  */
 @Timeout(60)
 class WireHereTest {

@@ -28,7 +28,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The races of {@code rpcx/spec/states.md}: each row in its order, and some with nobody to say who is first. */
+/**
+ * Tests the races of {@code rpcx/spec/states.md}. Each row is tested in its order, and in some races the order is left
+ * to chance.
+ */
 @Timeout(120)
 class WireRacesTest {
     private static final int GENERATION = 1 << 16;

@@ -37,7 +37,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A server's end of the native wire without sockets and threads: a test says when a handler runs, and what time it is. */
+/**
+ * Tests a server's side of the native wire without sockets and threads. The test decides when a handler runs, and what
+ * time it is.
+ */
 class WireServingTest {
     private static final int MAX_MESSAGE_BYTES = 64 * 1024;
     private static final int MAX_CALLS = 12;

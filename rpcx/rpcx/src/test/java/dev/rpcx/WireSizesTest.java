@@ -20,7 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Bodies above what a side takes, of each message and in each direction: who says so, and that the connection goes on.
+ * Tests bodies of each message that are larger than a side accepts, in each direction: which side reports it, and that
+ * the connection goes on.
  */
 @Timeout(60)
 class WireSizesTest {

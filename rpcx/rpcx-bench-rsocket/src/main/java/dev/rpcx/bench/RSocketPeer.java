@@ -19,8 +19,9 @@ import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
 /**
- * RSocket request/response over TCP, one connection, zero-copy payloads, as its documentation advises. Texts are UTF-8, rows are Protobuf with
- * the same generated messages as gRPC's.
+ * Peer that calls with RSocket's request/response over TCP, on one connection and with zero-copy payloads, as the
+ * documentation of RSocket advises. Texts are in UTF-8. Rows are in Protobuf, with the same generated messages as for
+ * gRPC.
  */
 public final class RSocketPeer implements Peer {
     private static final int MAX_FRAME_BYTES = 16 * 1024 * 1024;

@@ -782,7 +782,10 @@ class CallTest {
         }
     }
 
-    /** Between a client and a server: ends the connection in which the client sends these words, and hands none of them on. */
+    /**
+     * Passes bytes on between a client and a server. If what a side sends contains the given words, none of it is
+     * passed on, and the connection ends.
+     */
     private static final class Cutting implements AutoCloseable {
         private final ServerSocket listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         private final int to;

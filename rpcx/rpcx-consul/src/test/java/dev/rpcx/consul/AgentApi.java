@@ -19,8 +19,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Speaks what Consul's documentation says of the health endpoint, of blocking queries, and of an agent's services and checks, over HTTP. No
- * Consul runs here: no package offers it.
+ * Simulates a Consul agent over HTTP. It answers as Consul's documentation says for the health endpoint, for blocking
+ * queries, and for the services and checks of an agent. No Consul runs in the tests, since no package offers it.
  */
 final class AgentApi implements AutoCloseable {
     private static final Pattern INDEX = Pattern.compile("index=(\\d+)");

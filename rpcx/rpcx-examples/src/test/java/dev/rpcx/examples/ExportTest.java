@@ -15,7 +15,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The committed {@code .proto} files and lock are what the tool makes of the examples; this module's build has protoc compile them. */
+/**
+ * Tests that the committed {@code .proto} files and the lock are what the tool makes of the examples. In the build of
+ * this module, protoc compiles the files.
+ */
 class ExportTest {
     private static String tool(int status, List<String> arguments) {
         ByteArrayOutputStream said = new ByteArrayOutputStream();

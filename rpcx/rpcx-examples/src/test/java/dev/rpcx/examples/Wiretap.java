@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Stands between a client and a server, hands bytes through, and keeps the messages that it saw. For one connection. */
+/** Passes the bytes of one connection on between a client and a server, and keeps the messages that it has seen. */
 public final class Wiretap implements AutoCloseable {
     private static final int REQUEST = 3;
     private static final int REPLY = 6;

@@ -20,8 +20,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * Speaks what the Kubernetes API reference says of listing and watching EndpointSlices, over HTTP: lists with a version, changes of later
- * versions as documents one after the other, bookmarks, and 410 for what is forgotten.
+ * Simulates the Kubernetes API over HTTP, for listing and watching EndpointSlices as the API reference describes it. A
+ * list has a version, and a watch sends the changes of later versions as one document after the other. There are also
+ * bookmarks, and the status 410 for versions that are forgotten.
  */
 final class ClusterApi implements AutoCloseable {
     private static final String END = "";

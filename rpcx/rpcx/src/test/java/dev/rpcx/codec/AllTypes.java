@@ -14,7 +14,10 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionStage;
 
-/** A service that uses every form a {@code .proto} can take; its export stands in {@code src/test/protobuf}, where protoc compiles it. */
+/**
+ * A service that uses every form that a {@code .proto} file can have. Its export is in {@code src/test/protobuf}, and
+ * protoc compiles it there.
+ */
 interface AllTypes {
     enum Mood {
         UNKNOWN,

@@ -17,8 +17,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bytes that may be a message: both readers read the same or refuse in the same words, what was read is written and
- * read again without a change, and protobuf-java agrees. Public, as Jazzer asks.
+ * Fuzzes the codecs with bytes that may be a message. The generated and the reflective codec read the same value, or
+ * refuse with the same text. A value that was read stays the same when it is written and read again, and protobuf-java
+ * agrees. The class is public, since Jazzer requires it.
  */
 public final class CodecFuzz {
     public record Chain(int value, @Nullable Chain next) {}

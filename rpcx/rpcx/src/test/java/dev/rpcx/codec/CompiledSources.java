@@ -16,7 +16,7 @@ import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
-/** Java source, compiled in memory. */
+/** Compiles Java sources in memory. */
 public final class CompiledSources {
     private CompiledSources() {}
 

@@ -27,8 +27,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /**
- * The kinds of input that Protobuf's own conformance suite has (binary_json_conformance_suite.cc), read by us and by
- * protobuf-java: the same value, or refused by both, or one of the differences that stand here with their reasons.
+ * Tests the kinds of input that Protobuf's own conformance suite has (binary_json_conformance_suite.cc). RPCX and
+ * protobuf-java read the same value from an input, or both refuse it. The exceptions are listed here with their
+ * reasons.
  */
 class ConformanceTest {
     record Sub(int a, String t, Sub next) {}

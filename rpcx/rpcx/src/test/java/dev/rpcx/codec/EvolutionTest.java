@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Two versions of one service talk both ways. */
+/** Tests that two versions of one service understand each other, in both directions. */
 class EvolutionTest {
     static class Old {
         enum Colour {

@@ -40,7 +40,7 @@ class GeneratorTest {
         }
     }
 
-    /** What it has beside its superclass would be lost on the way, and nobody would hear of it. */
+    /** The fields that the subclass adds would be lost on the way, and nobody would notice. */
     @Test
     void aSubclassOfWhatIsDeclaredIsRefused() {
         Codec<Object> codec =

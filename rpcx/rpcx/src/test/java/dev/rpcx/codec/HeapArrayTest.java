@@ -61,7 +61,10 @@ class HeapArrayTest {
         assertThat(buffer.capacity()).isEqualTo(capacity);
     }
 
-    /** A request of 300 kB is read into 512 KiB: with their header they have to fit half a region of 1 MiB. */
+    /**
+     * A request of 300 kB is read into a buffer of nearly 512 KiB. Such an array has to fit half a region of 1 MiB,
+     * together with its header.
+     */
     @ParameterizedTest
     @CsvSource({
         "32768, 32768",

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Well-formed messages that make the reader's own classes work against it, and classes that throw whatever can be
- * thrown.
+ * Tests messages that are well-formed but make the reader's own classes take much time or memory, and classes that
+ * throw whatever can be thrown.
  */
 class HostileValuesTest {
     enum Thrown {

@@ -16,7 +16,9 @@ import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What is known of keys by their type alone: {@link KeyOrderTest} has what messages of them cost. */
+/**
+ * Tests what is known about keys from their types alone. {@link KeyOrderTest} tests what messages with such keys cost.
+ */
 class KeyHashesTest {
     record Small(int a, String b) {}
 

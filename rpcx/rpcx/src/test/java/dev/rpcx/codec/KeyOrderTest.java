@@ -31,7 +31,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Keys of which many may have one hash: those that the JDK's tables do not find by their order are counted. */
+/**
+ * Tests keys of which many can have the same hash. The keys that the JDK's hash tables cannot find by their order are
+ * counted.
+ */
 class KeyOrderTest {
     static Stream<Shape> shapes() {
         return Stream.concat(Arrays.stream(Scalar.values()), Arrays.stream(WellKnown.values()));

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Hostile bytes and impossible values: a clear error, and nothing made beyond the limits. */
+/** Tests hostile bytes and impossible values. The error is clear, and nothing beyond the limits is created. */
 class MalformedTest {
     record Chain(int value, Chain next) {}
 

@@ -38,7 +38,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What a reader asks for before it makes objects, held against what the virtual machine says that it allocates. */
+/**
+ * Tests how much memory a reader asks for before it creates objects. This is compared with what the virtual machine
+ * says that it has allocated.
+ */
 class MemoryTest {
     record Point(int x, int y) {}
 

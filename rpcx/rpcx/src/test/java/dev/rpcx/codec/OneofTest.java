@@ -13,7 +13,7 @@ import io.netty.buffer.Unpooled;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Which case of a sealed type a value is, and what is none. */
+/** Tests which case of a sealed type a value is, and which values are none. */
 class OneofTest {
     sealed interface Animal permits Dog, Puppy, Cat, Other {}
 

@@ -32,7 +32,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 
-/** Java values as protobuf-java's dynamic messages, by the exported descriptor and by nothing that the codec does. */
+/**
+ * Converts Java values to the dynamic messages of protobuf-java. It uses only the exported descriptor, and nothing of
+ * the codecs.
+ */
 final class Oracle {
     private final ProtoFile proto = new ProtoFile("oracle");
     private final Map<MessageType, String> names = new HashMap<>();

@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Random schemas and values, against protobuf-java. */
+/** Tests random schemas and values against protobuf-java. */
 class OracleTest {
     private static final int RECORDS = 150;
     private static final int VALUES = 12;

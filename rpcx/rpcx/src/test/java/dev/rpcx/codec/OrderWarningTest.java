@@ -13,7 +13,10 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
-/** Numbers by the order of declaration are said at start, once a type. */
+/**
+ * Tests the warning at the start about fields that are numbered by the order of their declaration. It comes once for
+ * each type.
+ */
 class OrderWarningTest {
     enum Plain {
         RED,

@@ -29,7 +29,7 @@ class ProtoFileTest {
         return new ProtoFile("dev.rpcx.exported").service("allTypes", rpcs);
     }
 
-    /** The file is compiled by protoc in this module's build: so protoc accepts what is exported. */
+    /** In the build of this module, protoc compiles the committed file. So protoc accepts what is exported. */
     @Test
     void theCommittedFileIsTheExport() throws Exception {
         Path file = Path.of("src/test/protobuf/dev/rpcx/exported.proto");

@@ -6,7 +6,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeSet;
 
-/** Records, enums and sealed interfaces by a seed, compiled in memory: what users write, only stranger. */
+/**
+ * Makes records, enums and sealed interfaces from a seed, and compiles them in memory. They are like types that users
+ * write, but stranger.
+ */
 public final class RandomTypes {
     private static final String[] SIMPLE = {
         "boolean",

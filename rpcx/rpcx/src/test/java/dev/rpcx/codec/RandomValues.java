@@ -24,7 +24,10 @@ import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
 
-/** Java values by a seed for any schema: edges more often than a fair die would have them. */
+/**
+ * Makes Java values from a seed, for any schema. Values at the edges of their types come more often than by pure
+ * chance.
+ */
 public final class RandomValues {
     private static final String[] CHARACTERS = {
         "a", "Z", " ", "\0", "\u007f", "\u0080", "ß", "\u07ff", "€", "\uffff", "🙂"

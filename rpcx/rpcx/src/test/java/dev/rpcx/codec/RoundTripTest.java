@@ -147,7 +147,10 @@ class RoundTripTest {
         Times times();
     }
 
-    /** A message of the numbers that the page on the schema gives as the last that are read. */
+    /**
+     * Returns a message with this time in this field, for the largest and smallest times that the page on the schema
+     * names, and for times beyond them.
+     */
     private static ByteBuf times(int field, long seconds, long nanos) {
         ByteBuf time = Unpooled.buffer().writeByte(1 << 3);
         varint(time, field == 4 ? seconds << 1 ^ seconds >> 63 : seconds);

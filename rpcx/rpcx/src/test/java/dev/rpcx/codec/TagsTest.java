@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Field numbers at each length that a tag may have, beside what protobuf-java writes. */
+/** Tests field numbers for each length that a tag can have, against what protobuf-java writes. */
 class TagsTest {
     private static final int[] NUMBERS = {
         1,

@@ -15,7 +15,10 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is told of an exception: what somebody wrote, and nothing that the virtual machine says of classes. */
+/**
+ * Tests what a peer is told about an exception. It is told the text that somebody wrote, and nothing that the virtual
+ * machine says about classes.
+ */
 class WordsTest {
     private static final class Holder {
         static @Nullable Holder held;

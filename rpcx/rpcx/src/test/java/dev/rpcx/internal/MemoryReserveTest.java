@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The reserve is given up for whoever needs it, and there again from the next connection on. */
+/** Tests that the reserve of memory is freed if somebody needs it, and that the next connection allocates it again. */
 class MemoryReserveTest {
     @AfterEach
     void isThere() {

@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** Numbers of base 128, against protobuf-java's own. */
+/** Tests numbers of base 128 against those of protobuf-java. */
 class VarintTest {
     private static long[] numbers() {
         return LongStream.concat(

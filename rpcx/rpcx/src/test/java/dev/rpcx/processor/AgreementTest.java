@@ -31,9 +31,9 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The annotation processor, the start of a client and the start of a server accept the same forms, and refuse the
- * others with the same words. All forms are compiled twice, each in a package of its own: with the processor, and
- * without it to be loaded and started.
+ * Tests that the annotation processor, the start of a client and the start of a server accept the same forms, and
+ * refuse the others with the same words. Each form is compiled twice, each time in a package of its own: once with the
+ * processor, and once without it, to be loaded and started.
  */
 class AgreementTest {
     private static final Client CLIENT = Client.builder().inProcess().build();

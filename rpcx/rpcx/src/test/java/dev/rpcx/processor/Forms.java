@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** The table of {@link AgreementTest}: each form of service, method and message that somebody may write. */
+/** The table for {@link AgreementTest}. It has the forms of services, methods and messages that somebody may write. */
 final class Forms {
     private static final String NOT_MAPPED = "cannot be mapped to Protobuf";
     private static final String STAGES = "(expected: CompletionStage, CompletableFuture or RPCXFuture)";

@@ -30,7 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Compiles with the processor as a user's build does, and holds what it says against what {@code Schema} says of the same classes. */
+/**
+ * Compiles classes with the annotation processor, as a user's build does, and compares its messages with what
+ * {@code Schema} says about the same classes.
+ */
 class ServiceProcessorTest {
     private static final Path INDEX = Path.of("META-INF/rpcx/services");
 

@@ -13,7 +13,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** One side of a connection made of bytes, from the text of the wire alone: nothing of RPCX is in it. */
+/**
+ * One side of a connection, controlled byte by byte. It is written only from the text of the wire's page, and uses
+ * nothing of RPCX.
+ */
 final class BytePeer implements AutoCloseable {
     static final int SETTINGS = 1;
     static final int DICTIONARY = 2;

@@ -64,10 +64,11 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The points of an independent review of commit e8334e3, each by programs of the public API or of the bytes on the
- * wire, so that the sources of that commit can be held against them too: {@code rpcx/review COMMIT}. What they found
- * there stands in {@code docs/results}; the tests of each part go further. Two programs come last, since a commit that
- * they harm goes on working at them, for the rest of its process; one that looks for such work comes first.
+ * Tests the points of an independent review of commit e8334e3. Each point is tested by programs that use only the
+ * public API, or only the bytes on the wire. So {@code rpcx/review COMMIT} can run them with the sources of that commit
+ * too. What they found there is in {@code docs/results}. The tests of each part go further. Two programs come last,
+ * because a commit that they harm goes on working at them for the rest of its process. One program that looks for such
+ * work comes first.
  */
 @Timeout(60)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)

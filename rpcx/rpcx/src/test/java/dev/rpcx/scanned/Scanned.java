@@ -3,7 +3,7 @@ package dev.rpcx.scanned;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXServer;
 
-/** Found by its package. */
+/** A service that a test finds by scanning its package. */
 @RPCXServer("scanned")
 final class Scanned {
     @Method

@@ -12,7 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Default methods of a client's interface, in another package than the library's: they run here, and call the others.
+ * Tests default methods of a client's interface that is in another package than the library. They run at the client,
+ * and call the other methods.
  */
 @Timeout(60)
 class DefaultMethodsTest {

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whatever the network does, a call ends once, with its own reply or an error that is true. */
+/** Tests that a call ends once, with its own reply or a true error, whatever the network does. */
 @Timeout(60)
 class FaultyLinkTest {
     @RPCXServer("echo")
@@ -162,7 +162,10 @@ class FaultyLinkTest {
         assertThat(outcomes).contains("replied").anyMatch(outcome -> !outcome.equals("replied"));
     }
 
-    /** Which calls, one after the other on one connection, lose their request or their reply. It follows from the seed. */
+    /**
+     * Returns for each call whether its request or its reply is lost, if the calls are made one after the other on one
+     * connection. It follows from the seed.
+     */
     private static List<Boolean> lost(Faults faults) {
         Random up = faults.random(0, true);
         Random down = faults.random(0, false);

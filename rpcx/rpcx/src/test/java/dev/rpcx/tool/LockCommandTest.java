@@ -29,7 +29,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What {@code rpcx lock} takes from the class path, by which names it keeps it, and lists that become sets. */
+/**
+ * Tests what {@code rpcx lock} takes from the class path, under which names it keeps it, and lists that become sets.
+ */
 class LockCommandTest {
     static class L1 {
         record Tags(

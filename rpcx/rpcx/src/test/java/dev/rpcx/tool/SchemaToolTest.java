@@ -51,7 +51,7 @@ class SchemaToolTest {
         }
     }
 
-    /** Moved, added, removed and widened. */
+    /** The types of {@link V1} after a change, in which members were moved, added, removed and widened. */
     static class V2 {
         enum Colour {
             BLUE,

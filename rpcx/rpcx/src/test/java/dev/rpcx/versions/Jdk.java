@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * A Java of another version on this machine, with a compiler or without. It is named by a variable, or found in one of
- * the usual folders.
+ * A Java of another version on this machine, with or without a compiler. An environment variable names it, or it is
+ * found in one of the usual folders.
  */
 record Jdk(int version, Path java) {
     private static final List<String> FOLDERS = List.of(

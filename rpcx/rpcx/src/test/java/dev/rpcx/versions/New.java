@@ -8,7 +8,10 @@ import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.time.Instant;
 
-/** The second release: a field removed, two added, one widened; a constant, a case, a component and a method more. */
+/**
+ * The second release of the service in {@link Old}. One field is removed, two are added, and one has a wider type. A
+ * constant, a case, a component and a method are added too.
+ */
 final class New {
     enum Colour {
         @Field(1)

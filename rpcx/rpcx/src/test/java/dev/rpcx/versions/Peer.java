@@ -6,7 +6,10 @@ import dev.rpcx.Server;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** One side as a process: {@code serve RELEASE} until its input ends, or {@code call RELEASE PORT…} on both wires. */
+/**
+ * Runs one side as a process. {@code serve RELEASE} serves until the input ends. {@code call RELEASE PORT…} calls the
+ * servers at these ports on both wires.
+ */
 public final class Peer {
     private Peer() {}
 

@@ -17,7 +17,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Client and server on JDKs of two versions and of two releases, in every pair and on both wires, each a process of its own. */
+/**
+ * Tests clients and servers of two releases on two versions of the JDK, in every pair and on both wires. Each client
+ * and each server is a process of its own.
+ */
 @Timeout(300)
 class VersionsTest {
     private static final List<String> RELEASES = List.of("old", "new");

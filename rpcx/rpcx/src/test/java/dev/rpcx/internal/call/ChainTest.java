@@ -18,7 +18,7 @@ class ChainTest {
     private static final CallInvocation CALL =
             new CallInvocation("greeter", "greet", new Object[] {"alice"}, Metadata.EMPTY, null);
 
-    /** As a test of an interceptor has one. */
+    /** An invocation that RPCX has not made, as the test of an interceptor may have one. */
     private static final class Foreign implements Interceptor.Invocation {
         @Override
         public String service() {

@@ -44,9 +44,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * {@code rpcx lock} and {@code rpcx compare} against what happens: services of random types change at random, each
- * version reads what the other writes, and where a value is not what it was a break must have been told in that
- * direction.
+ * Tests {@code rpcx lock} and {@code rpcx compare} against what really happens. Services with random types change at
+ * random, and each version reads what the other one writes. If a value has changed on the way, a break in that
+ * direction must have been reported.
  */
 @Timeout(3600)
 class ChangedServicesTest {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What interceptors of a client throw, and how its callers meet it. */
+/** Tests what interceptors of a client throw, and how it reaches the caller. */
 @Timeout(60)
 class ClientInterceptorsTest {
     @RPCXServer("plain")

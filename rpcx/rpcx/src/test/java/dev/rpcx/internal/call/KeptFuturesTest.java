@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Whoever keeps the future of a call that has ended keeps its result, and nothing of its connection. */
+/** Tests that the future of a call that has ended keeps only its result, and nothing of its connection. */
 class KeptFuturesTest {
     private enum End {
         RESULT,

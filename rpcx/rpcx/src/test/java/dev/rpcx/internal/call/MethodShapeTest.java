@@ -29,7 +29,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Two sides that frame the bytes of a method in different ways learn of it before anything is executed. */
+/**
+ * Tests two sides that would encode the parameters or the result of a method in different ways. The call fails before
+ * anything is executed.
+ */
 @Timeout(60)
 class MethodShapeTest {
     @Retention(RetentionPolicy.RUNTIME)

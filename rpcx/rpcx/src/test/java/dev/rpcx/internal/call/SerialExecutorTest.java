@@ -20,7 +20,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Signals of one stream: one after the other, each once, whatever they and their place do. */
+/**
+ * Tests that the signals of one stream run one after the other, each of them once, whatever the signals and the
+ * executor below do.
+ */
 @Timeout(60)
 class SerialExecutorTest {
     private final List<String> ran = new ArrayList<>();

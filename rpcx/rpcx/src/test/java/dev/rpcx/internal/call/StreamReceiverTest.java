@@ -26,7 +26,7 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The items of one call that come in: who is told what, in which order, and what is held meanwhile. */
+/** Tests the items of one call that come in: who is told what, in which order, and what is held meanwhile. */
 @Timeout(60)
 class StreamReceiverTest {
     private static final int ALL_BYTES = 64 * 1024;

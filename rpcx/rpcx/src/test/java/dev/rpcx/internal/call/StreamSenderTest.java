@@ -39,7 +39,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The items of one call that go out: what the publisher is asked for, what leaves, and what is held meanwhile. */
+/**
+ * Tests the items of one call that go out: what the publisher is asked for, what is sent, and what is held meanwhile.
+ */
 @Timeout(60)
 class StreamSenderTest {
     private static final int ALL_BYTES = 400 * 1024;
@@ -839,7 +841,10 @@ class StreamSenderTest {
         others.release();
     }
 
-    /** As many streams as a server takes may end so at once, and what their handlers say may quote what they were given. */
+    /**
+     * All streams that a server takes may end in this way at the same time, and the texts of their errors may quote
+     * what the handlers were given.
+     */
     @Test
     void anErrorForWhichThereIsNoRoomIsSentWithoutItsText() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);

@@ -42,7 +42,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 public class StreamsTest {
-    /** Items made when asked for, on the thread that asks. */
+    /** Publishes items that are made only when they are requested, on the thread that requests them. */
     public static final class Made<T> implements Flow.Publisher<T> {
         public final AtomicInteger made = new AtomicInteger();
         public final CompletableFuture<Void> cancelled = new CompletableFuture<>();

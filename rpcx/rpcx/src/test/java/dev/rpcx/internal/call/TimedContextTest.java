@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a part of a call that has a time of its own shares with its call, and which context a thread has. */
+/**
+ * Tests what a part of a call shares with its call if the part has a time limit of its own, and which context a thread
+ * has.
+ */
 @Timeout(60)
 class TimedContextTest {
     private final MockTicker ticker = Ticker.newMockTicker();

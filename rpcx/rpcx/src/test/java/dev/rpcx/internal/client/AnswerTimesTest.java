@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Whether a call that got no answer was given enough time for one. */
+/** Tests how it is decided whether a call that got no answer had enough time for one. */
 class AnswerTimesTest {
     private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);

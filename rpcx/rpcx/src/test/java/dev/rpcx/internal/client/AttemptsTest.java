@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Whether a call is made again, and what its caller is told, without sockets. */
+/** Tests whether a call is made again, and what its caller is told, without sockets. */
 @Timeout(60)
 class AttemptsTest {
     @RPCXClient(remoteServerName = "there")

@@ -14,7 +14,10 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** In which context the publisher of an upload is told what its subscriber wants, and that it passes all on. */
+/**
+ * Tests the context in which the publisher of an upload runs, and that everything is passed on between the publisher
+ * and its subscriber.
+ */
 class BoundPublisherTest {
     private final List<String> told = new ArrayList<>();
     private final TimedContext made = new TimedContext(0, Metadata.EMPTY, null, Ticker.systemTicker());

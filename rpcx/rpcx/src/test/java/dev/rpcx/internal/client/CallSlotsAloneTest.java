@@ -18,7 +18,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The slots of a connection without the connection: which slot a call has, how many there are, and what a trim leaves. */
+/**
+ * Tests the slots of a connection without the connection: which slot a call gets, how many slots there are, and what a
+ * trim leaves.
+ */
 @Timeout(60)
 class CallSlotsAloneTest {
     @Test
@@ -236,7 +239,10 @@ class CallSlotsAloneTest {
         assertThat(slots.taken()).isZero();
     }
 
-    /** A thread that has stood still between its look at the top and its exchange must see that the slot was elsewhere. */
+    /**
+     * A thread may stand still after it has read the top of the free slots, and before it exchanges the top. It must
+     * then notice that the slot was taken and given back meanwhile.
+     */
     @Test
     void aSlotThatCameBackIsToldFromOneThatWasNeverGone() throws ReflectiveOperationException {
         Field field = CallSlots.class.getDeclaredField("free");

@@ -28,8 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Replies, time-outs, cancels, interrupts and lost connections all at once: every call ends, with its own reply or an error.
- * {@code -Drpcx.stress.calls} says how many; {@code -Drpcx.stress.ids} how many times a slot is taken in the test of the table alone.
+ * Tests replies, time-outs, cancels, interrupts and lost connections that come at the same time. Every call ends with
+ * its own reply or an error. {@code -Drpcx.stress.calls} sets the number of calls. {@code -Drpcx.stress.ids} sets how
+ * many times the test of the slots alone takes a slot.
  */
 @Timeout(value = 1, unit = TimeUnit.HOURS)
 class CallSlotsTest {

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Which instances calls go to. */
+/** Tests which instances get the calls. */
 @Timeout(60)
 class ChooserTest {
     @RPCXClient(remoteServerName = "there")

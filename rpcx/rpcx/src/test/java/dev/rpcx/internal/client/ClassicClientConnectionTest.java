@@ -43,7 +43,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The paper's client without a network, under a hand clock. */
+/** Tests a client's connection on the paper's classic wire, without a network and under a simulated clock. */
 class ClassicClientConnectionTest {
     private static final long KEEP_ALIVE_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long HOUR_NANOS = TimeUnit.HOURS.toNanos(1);

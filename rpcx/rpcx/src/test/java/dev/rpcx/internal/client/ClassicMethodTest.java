@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Calls on the classic wire, and what their ends say of the server: a test is the server. */
+/** Tests calls on the classic wire, and what their ends say about the server. The test acts as the server. */
 class ClassicMethodTest {
     @RPCXClient(remoteServerName = "hand")
     interface Remote {

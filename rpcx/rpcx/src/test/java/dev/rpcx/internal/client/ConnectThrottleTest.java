@@ -14,7 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When attempts to connect begin, without connections and under a hand clock. */
+/** Tests when attempts to connect begin, without connections and under a simulated clock. */
 @Timeout(60)
 class ConnectThrottleTest {
     private static final long EACH_NANOS = TimeUnit.SECONDS.toNanos(1) / ConnectThrottle.MAX_A_SECOND;

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What handlers answer is an answer, and held against nobody. */
+/** Tests that an error from a handler counts as an answer, and so does not count against the instance. */
 @Timeout(120)
 class FaultyInstancesTest {
     @RPCXServer("tenants")

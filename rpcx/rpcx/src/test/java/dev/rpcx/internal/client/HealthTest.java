@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** When an instance is left out for how its calls have ended, and for how long. */
+/** Tests when an instance is ejected because of how its calls have ended, and for how long. */
 class HealthTest {
     @Test
     void failuresOfLongAgoAreForgotten() {

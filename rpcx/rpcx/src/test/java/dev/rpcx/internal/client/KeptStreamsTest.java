@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is left of streams that have ended: in the slots of their calls, and at whoever keeps a subscription. */
+/** Tests what is left of streams that have ended, in the slots of their calls and in a subscription that is kept. */
 @Timeout(60)
 class KeptStreamsTest {
     private static final int UPLOADS = 10;

@@ -32,7 +32,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Callers who block while the event loop does nothing: a test says what time it is, and when the loop runs. */
+/**
+ * Tests callers that block while the event loop does nothing. The test decides what time it is, and when the event loop
+ * runs.
+ */
 @Timeout(30)
 class OverdueCallersTest {
     @RPCXClient(remoteServerName = "echo")

@@ -11,7 +11,7 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Calls that wait for one connection: each hears of the end once, or has gone before. */
+/** Tests calls that wait for one connection. Each call is told the outcome once, unless it has left before. */
 class PendingConnectionTest {
     private final PendingConnection<String> pending = new PendingConnection<>();
     private final List<String> told = new ArrayList<>();

@@ -7,7 +7,7 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** How many calls that one instance has refused may be tried at another. */
+/** Tests how many calls that one instance has refused may be tried at another instance. */
 class RefusalBudgetTest {
     private final MockTicker ticker = Ticker.newMockTicker();
     private final RefusalBudget budget = new RefusalBudget(ticker);

@@ -15,7 +15,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What a registry says of its failure is read by callers, and in logs. */
+/** Tests how a registry's text about its failure appears in the errors of calls, which callers and logs show. */
 class RegistryWordsTest {
     @RPCXClient(remoteServerName = "anything")
     interface Anything {

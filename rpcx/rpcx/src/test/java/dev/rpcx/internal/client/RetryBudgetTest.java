@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** How many calls may be made again. */
+/** Tests how many calls may be made again. */
 class RetryBudgetTest {
     private final RetryBudget budget = new RetryBudget();
 

@@ -16,7 +16,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The number that decides which instance a call goes to is the same in every process. */
+/** Tests that the number that decides which instance gets a call is the same in every process. */
 @Timeout(60)
 public class RouteKeyTest {
     enum Colour {

@@ -29,8 +29,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Services, client interfaces and settings that cannot be: each is refused at the start, by a text that says what and
- * where.
+ * Tests services, client interfaces and settings that are not valid. Each of them is refused at the start, with a text
+ * that says what is wrong and where.
  */
 @Timeout(60)
 class DefinitionsTest {

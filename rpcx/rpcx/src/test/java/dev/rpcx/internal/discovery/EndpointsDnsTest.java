@@ -56,7 +56,9 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Names and services found by DNS: how many ask, how often, and who waits for the answer. */
+/**
+ * Tests names and services that are found by DNS: how many requests are made, how often, and who waits for the answer.
+ */
 @Timeout(60)
 class EndpointsDnsTest {
     private final StandStill still = new StandStill();

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** One watch and those who share it, on one thread. */
+/** Tests one watch and the clients that share it, on one thread. */
 class SharedWatchTest {
     /** Counts its watches, and tells what the test says. */
     private static final class Registry implements Endpoints {

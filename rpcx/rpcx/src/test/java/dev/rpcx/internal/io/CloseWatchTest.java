@@ -27,7 +27,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Sockets of an event loop that has epoll: which of them other threads may use, and who is told before one closes. */
+/**
+ * Tests the sockets of an event loop that uses epoll: which of them other threads may use, and who is told before a
+ * socket is closed.
+ */
 @Timeout(60)
 class CloseWatchTest {
     private static final int PATIENCE_MILLIS = 10_000;

@@ -31,7 +31,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Last words that this system has and the peer's does not take: over sockets, under a hand clock. */
+/**
+ * Tests the last bytes of a connection if this system has them and the peer does not take them, over sockets and under
+ * a simulated clock.
+ */
 @Timeout(60)
 class HalfCloseSocketTest {
     /** More than the peer's system takes for a program that does not read, less than the system here takes. */

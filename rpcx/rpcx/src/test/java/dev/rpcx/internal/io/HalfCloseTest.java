@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The end of a connection whose last words are to arrive, under a hand clock. */
+/** Tests the end of a connection whose last bytes have to arrive, under a simulated clock. */
 class HalfCloseTest {
     private static final int ALERT = 21;
 

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A thread that serves others afterwards has nothing of the one which needed it first. */
+/** Tests that a thread that serves several calls has inherited nothing from the thread that first needed it. */
 @Timeout(60)
 class InheritedValuesTest {
     /** As a security library's that says who the caller is. */

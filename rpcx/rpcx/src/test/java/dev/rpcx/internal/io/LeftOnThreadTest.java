@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Handlers that leave their thread in another state than they found it. */
+/** Tests handlers, and other code of the user, that leave their thread in another state than they found it in. */
 @Timeout(60)
 class LeftOnThreadTest {
     @RPCXServer("careless")

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The queue of an event loop's tasks, without a loop that polls it. */
+/** Tests the queue of an event loop's tasks without a loop that polls it. */
 @Timeout(60)
 class LoopTasksAloneTest {
     private static final Runnable FIRST = () -> {};

@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is given to an event loop at its end is run by it, or refused. */
+/** Tests that a task that is given to an event loop at its end is run or refused. */
 @Timeout(120)
 class LoopTasksTest {
     private static final int LOOPS = 200;

@@ -27,7 +27,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What would block an event loop is refused before anything is sent, and the suite's watch sees what cannot be refused. */
+/**
+ * Tests that calls that would block an event loop are refused before anything is sent. It also tests that the suite's
+ * watch detects what cannot be refused.
+ */
 @Timeout(60)
 class LoopThreadTest {
     @RPCXServer("echo")

@@ -9,12 +9,13 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /**
- * The versions of Netty for which {@link CloseWatch}, {@link WriteTurn} and {@link ReadTurn} hold. They rely on how
- * Netty works inside: it cancels a socket's registration on the event loop before it closes the socket, whatever closes
- * that; nothing stands before what a thread writes where the channel's outbound buffer is empty; a handler of epoll can
- * be run by a thread that is no event loop, and any other can wake it. A version is added here when
- * {@code CloseWatchTest}, {@code ReadTurn*Test}, {@code WriteTurn*Test}, {@code WireHereTest}, {@code ClientHereTest}
- * and {@code ServerHereTest} have passed with it; Maven takes it by {@code -Dnetty.version}.
+ * Lists the versions of Netty with which {@link CloseWatch}, {@link WriteTurn} and {@link ReadTurn} are known to work.
+ * These classes rely on internals of Netty: Netty cancels the registration of a socket on its event loop before it
+ * closes the socket, whatever the reason for the close; what a thread writes comes first if the channel's outbound
+ * buffer is empty; a thread that is no event loop can run an epoll handler, and any other thread can wake that handler.
+ * Before a version is added here, {@code CloseWatchTest}, {@code ReadTurn*Test}, {@code WriteTurn*Test},
+ * {@code WireHereTest}, {@code ClientHereTest} and {@code ServerHereTest} have to pass with it. Maven uses a version by
+ * {@code -Dnetty.version}.
  */
 class NettyVersionsTest {
     /** The first is that of Spring Boot 4.1.0, for services that start with it. */

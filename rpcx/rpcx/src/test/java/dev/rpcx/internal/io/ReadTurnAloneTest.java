@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Whose turn it is to read a socket: a test says who had it last. */
+/** Tests who has the turn to read from a socket. The test decides who had it last. */
 @Timeout(60)
 class ReadTurnAloneTest {
     private static final int LOOP = 0;

@@ -25,7 +25,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A caller at a socket that is lent out: what it takes, what it leaves to the loop, and who has the socket then. */
+/**
+ * Tests a caller at a socket that is lent out: what it takes, what it leaves to the event loop, and who has the socket
+ * after that.
+ */
 @Timeout(60)
 class ReadTurnSocketTest {
     private static final int PATIENCE_MILLIS = 10_000;

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Callers that read their replies themselves, and what takes the socket away from them. */
+/** Tests callers that read their replies themselves, and what takes the socket away from them. */
 @Timeout(60)
 class ReadTurnTest {
     @RPCXServer("echo")

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Time that stands still while nothing is read, under a hand clock. */
+/** Tests the clock that stands still while nothing is read, under a simulated clock. */
 class ReadingClockTest {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Clients that share threads, of which one ends while another goes on. */
+/** Tests clients that share threads if one of the clients ends while another one goes on. */
 @Timeout(60)
 class SharedLoopsTest {
     private static final int CALLS = 50;

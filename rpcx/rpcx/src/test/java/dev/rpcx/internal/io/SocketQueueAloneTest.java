@@ -26,7 +26,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A socket's queue without a connection on it, under a hand clock. */
+/** Tests the queue of a socket without a connection on it, under a simulated clock. */
 class SocketQueueAloneTest {
     private static final int POOL_BYTES = 1024 * 1024;
 

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What stands in the queue of a peer that does not read is charged for as long as it stands there. */
+/** Tests that the bytes in the queue of a peer that does not read are charged for as long as they are in the queue. */
 @Timeout(60)
 class SocketQueueTest {
     private static final int ID = 1 << 16;

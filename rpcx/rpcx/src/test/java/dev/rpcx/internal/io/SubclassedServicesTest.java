@@ -14,7 +14,10 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is published may be of a subclass that a framework has made, which copies no annotations. */
+/**
+ * Tests that a published object can be of a subclass that a framework has made. Such a subclass does not copy
+ * annotations.
+ */
 @Timeout(60)
 class SubclassedServicesTest {
     @RPCXServer("subclassed")

@@ -32,7 +32,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Records around an engine that only counts them, under a hand clock. A record whose content begins with 1 has data.
+ * Tests TLS records in front of an engine that only counts them, under a simulated clock. A record whose content begins
+ * with 1 contains data.
  */
 class TlsRecordsTest {
     private static final int HEADER = 5;

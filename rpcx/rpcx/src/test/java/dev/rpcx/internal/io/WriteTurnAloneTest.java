@@ -15,7 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 
-/** Whose turn it is to write to a socket: a test is the event loop, and the thread that writes as well. */
+/** Tests who has the turn to write to a socket. The test acts as the event loop and also as the thread that writes. */
 class WriteTurnAloneTest {
     private static final int BYTES = 10;
 

@@ -33,7 +33,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Threads that write to the socket themselves: beside an event loop that does too, and while connections end. */
+/**
+ * Tests threads that write to the socket themselves, beside an event loop that writes too, and while connections end.
+ */
 @Timeout(60)
 class WriteTurnTest {
     @RPCXServer("echo")

@@ -33,8 +33,8 @@ class AddressGroupsTest {
         for (int i = 0; i < Math.min(addresses, AddressGroups.COUNT); i++) {
             Set<Integer> own = ofAll(i);
             assertThat(own).hasSize(each).allMatch(group -> group >= 0 && group < AddressGroups.COUNT);
-            // the first is a multiple of their number, and they follow each other: so a step finds what belongs
-            // together
+            // The groups of an address follow each other, and the first one is a multiple of their number. So an update
+            // of the limit finds the groups that belong together.
             assertThat(own.iterator().next() % each).isZero();
             assertThat(own.stream().map(group -> group / each).distinct()).hasSize(1);
             assertThat(seen).doesNotContainAnyElementsOf(own);

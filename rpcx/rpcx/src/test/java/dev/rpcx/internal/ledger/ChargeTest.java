@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What a charge takes from its account and gives back, byte by byte and step by step. */
+/** Tests what a charge takes from its account and gives back, byte by byte and step by step. */
 class ChargeTest {
     private static final int STEP = 4096;
     private static final long ALL = 16 * STEP;

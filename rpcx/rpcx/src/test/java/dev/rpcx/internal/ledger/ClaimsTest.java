@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Who ends where a pool is full of what peers let wait. */
+/** Tests which connections are ended if a pool is full of what peers delay. */
 class ClaimsTest {
     private static final int FRAME = 16 << 10;
 
@@ -212,7 +212,10 @@ class ClaimsTest {
         assertThat(held()).isEqualTo((long) FRAMES * FRAME);
     }
 
-    /** The chosen ones end a moment later: by then their frames are whole, and others have begun on their connections. */
+    /**
+     * The chosen connections end a moment later. By then their frames are complete, and other frames have begun on
+     * them.
+     */
     @Test
     void whatIsHeldAnewIsNotTakenForWhatWasChosen() {
         List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");

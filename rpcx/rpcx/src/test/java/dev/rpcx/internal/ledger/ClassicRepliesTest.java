@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Replies on the classic wire, from the handlers' threads to the event loop. */
+/** Tests what is charged for replies on the classic wire, from the handlers' threads to the event loop. */
 @Timeout(60)
 class ClassicRepliesTest {
     private static final int BYTES = 1 << 20;

@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a ledger lets connections hold, and that all of it comes back. */
+/** Tests what a ledger lets connections hold, and that everything is given back. */
 @Timeout(60)
 class LedgerTest {
     private static final long ALL = 1 << 20;

@@ -38,7 +38,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What stays counted of calls whose callers are gone and whose handlers' futures go on, under a hand clock. */
+/**
+ * Tests what stays counted for calls whose callers are gone and whose handlers' futures go on, under a simulated clock.
+ */
 @Timeout(60)
 @SuppressWarnings("this-escape") // a test that extends this one has its own interceptors
 public class LingeringChargeTest {

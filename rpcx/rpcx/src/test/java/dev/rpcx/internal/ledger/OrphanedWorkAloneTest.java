@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** What counts for whom of the orphaned tasks of connections; {@link OrphanedWorkTest} has it with a server. */
+/**
+ * Tests in whose share the orphaned tasks of connections count. {@link OrphanedWorkTest} tests this with a server.
+ */
 class OrphanedWorkAloneTest {
     private final OrphanedWork work = new OrphanedWork();
 

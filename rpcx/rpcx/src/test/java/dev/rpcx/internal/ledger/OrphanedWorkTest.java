@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Handlers that go on when their connections are gone: they count for the address that their callers come from. */
+/** Tests handlers that go on after their connections have gone. They count for the address of their callers. */
 @Timeout(60)
 class OrphanedWorkTest {
     private static final int GENERATION = 1 << 16;

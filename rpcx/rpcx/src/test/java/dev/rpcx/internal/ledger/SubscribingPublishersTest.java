@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Publishers and subscribers of handlers that keep their threads: their calls keep their places for that. */
+/** Tests publishers and subscribers of handlers that block their threads. Their calls keep their places for as long. */
 @Timeout(60)
 class SubscribingPublishersTest {
     private static final int PLACES = 8;

@@ -26,7 +26,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is told of a call's end is code of others, which may take its time: the call keeps its place for that. */
+/**
+ * Tests callbacks for the end of a call. They are the user's code, which can take its time, so the call keeps its place
+ * until they have returned.
+ */
 @Timeout(60)
 class ToldCallsTest {
     private static final int PLACES = 8;

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What handlers hold without a charge is a fixed part of the heap, however many may run. */
+/**
+ * Tests that what handlers hold without a charge is at most a fixed part of the heap, however many handlers may run.
+ */
 class UnchargedAllowanceTest {
     @ParameterizedTest
     @CsvSource({"64, 2048", "256, 4096", "256, 4", "1024, 10000", "3840, 10000", "32768, 10000", "4096, 1000000"})

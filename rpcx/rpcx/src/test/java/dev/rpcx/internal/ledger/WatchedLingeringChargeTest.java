@@ -14,7 +14,10 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** The same of a server whose interceptors hang something of their own on what the handlers return. */
+/**
+ * Runs the tests of {@link LingeringChargeTest} with a server whose interceptors attach callbacks of their own to what
+ * the handlers return.
+ */
 class WatchedLingeringChargeTest extends LingeringChargeTest {
     private static final class Watching implements Interceptor {
         final List<String> seen = new ArrayList<>();

@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Enums and sealed types in two locks: what absent is read as, and what stands for the unknown. */
+/**
+ * Tests how two locks are compared, mostly for enums and sealed types: what an absent value is read as, and what stands
+ * for the unknown.
+ */
 class CompatibilityTest {
     private static List<String> breaks(String older, String newer) {
         return Compatibility.between(Lock.parse(older, "older.lock"), Lock.parse(newer, "newer.lock")).stream()

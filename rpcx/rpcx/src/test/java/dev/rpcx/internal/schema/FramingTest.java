@@ -20,7 +20,10 @@ import java.util.UUID;
 import java.util.concurrent.Flow;
 import org.junit.jupiter.api.Test;
 
-/** A lock says of a call what the call's own types say: what is refused at run time is found when it is compared. */
+/**
+ * Tests that a lock says the same about the parameters and the result of a call as the types of the call do. So what
+ * would be refused at run time is found when locks are compared.
+ */
 class FramingTest {
     @Retention(RetentionPolicy.RUNTIME)
     @Target({ElementType.TYPE_USE, ElementType.METHOD, ElementType.PARAMETER})

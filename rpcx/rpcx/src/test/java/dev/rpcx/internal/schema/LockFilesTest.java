@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Several lock files on one class path: an application's has the types of its libraries too. */
+/** Tests several lock files on one class path. The lock file of an application also has the types of its libraries. */
 class LockFilesTest {
     private static final String HEAD = "message com.acme.Greeting\n";
 

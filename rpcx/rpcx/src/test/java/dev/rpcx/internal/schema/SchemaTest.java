@@ -133,7 +133,7 @@ class SchemaTest {
 
     static class Lower extends Middle<String> {}
 
-    /** Accessors as Lombok and Kotlin write them, and two spellings of editors. */
+    /** Has accessors in the spellings of Lombok and Kotlin, and in two spellings that editors generate. */
     static class Spelled {
         private boolean isActive;
         private boolean open;

@@ -11,8 +11,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A limit that has been halved, against what its arithmetic gives. Before the cut 1,000 calls end in a second, 400 of
- * them in time; after it fewer do, for one reason or another. Then how connections share a limit.
+ * Tests an admission limit that has been halved, against the results of its arithmetic. Before the cut, 1,000 calls end
+ * in a second, and 400 of them in time. After the cut, fewer calls end, for different reasons. The last tests are about
+ * how connections share a limit.
  */
 class AdmissionHalvedTest {
     private static final int MAX = 1000;

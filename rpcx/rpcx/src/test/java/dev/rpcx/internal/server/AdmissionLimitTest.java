@@ -16,7 +16,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The limit against services of known capacity, in simulated time: what it does is decided by arithmetic, not by this machine's mood. */
+/**
+ * Tests the admission limit with services of known capacity, in simulated time. So the result depends only on
+ * arithmetic, and not on the load of this machine.
+ */
 class AdmissionLimitTest {
     private static final int HONEST_ADDRESSES = 8;
 
@@ -25,8 +28,9 @@ class AdmissionLimitTest {
     private static final int NONE = -1;
 
     /**
-     * Handlers that share workers, first come first served; calls arrive at random. One whose caller's time is over gives up its place in the
-     * queue, as a handler does that is interrupted, or works for nobody.
+     * Simulates handlers that share workers. Calls arrive at random, and are served in the order of their arrival. When
+     * the time of a waiting call is over, {@code isInterrupted} decides what happens. Either the call gives up its
+     * place in the queue, as it does if its handler is interrupted, or the handler later works for nobody.
      */
     private static final class Service {
         /** @param kind null for good traffic */

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a limit remembers of how long calls took, and for how long. By a hand clock. */
+/** Tests what an admission limit remembers of how long calls took, and for how long, under a simulated clock. */
 class AdmissionMemoryTest {
     private static final long MILLIS = 1_000_000;
     private static final long STEP = 100 * MILLIS;

@@ -8,8 +8,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The limit step by step, against what its arithmetic gives: {@link AdmissionLimitTest} says that this is good for callers, this class that
- * it is what was meant. A step is 100 ms, and is taken by the last call that ends in it.
+ * Tests the admission limit step by step, against the results of its arithmetic. {@link AdmissionLimitTest} tests that
+ * these results are good for callers, and this class tests that they are what was meant. A step is 100 ms long, and the
+ * last call that ends within it updates the limit.
  */
 class AdmissionStepsTest {
     private static final int MAX = 100;
@@ -899,7 +900,10 @@ class AdmissionStepsTest {
         assertThat(fresh.running()).isEqualTo(10);
     }
 
-    /** 94 may run: a connection has as many as are still free below that, and one more, whatever it runs of other methods. */
+    /**
+     * The limit is 94. A connection may run as many calls of the method as are still free below the limit, and one
+     * more. What the connection runs of other methods makes no difference.
+     */
     @Test
     void aConnectionRunsAsManyOfAMethodAsAreFreeBelowItsLimitAndOneMore() {
         learnQuick();

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The order of calls in a list, and how much of it is looked at. */
+/** Tests the order of the calls in a list, and how much of the list is looked at. */
 @Timeout(60)
 class CallListTest {
     @RPCXServer("list")

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a call's context knows of the threads that run for the call. */
+/** Tests what the context of a call knows about the threads that run for the call. */
 class CallThreadsTest {
     @Test
     void aCallLeavesItsLimitOnceWithTheLastOfItsThreadsAndSaysThatItBroughtAResult() {

@@ -36,7 +36,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The paper's server without a network, under a hand clock: what lasts long, and what a handler does with its answer.
+ * Tests a server's connection on the paper's classic wire, without a network and under a simulated clock: what happens
+ * if something takes long, and what a handler does with its answer.
  */
 class ClassicServerConnectionTest {
     private static final Duration KEEP_ALIVE = Duration.ofSeconds(60);

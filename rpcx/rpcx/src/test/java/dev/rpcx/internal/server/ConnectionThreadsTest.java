@@ -16,7 +16,7 @@ import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Which of a connection's tasks wait for a thread of a pool. A test says when a thread runs. */
+/** Tests which tasks of a connection wait for a thread of a pool. The test decides when a thread runs. */
 class ConnectionThreadsTest {
     private static final int MAX = 8;
 

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
-/** What interceptors see of a handler's stage. */
+/** Tests what interceptors see of the stage that a handler returns. */
 class DetachableStageTest {
     private final CompletableFuture<String> source = new CompletableFuture<>();
     private final DetachableStage seen = new DetachableStage(source);

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which calls are due soon, against a table of all of them. */
+/** Tests which calls are due soon, against a table of all calls. */
 class DueSoonTest {
     private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
 

@@ -9,7 +9,7 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** How often a client may say what costs it nothing, by a hand clock. */
+/** Tests how often a client may send what costs it nothing, under a simulated clock. */
 class FloodGuardTest {
     private final MockTicker clock = Ticker.newMockTicker();
     private final FloodGuard guard = new FloodGuard(clock);

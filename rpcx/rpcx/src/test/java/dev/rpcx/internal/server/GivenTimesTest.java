@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The time that calls are usually given. */
+/** Tests which time counts as the usual time that calls are given. */
 class GivenTimesTest {
     private static final long MILLI = 1_000_000;
     private static final long MIN = 5 * MILLI;

@@ -46,7 +46,7 @@ class HandlerTimeHistogramTest {
         assertThat(times.sumNanos()).isZero();
     }
 
-    /** However many quick ones there are, those decide that have half of the time. */
+    /** However many quick calls there are, the result comes from the calls that have taken half of all the time. */
     @Test
     void theMiddleIsWhereHalfOfTheTimeIs() {
         add(1000, 4);

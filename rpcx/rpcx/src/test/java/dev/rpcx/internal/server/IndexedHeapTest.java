@@ -12,7 +12,7 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** What {@link PoolSharesTest} does not come to. */
+/** Tests those uses of an {@link IndexedHeap} that {@link PoolSharesTest} does not cover. */
 class IndexedHeapTest {
     private static final class One extends IndexedHeap.Entry {
         One(long order) {

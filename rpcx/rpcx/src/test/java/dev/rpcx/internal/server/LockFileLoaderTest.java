@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The numbers of fields are those of the lock file beside the types, whichever thread asks. */
+/** Tests that fields have the numbers from the lock file beside their types, whichever thread asks for them. */
 @Timeout(60)
 public class LockFileLoaderTest {
     /** Locked in another order than it is declared in. */

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** When calls that nobody will end are looked for again. */
+/** Tests when a connection looks again for calls that nobody will end. */
 class LostCallsAloneTest {
     private final AtomicInteger looks = new AtomicInteger();
     private final LostCalls lost = new LostCalls(looks::incrementAndGet);

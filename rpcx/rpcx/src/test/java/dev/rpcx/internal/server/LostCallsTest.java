@@ -50,7 +50,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Threads that fail over the end of a call: the call ends nevertheless, and nothing of it stays counted. */
+/** Tests threads that fail while they end a call. The call ends nevertheless, and nothing of it stays counted. */
 @Timeout(120)
 public class LostCallsTest {
     private static final int ID = 1 << 16;

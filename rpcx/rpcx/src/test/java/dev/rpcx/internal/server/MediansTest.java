@@ -32,7 +32,7 @@ class MediansTest {
         assertThat(medians.size()).isEqualTo(5);
     }
 
-    /** Each value stands in a list as often as its weight says: the middle of that is the median. */
+    /** The median is the middle of a list in which each value is as often as its weight says. */
     @Test
     void itIsTheMiddleOfAListWithEachValueAsOftenAsItsWeightSays() {
         Random random = new Random(1);

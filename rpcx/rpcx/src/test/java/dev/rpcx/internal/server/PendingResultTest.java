@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A result that a handler brings later, and what stays charged where nobody waits for it. */
+/** Tests a result that a handler brings later, and what stays charged if nobody waits for the result. */
 @Timeout(60)
 class PendingResultTest {
     private static final long POOL_BYTES = 1024 * 1024;

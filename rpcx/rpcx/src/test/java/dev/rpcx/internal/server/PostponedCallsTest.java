@@ -40,7 +40,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls that wait until their caller has read the replies before theirs, under a hand clock. */
+/** Tests calls that wait until their caller has read the replies before theirs, under a simulated clock. */
 @Timeout(60)
 class PostponedCallsTest {
     private static final int GENERATION = 1 << 16;
@@ -592,7 +592,10 @@ class PostponedCallsTest {
         assertThat(peer.items).isEqualTo(STREAMS + 3);
     }
 
-    /** They look as if they were about to make much, for a moment. None comes to its thread again and again meanwhile. */
+    /**
+     * For a moment, the streams look as if they were about to produce much. Meanwhile none of them is given to its
+     * thread again and again.
+     */
     @Test
     void streamsThatMakeNothingKeepNoOtherFromBeginning() {
         Peer peer = new Peer();

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A jar that another takes the place of, as where an application is deployed anew, is read as it is then. */
+/**
+ * Tests that the content of a jar is read as it is at that moment. A new jar can take its place, for example when an
+ * application is deployed again.
+ */
 @Timeout(60)
 class ReplacedJarTest {
     @RPCXServer("older")

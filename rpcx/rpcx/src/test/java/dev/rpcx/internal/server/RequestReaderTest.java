@@ -24,7 +24,7 @@ import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What stands before the arguments of a request, and which requests are refused for it. */
+/** Tests how the bytes before the arguments of a request are read, and which requests are refused because of them. */
 class RequestReaderTest {
     private static final int MAX_BYTES = 100;
     private static final long DEFAULT_MICROS = 7_000;

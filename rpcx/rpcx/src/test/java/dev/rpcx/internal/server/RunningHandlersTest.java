@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** How a connection counts its handlers, in all and by method. */
+/** Tests how a connection counts its running handlers, in total and by method. */
 class RunningHandlersTest {
     @RPCXServer("counted")
     static final class Service {

@@ -20,7 +20,10 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Those who wait for stages at one hook: they hear of the end once, and not where they have left. */
+/**
+ * Tests several calls that wait for a stage through one hook. Each of them is told the end once, and not at all if it
+ * has left before.
+ */
 @Timeout(60)
 class StagesTest {
     private final CompletableFuture<String> stage = new CompletableFuture<>();

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Exceptions of handlers whose own methods fail. */
+/** Tests exceptions of handlers whose own methods fail. */
 @Timeout(60)
 public class UnspeakableErrorsTest {
     public static final class Unspeakable extends RuntimeException {

@@ -27,7 +27,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The workers' own logic, with platform threads in the place of virtual ones: who waits for whom does not depend on the kind. */
+/**
+ * Tests the logic of the virtual workers with platform threads instead of virtual ones. Which task waits for which
+ * other does not depend on the kind of thread.
+ */
 @Timeout(60)
 class VirtualWorkersTest {
     private static final int BURST = 300;

@@ -59,7 +59,7 @@ class WorkerPoolTest {
             });
             pass(over);
         }
-        // one that is about to wait beside one that waits
+        // A second thread is started if the first one has not counted its task as ended yet.
         assertThat(seen).hasSizeLessThan(50);
         pool.close();
     }

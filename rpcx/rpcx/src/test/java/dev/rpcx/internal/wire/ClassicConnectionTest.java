@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What both sides of the classic wire do with a peer that stands still, by a hand clock and to the nanosecond. */
+/**
+ * Tests what both sides of the classic wire do with a peer that stands still. The clock is simulated, so times are
+ * tested to the nanosecond.
+ */
 class ClassicConnectionTest {
     private static final long KEEP_ALIVE = TimeUnit.SECONDS.toNanos(8);
     private static final long IDLE = TimeUnit.SECONDS.toNanos(40);

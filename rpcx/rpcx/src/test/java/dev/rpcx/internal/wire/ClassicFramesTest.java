@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What arrives on the classic wire, cut anywhere, and what is held of it. */
+/** Tests frames of the classic wire that arrive cut anywhere, and what is held of them. */
 class ClassicFramesTest {
     private static final int MAX = 2000;
     private static final int MAX_PASSED = 5000;

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The paper's messages, byte by byte. */
+/** Tests the messages of the paper byte by byte. */
 class ClassicWireTest {
     private static ByteBuf bytes(String hex) {
         return Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")));

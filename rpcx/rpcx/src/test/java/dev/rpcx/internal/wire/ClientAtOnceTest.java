@@ -36,10 +36,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A server of bytes and the callers of a client act at once, by chance from a seed: replies, errors, items, credit,
- * GOAWAY and the end of the connection meet cancels, deadlines and what publishers and subscribers do. Each call ends
- * once for its caller, its slot is free when its final frame has come, and the ledger is at zero after each batch.
- * The batches are those of {@link AtOnce}.
+ * Tests a server of bytes and the callers of a client, which act at the same time, at random from a seed. Replies,
+ * errors, items, credit, GOAWAY and the end of the connection meet cancels, deadlines, and what publishers and
+ * subscribers do. Each call ends once for its caller, its slot is free once its final frame has come, and the ledger is
+ * at zero after each batch of {@link AtOnce}.
  */
 @Timeout(600)
 class ClientAtOnceTest {

@@ -43,8 +43,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A peer that says close_notify has ended its stream, also where TCP's end does not follow: nothing may come behind it
- * (RFC 8446, section 6.1). The times of the keep-alive are such that nothing else ends a connection here.
+ * Tests a peer that sends a close_notify. It has ended its stream by that, even if TCP's end does not follow, and
+ * nothing may come after it (RFC 8446, section 6.1). The keep-alive times are so long that nothing else ends a
+ * connection here.
  */
 @Timeout(120)
 class CloseNotifyTest {

@@ -22,7 +22,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The time that a request carries is what is left of the call, whoever sends it and however long it has waited. */
+/**
+ * Tests the time that a request carries. It is the time that is left of the call, whoever sends the request and however
+ * long it has waited.
+ */
 @Timeout(60)
 class DeadlinesTest {
     @RPCXClient(remoteServerName = "raw")

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What becomes of the frames of one direction, without a pipeline and without a socket. */
+/** Tests what a simulated bad network does to the frames of one direction, without a pipeline and without a socket. */
 class FaultyFramesTest {
     private static final String PREFACE = "5250435801000000";
     private static final String PING = frame(Wire.PING, 7, "");

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A bad network within a connection, without a client or a server. */
+/** Tests a simulated bad network within a connection, without a client or a server. */
 @Timeout(60)
 class FaultyPipeTest {
     private static final String PREFACE = "5250435801000000";

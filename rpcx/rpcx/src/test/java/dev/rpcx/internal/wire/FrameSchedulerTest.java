@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which message leaves next, and which ones wait. */
+/** Tests which message may be sent next, and which messages wait for it. */
 class FrameSchedulerTest {
     private static final int FRAME = Wire.MAX_PAYLOAD_BYTES;
 

@@ -21,8 +21,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A browser, or a service that may be told an address and a method, sends requests of HTTP to any port. None of them is
- * a connection of RPCX, whatever method, path, headers and body somebody chose for it.
+ * Tests HTTP requests to a port of RPCX. A browser, or a service that somebody can give an address and a method, sends
+ * such requests to any port. None of them may become a connection of RPCX, whatever method, path, headers and body
+ * somebody has chosen.
  */
 @Timeout(60)
 class HttpRequestsTest {

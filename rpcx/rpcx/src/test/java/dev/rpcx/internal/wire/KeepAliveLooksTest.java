@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Signs of life, asked for and missed, by a hand clock. */
+/** Tests the signs of life that a peer is asked for, and that it gives or not, under a simulated clock. */
 class KeepAliveLooksTest {
     private static final long LOOK = TimeUnit.SECONDS.toNanos(3);
 

@@ -28,7 +28,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Peers that are gone without a word, servers that say none, and pauses between attempts to connect. */
+/**
+ * Tests peers that are gone without having closed the connection, servers that never greet, and pauses between attempts
+ * to connect.
+ */
 @Timeout(60)
 class KeepAliveTest {
     @RPCXServer("waiting")

@@ -38,7 +38,7 @@ class MethodDictionaryTest {
         assertThatThrownBy(() -> read(longest + "x", "hello")).isInstanceOf(WireFault.class);
     }
 
-    /** What a message has. */
+    /** Writes the fields of a message. */
     private interface Fields {
         void write(CodedOutputStream out) throws IOException;
     }

@@ -12,7 +12,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a message keeps of its body for the next use, and how a thread that writes it itself has it copied. */
+/**
+ * Tests what a message keeps of its body for its next use, and how the message is copied for a thread that writes it
+ * itself.
+ */
 class OutboundTest {
     private static Outbound message(int bytes) {
         return new Outbound.Control(Wire.REPLY, 1, Unpooled.buffer(bytes).writeZero(bytes));

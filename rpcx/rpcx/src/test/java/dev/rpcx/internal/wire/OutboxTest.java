@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The queue whose links are the messages themselves, by one thread. */
+/** Tests the queue that is linked through the messages themselves, with one thread. */
 class OutboxTest {
     private final Outbox outbox = new Outbox();
 

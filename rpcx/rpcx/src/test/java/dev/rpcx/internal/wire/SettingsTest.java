@@ -10,7 +10,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
-/** The SETTINGS frame, against protobuf-java. */
+/** Tests the SETTINGS frame against protobuf-java. */
 class SettingsTest {
     private static ByteBuf byProtobuf(long maxMessage, long maxCalls, long defaultMicros) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What both sides of the native wire do with what goes out, on a channel that a test can stop and end. */
+/** Tests what both sides of the native wire do with what they send, on a channel that a test can stop and end. */
 @Timeout(60)
 class WireConnectionTest {
     /** Whole fragments, of which the last one fills a batch of 256 KiB. */

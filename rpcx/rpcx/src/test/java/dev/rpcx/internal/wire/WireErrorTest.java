@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The message of an error, and the fields that it and the other messages of the wire are made of. */
+/** Tests the message of an error, and the Protobuf fields of which it and the other messages of the wire consist. */
 class WireErrorTest {
     private static ByteBuf bytes(String hex) {
         return Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")));

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Walks all cells of {@code rpcx/spec/states.md} that a server receives, over sockets, beside a client that has to be
- * served throughout.
+ * Goes through all cells of the tables in {@code rpcx/spec/states.md} for frames that a server receives, over sockets.
+ * Another client is served all the time.
  */
 @Timeout(300)
 class WireStatesTest {

@@ -29,7 +29,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a server does with bytes that are cut, merged, too long, unknown or random, while another connection goes on. */
+/**
+ * Tests what a server does with bytes that are cut, merged, too long, unknown or random, while another connection goes
+ * on.
+ */
 @Timeout(300)
 class WireTest {
     private static final int ID = 1 << 16;
