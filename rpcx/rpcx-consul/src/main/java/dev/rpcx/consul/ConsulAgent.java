@@ -39,7 +39,13 @@ final class ConsulAgent {
      */
     private @Nullable HttpClient client;
 
+    /** Opened by any thread that closes this agent, or by the thread that sends the requests if it is interrupted. */
     private final CountDownLatch closed = new CountDownLatch(1);
+
+    /**
+     * The last request; null before the first one. The thread that sends the requests writes this field, and the thread
+     * that closes this agent reads it.
+     */
     private volatile @Nullable CompletableFuture<HttpResponse<byte[]>> asked;
 
     ConsulAgent(URI base, @Nullable AclToken token) {
@@ -64,6 +70,9 @@ final class ConsulAgent {
     }
 
     void close() {
+        // This thread opens "closed" before it reads "asked". The thread that sends a request writes "asked" before it
+        // looks at "closed". So one of them cancels the request. Otherwise the request could go on until its time is
+        // over.
         closed.countDown();
         CompletableFuture<HttpResponse<byte[]>> question = asked;
         if (question != null) {
@@ -139,7 +148,7 @@ final class ConsulAgent {
                 client().sendAsync(request.build(), head -> new LimitedBody());
         asked = question;
         if (isClosed()) {
-            // The agent was closed between the caller's last check and this request.
+            // Another thread has closed the agent since the caller's last check, perhaps before "asked" was written.
             question.cancel(true);
         }
         try {

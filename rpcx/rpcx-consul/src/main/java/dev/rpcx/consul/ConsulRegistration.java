@@ -42,6 +42,8 @@ public final class ConsulRegistration implements AutoCloseable {
     private final Thread thread;
     private final URI base;
     private final @Nullable AclToken token;
+
+    /** Whether {@link #close} has been called. If several threads call it, only the first one goes on. */
     private final AtomicBoolean isClosed = new AtomicBoolean();
 
     // Only the registering thread accesses the following three fields.

@@ -92,17 +92,24 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private final @Nullable String port;
     private final Endpoints.Listener listener;
 
-    // The lock of this object guards the following four fields.
+    // The lock of this object guards the following four fields. The watching thread uses them, and so does each thread
+    // that passes a list on later.
     private final Map<String, Slice> slices = new LinkedHashMap<>();
     private int endpoints;
     private long passedOnNanos;
     private boolean isListDue;
 
+    // Only the watching thread uses the following two fields.
     private @Nullable HttpClient client;
     private byte[] authorities = {};
+
+    /** Opened by any thread that closes this watch, or by the watching thread if it is interrupted. */
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    /** Ends the request in flight or the answer that is being read. */
+    /**
+     * Ends the request in flight or the answer that is being read. The watching thread writes this field. The thread
+     * that closes this watch, and a thread that passes a list on later, read it.
+     */
     private volatile Runnable abort = () -> {};
 
     SliceWatch(ApiServer server, String namespace, String service, @Nullable String port, Endpoints.Listener listener) {
@@ -130,6 +137,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     @Override
     public void close() {
+        // This thread opens "closed" before it reads "abort". The watching thread writes "abort" before it looks at
+        // "closed". So one of them ends the request or the answer. Otherwise it could go on until its time is over.
         closed.countDown();
         abort.run();
     }

@@ -32,6 +32,8 @@ public final class CallMetrics implements Interceptor {
     private final String name;
     private final String description;
     private final boolean isServer;
+
+    /** Timers by their tags. Any thread on which a call ends may look one up or add one. */
     private final Map<Key, Timer> timers = new ConcurrentHashMap<>();
 
     private CallMetrics(MeterRegistry registry, String name, String description, boolean isServer) {

@@ -20,6 +20,11 @@ public final class RPCXServing implements SmartLifecycle {
     private final ListableBeanFactory beans;
     private final RPCXProperties.Server properties;
     private final List<RPCXServerCustomizer> customizers;
+
+    /**
+     * The server that listens; null before the start, and once a stop has begun. Written while holding the lock of this
+     * object, and read by any thread.
+     */
     private volatile @Nullable Server server;
 
     RPCXServing(ListableBeanFactory beans, RPCXProperties properties, List<RPCXServerCustomizer> customizers) {
@@ -84,7 +89,7 @@ public final class RPCXServing implements SmartLifecycle {
             server = null;
         }
         // outside the lock: whoever asks for the state of the server meanwhile does not wait, and reads that it has
-        // stopped
+        // stopped. Held by {@code StarterTest.howTheServerIsCanBeAskedWhileItStops}.
         if (stopping != null) {
             stopping.stop(properties.stop());
         }

@@ -42,9 +42,13 @@ public final class ZooKeeperRegistration implements AutoCloseable {
 
     private final RequestRetries retries = new RequestRetries(this::register, this::failed);
 
+    /**
+     * Whether {@link #close} has been called. The closing thread sets this field before it ends the session. The
+     * threads that report failures read it, so that the end of the session is not reported as a failure.
+     */
     private volatile boolean isClosed;
 
-    // The lock of this object guards the following three fields.
+    // The lock of this object guards the following three fields. The threads that report failures use them.
     private long loggedNanos;
     private boolean wasLogged;
     private long unlogged;

@@ -22,6 +22,9 @@ final class ZooKeeperSession implements AutoCloseable {
     private final ZooKeeperAccess access;
     private final Consumer<ZooKeeper> connected;
     private final Consumer<Throwable> failed;
+
+    // The lock of this object guards the following two fields. ZooKeeper's event thread, threads of OwnThreads and the
+    // thread that closes this session use them.
     private @Nullable ZooKeeper zooKeeper;
     private boolean closed;
 
@@ -135,6 +138,8 @@ final class ZooKeeperSession implements AutoCloseable {
 
     @Override
     public void close() {
+        // "closed" is set before the session is ended. In the other order, another thread could open a session between
+        // the two, and nobody would end it.
         synchronized (this) {
             closed = true;
         }

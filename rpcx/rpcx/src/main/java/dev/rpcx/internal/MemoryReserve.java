@@ -13,6 +13,10 @@ public final class MemoryReserve {
      */
     private static final int BYTES = 64 * 1024;
 
+    /**
+     * The reserve; null after it has been freed. Any thread may free it, and any thread that begins a connection may
+     * allocate it again. If two threads do so at the same time, one array is dropped.
+     */
     private static volatile byte @Nullable [] reserve = new byte[BYTES];
 
     private MemoryReserve() {}

@@ -39,7 +39,14 @@ public final class FaultyLink implements AutoCloseable {
     private final ServerSocket listening;
     private final InetSocketAddress server;
     private final Faults faults;
+
+    /**
+     * Sockets of the connections. The accepting thread adds them. The threads of a connection and the thread that
+     * closes the link remove them.
+     */
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+
+    /** Number of faults so far. The threads of all connections add to it. */
     private final AtomicLong faultCount = new AtomicLong();
 
     private FaultyLink(InetSocketAddress server, Faults faults, ServerSocket listening) {

@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /** Service that knows what is on the shelves, published as {@code stock}. */
 @RPCXServer("stock")
 public class Stock {
+    /** Number of pieces of each article. Handlers of several calls can change it at the same time. */
     private final Map<String, Integer> left = new ConcurrentHashMap<>(Map.of("tea", 10, "coffee", 3));
 
     /** Called by Spring. */

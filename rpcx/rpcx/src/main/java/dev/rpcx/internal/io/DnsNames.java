@@ -80,7 +80,7 @@ public final class DnsNames {
     /**
      * Number of TCP answers that were refused as too long. If this number grows during a question that fails, the
      * question has failed for this reason. This conclusion is certain only if no other question is asked at the same
-     * time.
+     * time. Used on the event loop only.
      */
     private final AtomicInteger refused;
 

@@ -101,6 +101,7 @@ public class Loops {
     }
 
     private static EventLoopGroup group(int count, String name, boolean inProcess) {
+        // The threads are numbered. Any thread that adds the first task to an event loop takes the next number.
         AtomicInteger made = new AtomicInteger();
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();

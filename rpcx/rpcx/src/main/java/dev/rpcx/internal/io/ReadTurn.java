@@ -136,10 +136,18 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     private final Channel channel;
     private final Connection connection;
+
+    /**
+     * State of the right to read: one of the constants from {@code LOOP} to {@code BROKEN}. The event loop and the
+     * threads of callers change it. Whoever takes the right sees {@code loan}, {@code callerTurns} and {@code rest} as
+     * the thread before has left them, because that thread writes {@code owner} last. If two threads read at the same
+     * time, each could get a part of a frame. Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+     */
     private volatile int owner = LOOP;
 
     /**
-     * Whether the event loop has asked a caller to give the socket back. Cleared when the event loop has the socket.
+     * Whether the event loop has asked a caller to give the socket back. The event loop writes the field, and callers
+     * read it. Cleared when the event loop has the socket.
      */
     private volatile boolean wanted;
 
@@ -203,7 +211,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
         /**
          * Thread of the caller that waits at the socket; null if no caller waits. Only the thread that has the right to
-         * read changes this field.
+         * read changes this field. The event loop reads it when it wakes the caller.
          */
         private volatile @Nullable Thread reader;
 
@@ -324,7 +332,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         // The number of calls in flight, load(), is checked only after the right to read has been given up. If another
         // thread has sent a call before this check, load() counts that call, and this thread makes the event loop read.
         // If another thread sends a call after this check, that thread finds the right to read free, and reads or makes
-        // the event loop read.
+        // the event loop read. In the other order, nobody would read the reply to a call that is sent in between, until
+        // the event loop looks in tick().
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -372,7 +381,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         wanted = false;
         owner = FREE;
         // The caller of a call that was sent before the socket was lent may wait for the event loop to read. Therefore
-        // the event loop takes the socket back if there is such a call.
+        // the event loop takes the socket back if there is such a call. The check comes after the socket has been lent.
+        // A thread that sends a call after the check finds the socket lent, and reads or makes the event loop read.
         if (connection.load() > 0 && owner == FREE) {
             takeForLoop();
         } else if (!ticking) {
@@ -420,7 +430,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             wanted = true;
             Objects.requireNonNull(loan).wake();
             // The event loop tries once more to take the socket. The caller can have given the socket back just before
-            // wanted was set. Such a caller does not tell the event loop.
+            // wanted was set. Such a caller does not tell the event loop. A caller that gives the socket back later
+            // reads wanted after that, and tells the event loop.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -469,6 +480,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         if (now == LOOP || now == ENDED) {
             return;
         }
+        // A caller changes callerTurns before it writes owner. So the event loop reads owner first, and callerTurns
+        // after the fence. With an old value of callerTurns, it could take the socket back although a caller has just
+        // read its reply. The read of owner is volatile, and has this effect even without the fence.
         VarHandle.acquireFence();
         if (now == HANDED_TO_LOOP || now == BROKEN) {
             takeOver();
@@ -488,7 +502,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /**
      * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller no longer uses the
      * socket. The wait is short, because a woken caller never blocks. After this method has returned, no caller uses
-     * the socket.
+     * the socket. Held by {@code ReadTurnAloneTest.theEndWaitsForACallerAtTheSocket}.
      */
     public void end() {
         while (owner != ENDED) {

@@ -18,6 +18,8 @@ public final class TlsEngine {
     private static final long HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
+
+    /** TLS context for new connections. Any thread may write it, by {@link #use}, and event loops read it. */
     private volatile SslContext context;
 
     /**

@@ -108,13 +108,17 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * State of the right to write: one of the constants from {@code FREE} to {@code BROKEN}, which say who has this
      * right. The event loop has the right until it has flushed the channel for the first time, or always if other
      * threads cannot write to the socket.
+     *
+     * <p>The event loop and every other thread that writes change this field. Whoever takes the right sees what the
+     * thread before has written, such as {@code buffer} and {@code socket}, because that thread writes {@code owner}
+     * last. Two threads that write at the same time would mix their messages. Held by {@code WriteTurnRace}.
      */
     private volatile int owner = LOOP;
 
     /**
      * Whether the event loop has asked another thread for the right to write. While this is true, no thread other than
      * the event loop begins to take this right, but a thread that has already begun can still get it. Cleared when the
-     * event loop has this right.
+     * event loop has this right. The event loop writes this field, and the other threads read it.
      */
     private volatile boolean wanted;
 
@@ -240,7 +244,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the calling thread's right to write back, so that any thread can take it.
+     * Gives the calling thread's right to write back, so that any thread can take it. The field {@code wanted} is read
+     * after that. In the other order, the event loop could be refused the right without being woken later. Held by
+     * {@code WriteTurnRace}.
      *
      * @return true if the event loop wants this right; the calling thread has to wake the event loop in this case
      */
@@ -268,7 +274,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             wanted = true;
             // The event loop tries once more to take the right to write. The other thread can have given this right
             // back just before this thread set the field wanted. In that case, the other thread does not wake the event
-            // loop.
+            // loop. Held by {@code WriteTurnRace}.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -413,6 +419,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /**
      * Prevents all further writing by other threads, before the socket is closed. When this method returns, no other
      * thread uses the socket. Usually waits for at most one write of another thread, and such a write never blocks.
+     * Held by {@code RacesTest.nobodyWritesOnceTheTurnHasEnded}.
      */
     public void end() {
         ended = true;

@@ -15,7 +15,11 @@ public final class Account {
 
     private final Ledger ledger;
     public final Ledger.@Nullable Address address;
+
+    /** Amounts held, by the ordinal of the resource. Any thread may charge and release. */
     public final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
+
+    /** Counts the calls under way. The connection's event loop writes the field, and a test's thread reads it. */
     private volatile LongSupplier underWay = NOTHING;
 
     /**

@@ -23,7 +23,10 @@ public final class AddressGroups {
 
     public static final int COUNT = 1 << BITS;
 
+    /** Indexes that addresses have. Guarded by {@code this}. */
     private final BitSet taken = new BitSet();
+
+    /** Number of groups of each address. Written while holding the lock of {@code this}, and read by any thread. */
     private volatile int groupsPerAddress = COUNT;
 
     /**

@@ -22,6 +22,11 @@ public final class Claim {
     private final Charge charge;
     private boolean isKnown;
     private boolean isOver;
+
+    /**
+     * What this claim holds during the present wait; null if it holds nothing. The connection's event loop writes the
+     * field, and other event loops read it.
+     */
     private volatile @Nullable Hold hold;
 
     /**
@@ -32,12 +37,15 @@ public final class Claim {
     static final class Hold {
         final Claim claim;
         final long sinceNanos;
+
+        /** Number of bytes. The connection's event loop writes the field, and other event loops read it. */
         private volatile long bytes;
 
         /**
          * Number of bytes that this hold had when {@link Claims} chose to end its connection; 0 if this hold is not
          * chosen, or no longer. Other claims can take this number of bytes even before the connection has ended. Only
-         * {@link Claims} writes this field.
+         * {@link Claims} writes this field, while holding its lock. The connection's event loop reads it without the
+         * lock.
          */
         volatile long promisedBytes;
 
@@ -87,7 +95,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another thread can take the room that has just been made, so the loop tries again
+            // another event loop can take the room that has just been made, so this loop tries again
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }

@@ -42,6 +42,11 @@ final class Claims {
 
     private final long maxBytes;
     private final AtomicLong held;
+
+    /**
+     * Claims that have held bytes and are not closed. Each event loop adds and removes those of its connections, and
+     * looks at those of all connections.
+     */
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
@@ -52,7 +57,7 @@ final class Claims {
 
     /**
      * Sum of the bytes that the entries of {@link #chosen} had when they were chosen to end. Written only with the lock
-     * of {@code this} held.
+     * of {@code this} held, and read by any thread.
      */
     private volatile long chosenBytes;
 

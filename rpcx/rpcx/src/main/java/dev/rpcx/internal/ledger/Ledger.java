@@ -116,26 +116,32 @@ public final class Ledger {
 
     /**
      * Ledgers of all servers and clients that are reachable, except those that {@link #forget} or {@link #forgetHeld}
-     * has removed. For tests.
+     * has removed. Any thread may add and remove a ledger; the set itself is the lock. For tests.
      */
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
      * Ledgers that are kept from being garbage-collected, because they have been created since the first call of
      * {@link #keepAll}, or since the latest call of {@link #letGo}. For tests; null unless {@link #keepAll} has been
-     * called.
+     * called. Read by each thread that creates a ledger.
      */
     private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
-    /** Amounts of memory that one call may hold without being charged for them. */
+    /**
+     * Amounts of memory that one call may hold without being charged for them. Written by {@link #ofServer} before any
+     * other thread knows this ledger, and only read afterwards, by any thread.
+     */
     private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
     private final long[] max = new long[KINDS];
     private final long[] maxOfConnection = new long[KINDS];
     private final long[] maxOfAddress = new long[KINDS];
     private final int maxConnectionsOfAddress;
+
+    // Any thread may use the fields from here to the constructor: event loops, threads of handlers, and threads that
+    // end the futures of handlers. Only the constructor fills the two EnumMaps.
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final AddressGroups groups = new AddressGroups();
@@ -146,7 +152,12 @@ public final class Ledger {
      */
     private final AtomicInteger opened = new AtomicInteger();
 
+    /**
+     * Accounts that are open. If several threads close one account, only the thread that removes it from this set
+     * counts its connection as closed.
+     */
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
+
     private final Map<Resource, List<LongSupplier>> counters = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
@@ -427,6 +438,9 @@ public final class Ledger {
 
     private boolean tryChargeNow(Account account, Resource kind, long amount) {
         int i = kind.ordinal();
+        // Each thread adds first, and then compares the sums that its own additions have returned. If two threads
+        // compared before they added, both could take the last room. If they read the sums again, both could be
+        // refused. Held by {@code LedgerRace}.
         long all = held[i].addAndGet(amount);
         long own = account.held.addAndGet(i, amount);
         Address address = account.address;
@@ -663,13 +677,14 @@ public final class Ledger {
 
         /**
          * Number of open connections of this {@code Address}. Changed only while the entry of this {@code Address} in
-         * {@code addresses} is locked.
+         * {@code addresses} is locked. So no thread forgets the address while another one opens a connection of it.
          */
         private final AtomicInteger connections = new AtomicInteger();
 
         /**
          * Index of this address in {@link AddressGroups}; -1 before the first account of this address is opened. The
-         * address keeps the index until the ledger forgets the address.
+         * address keeps the index until the ledger forgets the address. Written by the thread that opens the first
+         * account or forgets the address, and read by the event loops of the connections.
          */
         int groupIndex = NO_INDEX;
 

@@ -18,6 +18,11 @@ public final class LingeringCharge extends PhantomReference<Object> {
     private final Account account;
     private final long objectBytes;
     private final int places;
+
+    /**
+     * Whether the charge has been released. Guarded by {@code this}, since the thread that ends the future and a thread
+     * that needs room in the ledger can both call {@link #end}.
+     */
     private boolean isOver;
 
     /**

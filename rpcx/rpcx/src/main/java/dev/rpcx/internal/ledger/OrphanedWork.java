@@ -9,8 +9,11 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>Each connection has a mark: the number of tasks that had been orphaned at its address when the connection came.
  * Only these tasks count in the connection's share, so a connection that closes later does not reduce the shares of
- * connections that exist. This class assumes that tasks end in the order in which they were orphaned. This class is
- * thread-safe.
+ * connections that exist. This class assumes that tasks end in the order in which they were orphaned.
+ *
+ * <p>This class is thread-safe. For handlers, the event loops of the address's connections use it. For threads of the
+ * pool, {@code PoolShares} uses it while holding a lock. Without a common lock, a method that reads two counts can
+ * return a number that is wrong by some tasks for a moment.
  */
 public final class OrphanedWork {
     /**
@@ -25,6 +28,7 @@ public final class OrphanedWork {
     /** Number of orphaned tasks that have ended or will never run. */
     private final AtomicLong ended = new AtomicLong();
 
+    /** Number of tasks that were left behind and run now. */
     private final AtomicLong running = new AtomicLong();
 
     /**
@@ -74,7 +78,7 @@ public final class OrphanedWork {
     /**
      * Returns the number of orphaned tasks that do not wait: they are running, have ended or will never run. If a
      * connection's {@link #mark} is at least this number, all running orphaned tasks count in the connection's share.
-     * The result never decreases.
+     * The result never decreases for a caller that holds the lock of {@code PoolShares}.
      */
     public long allFrom() {
         return ended.get() + running.get();

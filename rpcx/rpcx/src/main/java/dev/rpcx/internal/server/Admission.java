@@ -84,7 +84,7 @@ final class Admission {
         if (call != null) {
             free = (ServerCall) call.next;
             // The link to the next unused object is cleared. Otherwise the objects behind this one could not be
-            // garbage-collected while a call uses this object.
+            // garbage-collected while a call uses this object. A plain write is enough, as in keep().
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -364,8 +364,10 @@ final class Admission {
 
     /**
      * Removes a handler from the count of running handlers in its method's {@link AdmissionLimit}. The handler will not
-     * start, or it does not start yet because its call is postponed. Both the thread that cancels the call and the
-     * thread that was to run the handler may call this; the second call does nothing.
+     * start, or it does not start yet because its call is postponed. Both the event loop that cancels the call and the
+     * thread that was to run the handler may call this, at the same time. The one that gets the group from
+     * {@code takeAdmitted} goes on, and the other does nothing. Otherwise the handler would be removed twice. Held by
+     * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
      */
     private static void leaveUnbegun(ServerCall call) {
         // The clock is read before takeAdmitted() is called. If the clock fails, the handler is still counted, and the

@@ -250,12 +250,19 @@ public final class AdmissionLimit {
      */
     private final boolean isLearning;
 
-    /** Number of handlers that run on the server now, for all methods together, except those on event loops. */
+    /**
+     * Number of handlers that run on the server now, for all methods together, except those on event loops. An event
+     * loop adds a handler, and any thread may remove it.
+     */
     private final AtomicInteger all;
 
+    /** Number of running handlers of this method. An event loop adds a handler, and any thread may remove it. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Groups of connections, by number. An element is null until {@code group} is first called for this number. */
+    /**
+     * Groups of connections, by number. An element is null until {@code group} is first called for this number. If two
+     * event loops make the same group at once, only the first one stores it, and both use that one.
+     */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
@@ -267,18 +274,22 @@ public final class AdmissionLimit {
     /** Number of groups of connections that run at least one handler of this method. */
     private final AtomicInteger activeGroups = new AtomicInteger();
 
+    /**
+     * How many handlers of this method may run. Written while holding the lock {@link #stepping}, and read by any
+     * thread.
+     */
     private volatile int limit;
 
     /**
      * Number of calls that have ended since the last update of the limit, and the sum of their durations.
-     * {@link #COUNT_SHIFT} describes the bits.
+     * {@link #COUNT_SHIFT} describes the bits. Any thread adds a call, and the update takes all.
      */
     private final AtomicLong ended = new AtomicLong();
 
     /**
      * Number of calls that waited in vain for a thread since the last update of the limit, and the sum of their waiting
      * times. A call is counted only if it waited for nearly all of the time until its deadline. {@link #COUNT_SHIFT}
-     * describes the bits.
+     * describes the bits. Any thread adds a call, and the update takes all.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -291,22 +302,28 @@ public final class AdmissionLimit {
      * Whether, since the last update of the limit, a call has found the limit used up. Such a call can still be
      * admitted if its group of connections runs few handlers: see {@link Group#admit(int, int)}. While the limit is
      * below the maximum, this field is also set by a call that is refused because its connection has used up its share
-     * of the limit.
+     * of the limit. Event loops set the field, and the update clears it.
      */
     private volatile boolean wasLimitReached;
 
     /**
      * Whether, since the last update of the limit, a handler of this method has ended while no other one ran. A handler
-     * that {@link Group#release()} stops counting does not set this field.
+     * that {@link Group#release()} stops counting does not set this field. Any thread sets the field, and the update
+     * clears it.
      */
     private volatile boolean wasIdle;
 
     /**
      * Number of updates of the limit after which a connection that is alone may use all of the limit again. Until then,
-     * each connection may use only a share of the limit, even if no other connection runs handlers of the method.
+     * each connection may use only a share of the limit, even if no other connection runs handlers of the method. Event
+     * loops set the number, and each update decreases it.
      */
     private volatile int sharedSteps;
 
+    /**
+     * Time from which on an update of the limit is due. Written while holding the lock {@link #stepping}, like the next
+     * two fields, and read by any thread.
+     */
     private volatile long nextStepNanos;
 
     /**
@@ -505,6 +522,7 @@ public final class AdmissionLimit {
      * record, so that no group decides for the others. {@link AddressGroups} assigns connections to groups.
      */
     public final class Group {
+        /** Number of running handlers of this group. An event loop adds a handler, and any thread may remove it. */
         private final AtomicInteger running = new AtomicInteger();
 
         /** Results of the calls of this group, from which the limit is computed; null if the limit does not adapt. */
@@ -677,6 +695,9 @@ public final class AdmissionLimit {
 
     private boolean admit(int own, int ownHere, int ofGroup) {
         int limitNow = limit;
+        // The counts "running" and "all" are each increased before they are compared, and the comparison uses the value
+        // that this increase has returned. If event loops compared first, two of them could both take the last place.
+        // Held for "all" by {@code AdmissionRace}.
         int others = running.getAndIncrement() - ownHere;
         int free = limitNow - ownHere - others;
         int left = sharedSteps;
@@ -741,6 +762,7 @@ public final class AdmissionLimit {
         }
         try {
             if (nowNanos - nextStepNanos < OVERDUE_NANOS) {
+                // another thread has updated the limit before this thread got the lock
                 return;
             }
             double elapsed = nowNanos - windowBeganNanos;
@@ -902,6 +924,8 @@ public final class AdmissionLimit {
         long took = nowNanos - beganNanos;
         if (took < NEARLY_ALL * usualNanos && stepping.compareAndSet(false, true)) {
             try {
+                // the time is compared again, since another thread may have raised the limit before this thread got the
+                // lock
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
                     // With twice as many calls, each call may take twice as long. So the limit is doubled only if calls
@@ -920,6 +944,7 @@ public final class AdmissionLimit {
      */
     private void step(long now) {
         if (now - nextStepNanos < 0) {
+            // another thread has updated the limit before this thread got the lock
             return;
         }
         long sum = ended.getAndSet(0);

@@ -222,8 +222,10 @@ public final class CallThreads {
 
     /**
      * Task for a thread that is counted for its call. The task runs at most once, even if an executor takes the task
-     * and throws an exception nevertheless. Create the task before its thread is counted, and hand the task over right
-     * after. A failure between counting the thread and handing the task over would leave the thread counted for ever.
+     * and throws an exception nevertheless. The boolean value says that the task has begun or will not run: the thread
+     * that got the task and the thread that could not hand it over can both try to set the value, and only the first
+     * one goes on. Create the task before its thread is counted, and hand the task over right after. A failure between
+     * counting the thread and handing the task over would leave the thread counted for ever.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -384,7 +386,9 @@ public final class CallThreads {
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
             // Everything that may fail is done before the step's thread is counted. A failure between counting the
-            // thread and handing the step over would leave the thread counted for ever.
+            // thread and handing the step over would leave the thread counted for ever. The set "unbegun" gets the step
+            // before that, too. A thread that ends the call looks at the set only if a thread is counted, and could
+            // otherwise miss this step.
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -501,8 +505,10 @@ public final class CallThreads {
         }
 
         /**
+        /**
          * Withdraws this step if the call has ended while the step was being handed to a thread. Called right after the
-         * step has been handed over.
+         * step has been handed over, by the thread that has done so. The thread that ended the call may have tried to
+         * withdraw the step before that, in vain. A thread that ends the call later finds the step.
          */
         void onQueued() {
             if (context.isBarred()) {

@@ -47,7 +47,18 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private final long beganNanos;
     private final long deadlineNanos;
     private final HandledContext context;
+
+    /**
+     * Whether {@link #endWith} has been called. Several threads can call that method, for example the one that runs the
+     * call and one that could not start a thread for it. Only the first one ends the call.
+     */
     private final AtomicBoolean ended = new AtomicBoolean();
+
+    /**
+     * Thread that runs the handler or an interceptor; null if there is none. Written while holding the lock of this
+     * call, which {@link #cancel} holds while it interrupts the thread. So the interrupt does not reach the thread's
+     * next task.
+     */
     private @Nullable Thread runner;
 
     /**
@@ -56,7 +67,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      */
     private @Nullable PendingResult pendingResult;
 
-    /** Whether the first interceptor of the call has begun, or the handler if there is no interceptor. */
+    /**
+     * Whether the first interceptor of the call has begun, or the handler if there is no interceptor. Written while
+     * holding the lock of this call.
+     */
     private boolean hasBegun;
 
     /**
@@ -65,7 +79,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      */
     private AdmissionLimit.@Nullable Group admitted;
 
-    /** Whether a thread has failed before it could end the call, see {@link LostCalls}. */
+    /**
+     * Whether a thread has failed before it could end the call. The thread writes this field before it sets
+     * {@link LostCalls#isAny}, and the event loop reads it after that.
+     */
     private boolean isMarkedLost;
 
     /**
@@ -310,6 +327,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         PendingResult result = new PendingResult(this, stage, connection.lost);
         boolean isGone;
         synchronized (this) {
+            // cancel() holds the same lock on the event loop. Either cancel() finds this result, or this thread finds
+            // that the call has been cancelled. Otherwise nobody would stop waiting for a stage that never ends. Held
+            // by {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
             pendingResult = result;
             isGone = context.isCancelled();
         }
@@ -492,8 +512,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Removes a handler that will not begin from the count of running handlers in its method's {@link AdmissionLimit}.
-     * Only the first call of this method has an effect: the thread that cancels the call and the thread that runs the
-     * call can both call this method.
+     * Only the first call of this method has an effect: the event loop that cancels the call and the thread that runs
+     * the call can both call this method, at the same time. Otherwise the handler would be removed twice. Held by
+     * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
      */
     private void leaveUnbegun() {
         // The clock is read before the group is taken out of the field admitted. If reading the clock fails, the thread

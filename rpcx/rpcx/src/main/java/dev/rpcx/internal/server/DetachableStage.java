@@ -32,7 +32,9 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
 
     /**
      * Whether the source, the stage that this one replaces, has brought its result. Also true if attaching a callback
-     * to the source has failed. This stage itself may have ended earlier, since an interceptor can complete it.
+     * to the source has failed. This stage itself may have ended earlier, since an interceptor can complete it. Written
+     * by the thread that ends the source, before this stage ends. The end of this stage can end the call, and the
+     * thread that ends the call then reads this field.
      */
     private volatile boolean isBrought;
 

@@ -71,6 +71,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /** Time at which the first frame of the call arrived, in nanoseconds of the ticker. */
     private final long arrivedNanos;
 
+    /** Whether the call has been cancelled. Written while holding the lock of {@code this}, and read by any thread. */
     private volatile boolean cancelled;
 
     /**
@@ -91,7 +92,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * State of the handler and of its call: the bits {@code ENTERED} to {@code DONE}, and above these bits the number
      * of the call's further threads. The bits {@code ENTERED}, {@code BARRED}, {@code LEAVE_PENDING} and {@code DONE}
-     * matter only if the call has interceptors.
+     * matter only if the call has interceptors. The threads of the call, those of interceptors and the event loop change the
+     * field, each change by one atomic operation.
      */
     private volatile int handler;
 
@@ -492,8 +494,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // The call may have been cancelled before the DetachableStage was added. That cancel did not reach the
-            // returned stage, which is its source, so the source is cancelled here.
+            // The event loop may have cancelled the call before the DetachableStage was added. That cancel did not
+            // reach the returned stage, which is its source, so the source is cancelled here. The check comes after the
+            // addition, since a cancel between the two would otherwise be missed.
             made.cancelSource(this);
         }
         return made;

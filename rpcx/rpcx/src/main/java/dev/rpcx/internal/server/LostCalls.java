@@ -10,8 +10,10 @@ import java.util.function.BooleanSupplier;
  */
 public final class LostCalls {
     /**
-     * Whether the connection may have lost calls. A thread that marks a call as lost sets this field after that. The
-     * field can also be set without a marked call.
+     * Whether the connection may have lost calls. A thread that marks a call as lost sets this field after that, and
+     * the event loop reads it. In the other order, the event loop could clear the field before it can see the mark, and
+     * would not look again. The field can also be set without a marked call. Held by
+     * {@code RepliesAtTheEndOfAStackTest.nothingStaysOfCallsWhoseRepliesAreGivenAtTheEndOfAStack}.
      */
     public volatile boolean isAny;
 

@@ -46,6 +46,12 @@ public final class ServerCall extends Outbound
     private long deadlineNanos;
 
     private @Nullable HandledContext context;
+
+    /**
+     * Thread that runs the handler or an interceptor; null if there is none. Written while holding the lock of this
+     * call, which {@link #cancel} holds while it interrupts the thread. So the interrupt does not reach the thread's
+     * next call.
+     */
     private @Nullable Thread runner;
 
     /**
@@ -55,7 +61,10 @@ public final class ServerCall extends Outbound
      */
     private volatile @Nullable PendingResult pendingResult;
 
-    /** Whether the first interceptor has started, or the handler if there are no interceptors. */
+    /**
+     * Whether the first interceptor has started, or the handler if there are no interceptors. Before the call is handed
+     * over, the event loop clears this field. Afterwards, it is written while holding the lock of this call.
+     */
     private boolean hasBegun;
 
     /**
@@ -108,7 +117,8 @@ public final class ServerCall extends Outbound
     /**
      * Group that counts the call's handler against the {@link AdmissionLimit} of the method; null if the handler is not
      * counted. For a handler that has started, only one thread at a time clears this field. For a handler that will not
-     * start, several threads can try at the same time, so they use {@link #takeAdmitted}.
+     * start, the event loop and the thread that was to run the handler can both try at the same time, so they use
+     * {@link #takeAdmitted}.
      */
     AdmissionLimit.@Nullable Group admitted;
 
@@ -149,7 +159,8 @@ public final class ServerCall extends Outbound
         handed = null;
         holdUntilWritable = false;
         isFirstFragmentWritten = false;
-        // A release write is enough, because the event loop hands the call to the handler's thread afterwards.
+        // The event loop writes this field here, and hands the call to the handler's thread afterwards. The hand-over
+        // makes the value visible to that thread, so a release write is enough.
         ENDED.setRelease(this, false);
         hasBegun = false;
         postponeRequested = false;
@@ -558,7 +569,10 @@ public final class ServerCall extends Outbound
         boolean isGone;
         synchronized (this) {
             // The context has to be read before pendingResult is written. As soon as another thread sees pendingResult,
-            // that thread can end the call, and this object can serve another call.
+            // that thread can end the call, and this object can serve another call. cancel() holds the same lock on the
+            // event loop. Either cancel() finds this result, or this thread finds that the call has been cancelled.
+            // Otherwise nobody would stop waiting for a stage that never ends. Held by
+            // {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -788,7 +802,8 @@ public final class ServerCall extends Outbound
     /**
      * Takes the right to send the final frame of the call. Only one thread gets this right: the thread that writes the
      * reply itself, or the event loop for an error. If the event loop sends the reply, it does not take this right. It
-     * knows itself whether it has already ended the call by an error, and then drops the reply.
+     * knows itself whether it has already ended the call by an error, and then drops the reply. Held by
+     * {@code WireRacesTest.aReplyAndACancelAtOnceEndTheCallExactlyOnce}.
      *
      * @return false if the right had been taken before
      */

@@ -135,7 +135,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private final Charge slotBytes;
 
-    /** Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. */
+    /**
+     * Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. Of
+     * several threads that ask at once, only the one that sets the flag queues the task. The task clears the flag.
+     */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
@@ -146,11 +149,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Number of calls whose handlers have returned a publisher to which the server has not subscribed yet. */
+    /**
+     * Number of calls whose handlers have returned a publisher to which the server has not subscribed yet. Handlers'
+     * threads increase the number, and any thread may decrease it.
+     */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
+
+    /** Largest reply in bytes that the client takes. The event loop writes the field, and handlers' threads read it. */
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
+
     private final UnderWay underWay = new UnderWay();
     private final RequestReader request;
     final SentReplies sentReplies = new SentReplies(this, underWay);
@@ -242,8 +251,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
+    /**
      * Holds the number of calls that have a slot. The number changes with each call, so it is kept out of the cache
-     * lines of those fields that other threads read.
+     * lines of those fields that other threads read. The event loop writes the number. Handlers' threads read it
+     * without a lock, and may get an old value, which only decides which thread writes a reply.
      */
     static final class UnderWay {
         int calls;
@@ -342,7 +353,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Decrements {@code opening}, the number of publishers that wait for the server to subscribe. Called when the
-     * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this.
+     * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this. The number
+     * is decremented before {@code isCongested} is asked, for the reason that {@code PostponedCalls.resume} gives.
      */
     private void opened() {
         opening.decrementAndGet();
@@ -925,7 +937,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
-        /** Number of items that the handler has asked for, and that no CREDIT frame has announced to the client yet. */
+        /**
+         * Number of items that the handler has asked for, and that no CREDIT frame has announced to the client yet. Any
+         * thread may add items, and the event loop takes all of them for one frame.
+         */
         private final AtomicLong unsent = new AtomicLong();
 
         Incoming(int id) {
@@ -1609,6 +1624,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         // The handler has returned, and only its stream goes on. So the connection stops counting the handler as
         // running.
         admission.uncountNow(call);
+        // The reference is written before the sender is used, so any thread on which the sender fails finds the sender.
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
         HandledContext its = call.context();

@@ -84,7 +84,10 @@ public final class ServerCore {
     /** Number of running handlers, except those on event loops. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Time at which {@link #reclaimIdlePlaces} last asked the connections for unused places, in nanoseconds. */
+    /**
+     * Time at which {@link #reclaimIdlePlaces} last asked the connections for unused places, in nanoseconds. If several
+     * event loops want to ask at once, only the one that changes the time asks.
+     */
     private final AtomicLong reclaimedNanos;
 
     private final ServerPlatform platform;
@@ -99,9 +102,12 @@ public final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
+    // Event loops change the next three collections, and the thread that stops the server looks through them.
+
     /** Connections whose channels are open, by channel. {@link #register} adds them. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
+    /** Open channels that have an account. */
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
@@ -117,9 +123,15 @@ public final class ServerCore {
     /** Port of {@link #listening}. The port is stored because a closed channel may no longer know its port. */
     private int boundPort;
 
-    /** Whether the server has begun to stop. */
+    /**
+     * Whether the server has begun to stop. The thread that stops the server writes the field, while holding the
+     * monitor, and looks through {@link #channels} after that. An event loop adds a new channel or connection first,
+     * and reads the field after that. So one of the two finds the other. Otherwise the stop could miss a new
+     * connection.
+     */
     private volatile boolean stopping;
 
+    /** Whether the listener is closed. Written by the listener's event loop, and read by {@link #completeIfQuiet}. */
     private volatile boolean isListenerClosed;
 
     /** Completes when the server is stopping, its listener is closed, and all connections and calls have ended. */
@@ -131,10 +143,20 @@ public final class ServerCore {
      */
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
+    /**
+     * Whether the time for the stop is over, so that no handler starts any more. Written by the thread that stops the
+     * server or by an event loop, and read by the threads that run handlers, before a handler starts. Held by
+     * {@code StopTest.noHandlerOfAnEventLoopBeginsAfterwards}.
+     */
     private volatile boolean cutOff;
+
+    // Event loops add to the next two numbers, and the thread that stops the server takes them.
     private final AtomicInteger unbegunNotices = new AtomicInteger();
     private final AtomicInteger interruptedNotices = new AtomicInteger();
+
+    /** Opened by the thread that has stopped the server. Threads wait for it in {@link #awaitStop}. */
     private final CountDownLatch stopped = new CountDownLatch(1);
+
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
     /** Makes the methods that a server publishes. The server passes in the objects that the methods share. */
@@ -496,6 +518,11 @@ public final class ServerCore {
         }
     }
 
+    /**
+     * Completes {@link #quiet} if the listener is closed, and no channel and no call is left. Any thread may call this.
+     * Each thread first removes its channel or connection, or sets {@code isListenerClosed}, and then calls this
+     * method. So the last of them finds that nothing is left. Otherwise a stop could wait until its time is over.
+     */
     private void completeIfQuiet() {
         if (isListenerClosed && channels.isEmpty() && served.isEmpty()) {
             quiet.complete(null);

@@ -25,7 +25,7 @@ public final class Stages {
      * Unfinished stages to which RPCX has attached its callback, the {@link Hook}. Key and value are the {@link Entry}
      * of the stage, which is the list of the stage's waiters. A waiter in the list usually refers to the stage
      * strongly, but the entry itself refers to the stage weakly. So a stage whose list is empty can be
-     * garbage-collected.
+     * garbage-collected. Any thread may add and remove entries.
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
@@ -271,6 +271,11 @@ public final class Stages {
         private @Nullable Waiter first;
         private @Nullable Waiter last;
         private boolean isOver;
+
+        /**
+         * Whether RPCX's callback has been attached to the stage. Any thread may write and read this field without the
+         * lock. A thread writes it after it has attached the callback, for the reason that {@link Stages#hook} gives.
+         */
         volatile boolean isHung;
 
         Entry(CompletionStage<?> stage) {
@@ -367,6 +372,9 @@ public final class Stages {
      */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
+
+        // The lock of this object guards the next two fields: the thread that ends the stage and the thread that leaves
+        // a charge use them.
         private @Nullable LingeringCharge lingeringCharge;
         private boolean isOver;
 

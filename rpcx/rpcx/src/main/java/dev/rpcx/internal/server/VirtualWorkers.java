@@ -58,10 +58,23 @@ public final class VirtualWorkers {
 
     private final Consumer<Runnable> starter;
     private final Ticker ticker;
+
+    /** Calls that wait for a worker. The event loop adds them, and workers take them. */
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
+
+    /** Top of the stack of idle workers: see the class comment. */
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
+
+    /** Number of workers that are in the stack, or are about to push themselves. */
     private final AtomicInteger idleCount = new AtomicInteger();
+
+    /** Whether a worker has been woken and has not yet begun to run a call: see the class comment. */
     private final AtomicBoolean waking = new AtomicBoolean();
+
+    /**
+     * Whether {@link #close} has been called. Written by the thread that stops the server, and read by workers and the
+     * event loop.
+     */
     private volatile boolean closed;
 
     /**
@@ -118,8 +131,9 @@ public final class VirtualWorkers {
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked again, because another thread may have queued a call before this thread cleared the
-            // flag "waking". The other thread woke no worker if it saw that this flag was set.
+            // The queue is checked again, because the event loop may have queued a call before this thread cleared the
+            // flag "waking". The event loop woke no worker if it saw that this flag was set. Held by
+            // {@code VirtualWorkersTest.eachTaskRunsOnce}.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -134,7 +148,10 @@ public final class VirtualWorkers {
      * <p>If no platform thread can be started at the moment to carry the worker's thread, waking or starting the worker
      * may throw. The worker's thread will run later nevertheless. Therefore this method takes the wake-up back before
      * it throws, that is, sets the worker's counter to {@link #TAKEN_BACK}. The worker then ends when it runs. If the
-     * worker has already seen the wake-up, this method takes nothing back and does not throw.
+     * worker has already seen the wake-up, this method takes nothing back and does not throw. This thread and the
+     * worker change the counter by compare-and-set, so only one of them goes on with the task. Held by
+     * {@code VirtualWorkersTest.aTaskThatAWorkerHasBegunIsNotRefusedWhereItsStartFails} and
+     * {@code VirtualWorkersTest.aWorkerWhoseStartHasFailedRunsNothingWhenItComesAllTheSame}.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -192,11 +209,18 @@ public final class VirtualWorkers {
         /**
          * Task with which the worker begins; null if the worker takes its first task from the queue. When an idle
          * worker is woken, this field is written before {@link #wakes}, whose volatile write makes the task visible to
-         * the worker.
+         * the worker. In the other order, the worker could miss the task. Held by
+         * {@code VirtualWorkersTest.whatComesOneByOneIsRunByWorkersThatAreThere}.
          */
         private @Nullable Runnable first;
 
+        /**
+         * Next worker in the stack of idle workers. This worker writes the field before it pushes itself, and the owner
+         * of the flag {@link #waking} reads it.
+         */
         private @Nullable Worker below;
+
+        /** Thread of this worker. Written before the worker pushes itself, and read by the thread that wakes it. */
         private @Nullable Thread thread;
 
         /**
@@ -224,7 +248,7 @@ public final class VirtualWorkers {
                 if (closed) {
                     // close() may have looked at the stack of idle workers before this worker was pushed. Therefore the
                     // worker on top of the stack, which may be this one, is woken here. Each woken worker wakes the
-                    // next one, and ends.
+                    // next one, and ends. Held by {@code VirtualWorkersTest.allWorkersEnd}, which runs after each test.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {

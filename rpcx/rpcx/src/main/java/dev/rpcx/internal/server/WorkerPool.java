@@ -27,16 +27,27 @@ final class WorkerPool {
     private final long idleNanos;
     private final String name;
     private final @Nullable ClassLoader loader;
+
+    /** Number of threads that have been made so far, for their names. */
     private final AtomicInteger made = new AtomicInteger();
 
     /**
      * Number of threads in the upper 32 bits, and number of unfinished tasks in the lower 32 bits. There are never more
-     * tasks than threads.
+     * tasks than threads. Any thread that gives a task, and each thread of the pool, changes the numbers.
      */
     private final AtomicLong counts = new AtomicLong();
 
+    /** Tasks that wait for a thread. Any thread adds tasks, and the threads of the pool take them. */
     private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
+
+    /** Threads of the pool. Each is added before it starts, and removes itself when it ends. */
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+
+    /**
+     * Whether {@link #close} has been called. Written by the thread that stops the server, before it interrupts the
+     * threads of the pool. A thread that is added too late for the interrupt reads the field after that, and does not
+     * wait for tasks.
+     */
     private volatile boolean isClosed;
 
     /**
@@ -145,7 +156,8 @@ final class WorkerPool {
             }
             long now = counts.get();
             // This thread ends only if the other threads are enough for all counted tasks. An empty queue does not show
-            // that they are enough, because a task is counted before it is put into the queue.
+            // that they are enough, because the thread that gives a task counts it before it puts it into the queue.
+            // Held by {@code PoolThreadsTest.noTaskWaitsForAThreadThatWasEnding}.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
