@@ -190,7 +190,7 @@ public final class PoolShares {
         for (Share share : all) {
             share.dropped(share.waiting().size());
             share.waiting().clear();
-            share.giveUpTurn();
+            share.removeFromLevel();
         }
         return taken;
     }
@@ -484,7 +484,7 @@ public final class PoolShares {
             Collection<Peers> moved = before <= of.ended()
                     ? List.of()
                     : byMark.subMap(of.ended(), false, before, false).values();
-            moved.forEach(Peers::giveUpTurns);
+            moved.forEach(Peers::removeFromCrowdsOrQueues);
             for (Crowd each : crowds) {
                 if (each != null) {
                     each.removeFromQueue();
@@ -609,10 +609,10 @@ public final class PoolShares {
             return found;
         }
 
-        void giveUpTurns() {
+        void removeFromCrowdsOrQueues() {
             for (Level each : byOwn) {
                 if (each != null) {
-                    each.giveUpTurn();
+                    each.removeFromCrowdOrQueue();
                 }
             }
         }
@@ -632,7 +632,7 @@ public final class PoolShares {
          * counts of {@link OrphanedWork}, such a task has begun or will never run.
          */
         void moveOutOfCrowds() {
-            giveUpTurns();
+            removeFromCrowdsOrQueues();
             isOfCrowds = false;
             joinCrowdsOrQueues();
         }
@@ -687,13 +687,13 @@ public final class PoolShares {
         }
 
         void add(Share share) {
-            giveUpTurn();
+            removeFromCrowdOrQueue();
             shares.add(share);
             joinCrowdOrQueue();
         }
 
         void remove(Share share) {
-            giveUpTurn();
+            removeFromCrowdOrQueue();
             shares.remove(share);
             joinCrowdOrQueue();
         }
@@ -713,7 +713,7 @@ public final class PoolShares {
          * Removes this group of connections from its {@link Crowd}, or from its queue if the group belongs to no crowd.
          * Must be called before the result of {@link #held} or of {@link #first} changes.
          */
-        private void giveUpTurn() {
+        private void removeFromCrowdOrQueue() {
             if (!of.isOfCrowds) {
                 removeFromQueue();
             } else if (!shares.isEmpty()) {
@@ -832,7 +832,7 @@ public final class PoolShares {
                 if (!isWaiting()) {
                     // A share without waiting tasks must not stay in a queue. The queue would keep the share in memory
                     // even after the connection has closed.
-                    giveUpTurn();
+                    removeFromLevel();
                 }
                 isOfOthers = isGone && orphanedWork != null;
             }
@@ -864,7 +864,7 @@ public final class PoolShares {
         public void connectionGone() {
             synchronized (PoolShares.this) {
                 boolean waits = isWaiting();
-                giveUpTurn();
+                removeFromLevel();
                 isGone = true;
                 if (orphanedWork != null) {
                     mark = OrphanedWork.ALL;
@@ -970,7 +970,7 @@ public final class PoolShares {
             of.countWaiting(1);
         }
 
-        private void giveUpTurn() {
+        private void removeFromLevel() {
             Level before = among;
             if (before != null) {
                 before.remove(this);
@@ -1004,7 +1004,7 @@ public final class PoolShares {
             first.remove();
             shrink();
             if (now == null) {
-                giveUpTurn();
+                removeFromLevel();
             }
             count(1, now == null ? order : nextOrder++, now);
             return task;
