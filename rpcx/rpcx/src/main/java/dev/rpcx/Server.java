@@ -277,7 +277,7 @@ public final class Server implements AutoCloseable {
          * <p>The memory that handlers themselves allocate is not limited.
          */
         public Builder maxRunning(int count) {
-            maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
+            maxRunning = checked("maxRunning", count, AdmissionLimit.MIN_LIMIT, 1_000_000);
             return this;
         }
 

@@ -43,7 +43,7 @@ public final class Tokens {
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
     /** Tokens work as long as the clocks of two hosts differ by at most this time. */
-    private static final Duration SKEW = Duration.ofSeconds(10);
+    private static final Duration MAX_SKEW = Duration.ofSeconds(10);
 
     private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
     private static final String SECRET = "16 bytes or more";
@@ -358,7 +358,7 @@ public final class Tokens {
             this.secrets = secrets;
             this.mayForward = mayForward;
             this.used = used;
-            this.keptBeyond = used instanceof InMemory ? SKEW : SKEW.multipliedBy(2);
+            this.keptBeyond = used instanceof InMemory ? MAX_SKEW : MAX_SKEW.multipliedBy(2);
             this.clock = clock;
             this.secretsFail = new RateLimitedLog(LOGGER, clock);
             this.usedFail = new RateLimitedLog(LOGGER, clock);
@@ -411,8 +411,8 @@ public final class Tokens {
          * overflow.
          */
         private static boolean isTimely(long expires, long now) {
-            return expires > now - SKEW.toMillis()
-                    && expires <= now + LIFETIME.plus(SKEW).toMillis();
+            return expires > now - MAX_SKEW.toMillis()
+                    && expires <= now + LIFETIME.plus(MAX_SKEW).toMillis();
         }
 
         private @Nullable SecretKeySpec known(String principal) {

@@ -309,7 +309,7 @@ class BadInstancesTest {
                 Unpooled.EMPTY_BUFFER,
                 (request, peer) -> peer.error(request.id(), RPCXException.Code.NOT_FOUND))) {
             Calls calls = calls(bad);
-            for (int i = 0; i < 2 * RefusalBudget.MAX; i++) {
+            for (int i = 0; i < 2 * RefusalBudget.MAX_RETRIES; i++) {
                 assertThatThrownBy(() -> calls.nowhere("x")).isInstanceOf(RPCXException.class);
             }
             for (int i = 0; i < CALLS; i++) {

@@ -1043,7 +1043,7 @@ class ClassicCallEndsTest {
     /** Of four handlers a connection has three. What it leaves running is in its share. */
     @Test
     void handlersThatGoOnWhenTheirTimeIsOverAreInTheShareOfTheirConnection() {
-        serve(serving().maxRunning(AdmissionLimit.MIN), null);
+        serve(serving().maxRunning(AdmissionLimit.MIN_LIMIT), null);
         for (int i = 1; i <= 3; i++) {
             call(i, "later");
             handle();
@@ -1062,7 +1062,7 @@ class ClassicCallEndsTest {
 
     @Test
     void handlersThatHaveNotBegunInTheirTimeAreInNoShare() {
-        serve(serving().maxRunning(AdmissionLimit.MIN), null);
+        serve(serving().maxRunning(AdmissionLimit.MIN_LIMIT), null);
         for (int i = 1; i <= 3; i++) {
             call(i, "echo", "a");
         }
@@ -1088,7 +1088,7 @@ class ClassicCallEndsTest {
     @Test
     void handlersThatGoOnBehindTheirConnectionAreInTheShareOfItsAddress() {
         SocketAddress same = new InetSocketAddress("192.0.2.1", 1);
-        serve(serving().maxRunning(AdmissionLimit.MIN), same);
+        serve(serving().maxRunning(AdmissionLimit.MIN_LIMIT), same);
         for (int i = 1; i <= 3; i++) {
             call(i, "later");
             handle();

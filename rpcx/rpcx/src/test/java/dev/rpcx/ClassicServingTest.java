@@ -234,7 +234,7 @@ class ClassicServingTest {
             .platform(platform)
             .classic(true)
             .maxCalls(MAX_CALLS)
-            .maxRunning(AdmissionLimit.MIN)
+            .maxRunning(AdmissionLimit.MIN_LIMIT)
             .maxMessageBytes(MAX_MESSAGE_BYTES)
             .keepAlive(Duration.ofMinutes(1))
             .build()
@@ -403,8 +403,8 @@ class ClassicServingTest {
         handle();
         assertThat(left)
                 .containsExactly(
-                        ClassicServerConnection.CALL_NANOS,
-                        ClassicServerConnection.CALL_NANOS - TimeUnit.SECONDS.toNanos(1));
+                        ClassicServerConnection.MAX_CALL_NANOS,
+                        ClassicServerConnection.MAX_CALL_NANOS - TimeUnit.SECONDS.toNanos(1));
     }
 
     @Test
@@ -595,12 +595,12 @@ class ClassicServingTest {
     @Test
     void aCallWhoseTimeIsOverIsNotHandled() {
         call(1, "echo", text("a"));
-        hand.ticker.advance(ClassicServerConnection.CALL_NANOS - 1, TimeUnit.NANOSECONDS);
+        hand.ticker.advance(ClassicServerConnection.MAX_CALL_NANOS - 1, TimeUnit.NANOSECONDS);
         assertThat(hand.handle(0)).isTrue();
         assertThat(service.begun).isEqualTo(1);
         expectValue(1, "a");
         call(2, "echo", text("a"));
-        hand.ticker.advance(ClassicServerConnection.CALL_NANOS, TimeUnit.NANOSECONDS);
+        hand.ticker.advance(ClassicServerConnection.MAX_CALL_NANOS, TimeUnit.NANOSECONDS);
         assertThat(hand.handle(0)).isTrue();
         expectRefusal(2, RPCXException.Code.DEADLINE_EXCEEDED, "before the handler started");
         assertThat(service.begun).isEqualTo(1);

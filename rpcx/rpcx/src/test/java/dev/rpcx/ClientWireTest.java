@@ -1047,10 +1047,10 @@ class ClientWireTest {
         open();
         Ledger ledger = client.core().ledger();
         hand.reads(channel(), false);
-        echo("x".repeat(Outbound.SMALL_BYTES / 2));
+        echo("x".repeat(Outbound.MAX_SMALL_BYTES / 2));
         assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
-        echo("x".repeat(Outbound.SMALL_BYTES + 1));
-        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThan(Outbound.SMALL_BYTES);
+        echo("x".repeat(Outbound.MAX_SMALL_BYTES + 1));
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThan(Outbound.MAX_SMALL_BYTES);
         List<Account> accounts = new ArrayList<>();
         List<Charge> others = new ArrayList<>();
         for (int i = 0; i < 30; i++) {
@@ -1064,7 +1064,7 @@ class ClientWireTest {
                 }
             }
         }
-        CompletableFuture<String> refused = echo("y".repeat(Outbound.SMALL_BYTES + 1));
+        CompletableFuture<String> refused = echo("y".repeat(Outbound.MAX_SMALL_BYTES + 1));
         assertThat(failure(refused).code()).isEqualTo(Code.OVERLOADED);
         assertThat(failure(refused).executed()).isEqualTo(Executed.NOT_EXECUTED);
         CompletableFuture<String> small = echo("small");

@@ -325,7 +325,7 @@ class ConnectingTest {
         int before = hand.tasks;
         pass(20);
         assertThat(cluster.waiting()).isZero();
-        int atOnce = ClientCluster.LOOKS_AT_ONCE / ClientCluster.MAX_INSTANCES;
+        int atOnce = ClientCluster.MAX_LOOKS_AT_ONCE / ClientCluster.MAX_INSTANCES;
         assertThat(hand.tasks - before).isGreaterThanOrEqualTo(calls / atOnce - 1);
     }
 

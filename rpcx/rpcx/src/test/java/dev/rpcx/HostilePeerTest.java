@@ -624,7 +624,7 @@ class HostilePeerTest {
     void cancelsOfCallsThatWereMadeAreNoFlood() throws Exception {
         try (RawPeer raw = greeted()) {
             int slots = 512;
-            for (int generation = 1; generation * slots <= 2 * FloodGuard.CANCELS_PER_SECOND; generation++) {
+            for (int generation = 1; generation * slots <= 2 * FloodGuard.MAX_CANCELS_PER_SECOND; generation++) {
                 ByteBuf all = Unpooled.buffer();
                 for (int slot = 0; slot < slots; slot++) {
                     int id = generation << 16 | slot;

@@ -221,11 +221,14 @@ class OverloadTest {
             ByteBuf none = Unpooled.EMPTY_BUFFER;
             // three times what is too much in a second: the second that began with the connection may be over when they
             // are read, and the next one too; FloodGuardTest has the exact numbers
-            expectEnd(server, times(3 * (FloodGuard.PINGS_PER_SECOND + 1), RawPeer.frame(Wire.PING, 0, none)), "pings");
-            expectEnd(server, times(FloodGuard.SETTINGS + 1, RawPeer.frame(Wire.SETTINGS, 0, none)), "settings");
             expectEnd(
                     server,
-                    times(3 * (FloodGuard.CANCELS_PER_SECOND + 1), RawPeer.frame(Wire.CANCEL, 1 << 16, none)),
+                    times(3 * (FloodGuard.MAX_PINGS_PER_SECOND + 1), RawPeer.frame(Wire.PING, 0, none)),
+                    "pings");
+            expectEnd(server, times(FloodGuard.MAX_SETTINGS + 1, RawPeer.frame(Wire.SETTINGS, 0, none)), "settings");
+            expectEnd(
+                    server,
+                    times(3 * (FloodGuard.MAX_CANCELS_PER_SECOND + 1), RawPeer.frame(Wire.CANCEL, 1 << 16, none)),
                     "cancels");
             assertThat(calls.hello("after")).isEqualTo("after");
         } finally {

@@ -152,7 +152,7 @@ class PlacesTest {
             }
             pingPong(raw);
             Outbound sender = (Outbound) Objects.requireNonNull(service.sender);
-            assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+            assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.MAX_SMALL_BYTES);
         }
     }
 
@@ -201,7 +201,7 @@ class PlacesTest {
                 assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
             }
             await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.KEPT_BYTES) - before)
-                    .isGreaterThan(Outbound.SMALL_BYTES));
+                    .isGreaterThan(Outbound.MAX_SMALL_BYTES));
         }
         await().untilAsserted(() ->
                 assertThat(server.core().ledger().held(Resource.KEPT_BYTES)).isZero());

@@ -267,10 +267,10 @@ class RacesTest {
             @Override
             public void run() {
                 AtomicInteger all = new AtomicInteger();
-                AdmissionLimit.Group one = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
-                AdmissionLimit.Group other = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
+                AdmissionLimit.Group one = new AdmissionLimit(AdmissionLimit.MIN_LIMIT, all, 0).group(0);
+                AdmissionLimit.Group other = new AdmissionLimit(AdmissionLimit.MIN_LIMIT, all, 0).group(0);
                 AtomicInteger inside = new AtomicInteger();
-                for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+                for (int i = 0; i < AdmissionLimit.MIN_LIMIT - 1; i++) {
                     expect(one.admit(), "refused below the limit");
                 }
                 Runnable caller = new Runnable() {
@@ -285,7 +285,7 @@ class RacesTest {
                         enterAndLeave(other, inside);
                     }
                 });
-                for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+                for (int i = 0; i < AdmissionLimit.MIN_LIMIT - 1; i++) {
                     one.release(0, 100, 50, true);
                 }
                 expect(all.get() == 0 && one.running() == 0 && other.running() == 0, "left: " + all);

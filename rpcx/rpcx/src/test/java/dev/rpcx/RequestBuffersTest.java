@@ -272,7 +272,7 @@ class RequestBuffersTest {
         platform.handleAll(channel);
         assertThat(held(Resource.REPLY_BYTES)).isPositive();
         platform.reads(channel, true);
-        assertThat(held(Resource.KEPT_BYTES) - before).isEqualTo(Outbound.SMALL_BYTES);
+        assertThat(held(Resource.KEPT_BYTES) - before).isEqualTo(Outbound.MAX_SMALL_BYTES);
     }
 
     /** One of which less than half is empty is not worth another one. */

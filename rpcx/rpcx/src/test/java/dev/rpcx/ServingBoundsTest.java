@@ -583,7 +583,7 @@ class ServingBoundsTest {
     /** The same of a call that would be refused. */
     @Test
     void nothingIsKeptOfARefusalForWhichThereWasNoMemory() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         for (int readings = 1; readings <= 4; readings++) {
             EmbeddedChannel peer = hand.accept();
             peer.pipeline().fireChannelRead(RawPeer.preface());
@@ -909,7 +909,7 @@ class ServingBoundsTest {
     @Test
     void aRequestThatIsNotWholeIsChargedForMoreThanAToken() {
         serve();
-        for (int bytes : new int[] {(UnchargedAllowance.IDLE_METADATA_BYTES - 160) / 2, 200}) {
+        for (int bytes : new int[] {(UnchargedAllowance.MAX_IDLE_METADATA_BYTES - 160) / 2, 200}) {
             assertThat(held(Resource.REQUEST_BYTES)).isZero();
             send(
                     Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE,
@@ -933,7 +933,7 @@ class ServingBoundsTest {
 
     @Test
     void metadataOfARefusedCallAreNotCharged() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         for (int i = 0; i < 3; i++) {
             call(FIRST + i, "echo");
         }
@@ -959,7 +959,7 @@ class ServingBoundsTest {
 
     @Test
     void aRequestRefusedForItsBytesIsNotBegunAndGivesUpItsHandlersPlace() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         takeAll(Resource.REQUEST_BYTES);
         for (int i = 0; i < 8; i++) {
             call(FIRST + i, "echo", message(10_000));
@@ -980,7 +980,7 @@ class ServingBoundsTest {
 
     @Test
     void aRequestInPartsThatIsRefusedByItsLastIsNotBegun() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         for (int i = 0; i < 3; i++) {
             call(FIRST + i, "echo");
         }
@@ -992,7 +992,7 @@ class ServingBoundsTest {
 
     @Test
     void manyRefusalsAtOnceHaveNoTextFromSomeOn() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         ByteBuf many = Unpooled.buffer();
         for (int i = 0; i < 603; i++) {
             many.writeBytes(request(FIRST + i, "echo"));
@@ -1605,7 +1605,7 @@ class ServingBoundsTest {
 
     @Test
     void aCallThatWaitsBeginsWhenAHandlerOfItsConnectionHasBecomeAStream() {
-        serve(AdmissionLimit.MIN, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
         hand.reads(channel(), false);
         sendToo(request(FIRST, "much", numbers(2 * ALL)));
         sendToo(request(FIRST + 1, "echo"));

@@ -157,7 +157,7 @@ class SilentRecordsTest {
         ByteBuf begin =
                 Unpooled.buffer().writeByte(1).writeMedium(MAX_MESSAGE - 4).writeZero(LARGE - 4);
         send(RawTls.plain(RawTls.HANDSHAKE, begin));
-        int most = TlsRecords.MIN_HANDSHAKE_RECORDS + MAX_MESSAGE / TlsRecords.HANDSHAKE_RECORD_BYTES;
+        int most = TlsRecords.MIN_HANDSHAKE_RECORDS + MAX_MESSAGE / TlsRecords.MIN_RECORD_LIMIT_BYTES;
         assertThat(sent(10_000, () -> RawTls.plain(RawTls.HANDSHAKE, zeros(1)))).isLessThan(most);
         assertThat(held()).isZero();
     }
@@ -194,7 +194,7 @@ class SilentRecordsTest {
                 .build()
                 .newEngine(ByteBufAllocator.DEFAULT);
         Engine client = new Engine(engine, channel);
-        client.recordBytes = TlsRecords.HANDSHAKE_RECORD_BYTES + SEALED;
+        client.recordBytes = TlsRecords.MIN_RECORD_LIMIT_BYTES + SEALED;
         client.handshake();
         client.send(RawPeer.preface());
         assertThat(client.records).isGreaterThan(40);
@@ -372,7 +372,7 @@ class SilentRecordsTest {
         assertThat(heapOfConnection(this::handshake)).isLessThan(part / 2);
         assertThat(heapOfConnection(() -> {
                     // as large as it may be without being charged
-                    send(RawTls.plain(RawTls.HANDSHAKE, new RawTls().hello(Outbound.SMALL_BYTES - 500)));
+                    send(RawTls.plain(RawTls.HANDSHAKE, new RawTls().hello(Outbound.MAX_SMALL_BYTES - 500)));
                     assertThat(held()).isZero();
                     return HandPlatform.written(channel);
                 }))
@@ -453,7 +453,7 @@ class SilentRecordsTest {
     void aClientChargesTheBeginOfARecordAndWaitsForItsEndAsForThatOfAFrame() {
         try (Calling calling = new Calling()) {
             ByteBuf begin = RawTls.plain(RawTls.HANDSHAKE, zeros(LARGE));
-            calling.answer(begin.readSlice(Outbound.SMALL_BYTES));
+            calling.answer(begin.readSlice(Outbound.MAX_SMALL_BYTES));
             assertThat(calling.held()).isZero();
             calling.answer(begin.readSlice(1));
             assertThat(calling.held()).isEqualTo(HEADER + LARGE);

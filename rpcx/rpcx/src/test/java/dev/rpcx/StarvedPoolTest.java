@@ -177,7 +177,7 @@ class StarvedPoolTest {
     @Test
     void whereNoCallBeginsTheLimitSinksAndWhereTheyBeginAgainItRises() {
         starve();
-        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN);
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN_LIMIT);
         platform.handleAll(peer.channel);
         HandPlatform.written(peer.channel);
         assertThat(service.begun).isZero();
@@ -195,14 +195,14 @@ class StarvedPoolTest {
     void connectionsShareALimitThatHasSunk() {
         starve();
         platform.handleAll(peer.channel);
-        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN);
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN_LIMIT);
         peer.errors();
         // half of the limit and one more, as others were there a moment ago
-        peer.call(AdmissionLimit.MIN);
+        peer.call(AdmissionLimit.MIN_LIMIT);
         assertThat(peer.errors()).hasSize(1);
         Peer other = new Peer();
         // which has the share of two connections all the same
-        other.call(AdmissionLimit.MIN / 2);
+        other.call(AdmissionLimit.MIN_LIMIT / 2);
         assertThat(other.errors()).isEmpty();
         other.call(1);
         assertThat(other.errors()).hasSize(1);

@@ -102,7 +102,7 @@ class UnfinishedFramesTest {
 
     @Test
     void theBeginOfALargeFrameIsChargedUntilItsEndHasCome() {
-        send(ping.readSlice(Outbound.SMALL_BYTES));
+        send(ping.readSlice(Outbound.MAX_SMALL_BYTES));
         assertThat(held()).isZero();
         send(ping.readSlice(1));
         assertThat(held()).isEqualTo(Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
@@ -141,7 +141,7 @@ class UnfinishedFramesTest {
 
     @Test
     void aFrameThatComesByteForByteEndsItsConnection() {
-        send(ping.readSlice(Outbound.SMALL_BYTES + LENGTH_BYTES));
+        send(ping.readSlice(Outbound.MAX_SMALL_BYTES + LENGTH_BYTES));
         for (int second = 0; second < 30; second++) {
             platform.pass(channel, 1, TimeUnit.SECONDS);
             send(ping.readSlice(1));

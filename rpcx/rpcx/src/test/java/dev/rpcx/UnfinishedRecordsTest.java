@@ -102,7 +102,7 @@ class UnfinishedRecordsTest {
 
     @Test
     void theBeginOfARecordIsChargedUntilItIsWhole() {
-        send(header(HANDSHAKE, 16_384).writeBytes(hello(30_000)).writeZero(Outbound.SMALL_BYTES - HEADER - 4));
+        send(header(HANDSHAKE, 16_384).writeBytes(hello(30_000)).writeZero(Outbound.MAX_SMALL_BYTES - HEADER - 4));
         assertThat(held()).isZero();
         send(Unpooled.buffer().writeZero(1));
         assertThat(held()).isEqualTo(HEADER + 16_384);

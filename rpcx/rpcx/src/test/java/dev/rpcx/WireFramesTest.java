@@ -1515,7 +1515,7 @@ class WireFramesTest {
         Connection poor = new Connection(own, none);
         own.pipeline().addLast(poor);
         poor.sendNow(new TestMessage("a", 1_000));
-        int most = Outbound.SMALL_BYTES;
+        int most = Outbound.MAX_SMALL_BYTES;
         int each = pending(own);
         poor.sendNow(new TestMessage("a", 1_000));
         // what the queue counts for a message beside its bytes

@@ -164,7 +164,7 @@ class WireServingTest {
     private final Server server = Server.builder(RegistryServer.registry(service))
             .platform(hand)
             .maxCalls(MAX_CALLS)
-            .maxRunning(AdmissionLimit.MIN)
+            .maxRunning(AdmissionLimit.MIN_LIMIT)
             .maxMessageBytes(MAX_MESSAGE_BYTES)
             .keepAlive(Duration.ofMinutes(10))
             .build()
@@ -685,7 +685,7 @@ class WireServingTest {
 
     @Test
     void pingsWithoutEndEndTheConnection() {
-        for (int i = 0; i < FloodGuard.PINGS_PER_SECOND; i++) {
+        for (int i = 0; i < FloodGuard.MAX_PINGS_PER_SECOND; i++) {
             send(Wire.PING, i, Unpooled.EMPTY_BUFFER);
             assertThat(next().type()).isEqualTo(Wire.PONG);
         }
@@ -698,7 +698,7 @@ class WireServingTest {
         call(FIRST, "here");
         expectReply(FIRST, "a");
         ByteBuf many = Unpooled.buffer();
-        for (int i = 0; i <= FloodGuard.CANCELS_PER_SECOND; i++) {
+        for (int i = 0; i <= FloodGuard.MAX_CANCELS_PER_SECOND; i++) {
             many.writeBytes(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
         }
         send(many);

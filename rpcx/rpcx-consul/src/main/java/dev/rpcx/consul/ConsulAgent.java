@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * request in flight or the pause.
  */
 final class ConsulAgent {
-    private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
+    private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(3);
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MAX_PAUSE_MILLIS = 2_000;
 
@@ -132,7 +132,7 @@ final class ConsulAgent {
         }
         HttpClient made = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
-                .connectTimeout(CONNECT_TIME)
+                .connectTimeout(MAX_CONNECT_TIME)
                 .build();
         client = made;
         return made;

@@ -24,7 +24,7 @@ public final class ConsulRegistration implements AutoCloseable {
     private static final JsonMapper JSON = JsonMapper.shared();
     private static final String TTL = "10s";
     private static final long REPORT_MILLIS = 3_000;
-    private static final long ANSWER_MILLIS = 5_000;
+    private static final long MAX_ANSWER_MILLIS = 5_000;
 
     /** Max characters of the agent's text in an error. */
     private static final int MAX_TEXT = 200;
@@ -122,7 +122,7 @@ public final class ConsulRegistration implements AutoCloseable {
         while (!agent.isClosed()) {
             try {
                 if (!known) {
-                    expect(agent.put("/v1/agent/service/register", entry, ANSWER_MILLIS));
+                    expect(agent.put("/v1/agent/service/register", entry, MAX_ANSWER_MILLIS));
                     completeAsync(() -> registered.complete(null));
                     known = true;
                     failures = 0;
@@ -133,7 +133,7 @@ public final class ConsulRegistration implements AutoCloseable {
                 }
                 if (!agent.isClosed()) {
                     HttpResponse<byte[]> report = agent.put(
-                            "/v1/agent/check/pass/" + ConsulAgent.encoded(checkId()), new byte[0], ANSWER_MILLIS);
+                            "/v1/agent/check/pass/" + ConsulAgent.encoded(checkId()), new byte[0], MAX_ANSWER_MILLIS);
                     // An agent that was restarted without its data does not know the check.
                     known = report.statusCode() == HttpURLConnection.HTTP_OK;
                 }
@@ -225,13 +225,13 @@ public final class ConsulRegistration implements AutoCloseable {
         if (!isClosed.compareAndSet(false, true)) {
             return;
         }
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ANSWER_MILLIS);
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MAX_ANSWER_MILLIS);
         agent.close();
         registered.cancel(false);
         ConsulAgent last = new ConsulAgent(base, token);
         try {
             // A registration or report that is in flight must not reach Consul after the deregistration.
-            thread.join(ANSWER_MILLIS);
+            thread.join(MAX_ANSWER_MILLIS);
             long left = Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
             expect(last.put("/v1/agent/service/deregister/" + ConsulAgent.encoded(id), new byte[0], left));
         } catch (InterruptedException e) {

@@ -34,28 +34,28 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                     .build())
             .build();
 
-    private static final int WAIT_SECONDS = 30;
+    private static final int MAX_WAIT_SECONDS = 30;
 
     /**
      * Max time to wait for the answer of a blocking query. Consul adds up to a sixteenth of the wait, so that not all
      * clients ask again at once; 5 s more are allowed here.
      */
-    private static final long ANSWER_MILLIS = WAIT_SECONDS * 1000L * 17 / 16 + 5_000;
+    private static final long MAX_ANSWER_MILLIS = MAX_WAIT_SECONDS * 1000L * 17 / 16 + 5_000;
 
-    private static final long FIRST_ANSWER_MILLIS = 5_000;
+    private static final long MAX_FIRST_ANSWER_MILLIS = 5_000;
 
     /**
      * Max queries in quick succession. One more is allowed after each {@link #REFILL_NANOS}: this is a token bucket, as
      * Consul advises.
      */
-    private static final int BURST = 5;
+    private static final int MAX_BURST_QUERIES = 5;
 
     private static final long REFILL_NANOS = 500_000_000;
 
     private final ConsulAgent agent;
     private final String path;
     private final Endpoints.Listener listener;
-    private int allowed = BURST;
+    private int allowed = MAX_BURST_QUERIES;
     private long refilledNanos = System.nanoTime();
 
     HealthWatch(ConsulAgent agent, String service, Endpoints.Listener listener) {
@@ -94,8 +94,8 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                 // After a failure the query has no index, so that Consul answers it at once: another server may answer,
                 // and may have another index.
                 HttpResponse<byte[]> answer = index == 0
-                        ? agent.get(path, FIRST_ANSWER_MILLIS)
-                        : agent.get(path + "&wait=" + WAIT_SECONDS + "s&index=" + index, ANSWER_MILLIS);
+                        ? agent.get(path, MAX_FIRST_ANSWER_MILLIS)
+                        : agent.get(path + "&wait=" + MAX_WAIT_SECONDS + "s&index=" + index, MAX_ANSWER_MILLIS);
                 if (answer.statusCode() != HttpURLConnection.HTTP_OK) {
                     throw new IOException(path + ": " + answer.statusCode()
                             + (answer.statusCode() == HttpURLConnection.HTTP_FORBIDDEN
@@ -163,7 +163,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         long now = System.nanoTime();
         long more = (now - refilledNanos) / REFILL_NANOS;
         if (more > 0) {
-            allowed = (int) Math.min(BURST, allowed + more);
+            allowed = (int) Math.min(MAX_BURST_QUERIES, allowed + more);
             refilledNanos += more * REFILL_NANOS;
         }
         if (allowed > 0) {

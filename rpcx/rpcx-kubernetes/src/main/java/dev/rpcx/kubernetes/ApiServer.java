@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 record ApiServer(URI base, @Nullable Path account) {
     private static final Path ACCOUNT = Path.of("/var/run/secrets/kubernetes.io/serviceaccount");
-    private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
+    private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(3);
 
     static ApiServer at(URI base) {
         return new ApiServer(base, null);
@@ -67,7 +67,7 @@ record ApiServer(URI base, @Nullable Path account) {
     /** Returns a client that trusts these authorities, or those of the JDK if there is no account. */
     HttpClient client(byte[] authorities) throws IOException {
         HttpClient.Builder builder =
-                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIME);
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(MAX_CONNECT_TIME);
         if (account != null) {
             builder.sslContext(trusting(authorities));
         }

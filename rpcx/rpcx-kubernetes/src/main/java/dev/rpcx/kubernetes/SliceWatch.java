@@ -65,8 +65,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
      */
     private static final int WATCH_SECONDS = 60;
 
-    private static final long ANSWER_MILLIS = 5_000;
-    private static final long WATCH_MILLIS = (WATCH_SECONDS + 5) * 1000L;
+    private static final long MAX_ANSWER_MILLIS = 5_000;
+    private static final long MAX_WATCH_MILLIS = (WATCH_SECONDS + 5) * 1000L;
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MAX_PAUSE_MILLIS = 2_000;
 
@@ -77,7 +77,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
      * Min time between two lists that the listener gets because of changes. Changes that come sooner are passed on
      * together, since a list has all endpoints, however few of them have changed.
      */
-    private static final long BATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MIN_LIST_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Max characters of the server's own text in an error. */
     private static final int MAX_TEXT = 200;
@@ -266,7 +266,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private String list(HttpClient client) throws IOException {
         HttpResponse<InputStream> answer = ask(client, "", HttpResponse.BodyHandlers.ofInputStream());
         JsonNode list;
-        try (InputStream in = limited(answer.body(), ANSWER_MILLIS)) {
+        try (InputStream in = limited(answer.body(), MAX_ANSWER_MILLIS)) {
             expectOk(answer.statusCode());
             list = JSON.readTree(in);
         } catch (JacksonException e) {
@@ -292,7 +292,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     /** Passes a change on to the listener, at once or together with those until the next list may be passed on. */
     private synchronized void changed() {
-        long wait = passedOnNanos + BATCH_NANOS - System.nanoTime();
+        long wait = passedOnNanos + MIN_LIST_INTERVAL_NANOS - System.nanoTime();
         if (wait <= 0) {
             found();
         } else if (!isListDue) {
@@ -315,7 +315,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             start(task);
         } catch (Throwable e) {
             // No thread could be started, and nothing else would pass the change on to the listener.
-            later(task, BATCH_NANOS);
+            later(task, MIN_LIST_INTERVAL_NANOS);
         }
     }
 
@@ -323,7 +323,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         if (!isListDue || isClosed()) {
             return;
         }
-        long wait = passedOnNanos + BATCH_NANOS - System.nanoTime();
+        long wait = passedOnNanos + MIN_LIST_INTERVAL_NANOS - System.nanoTime();
         if (wait > 0) {
             // This task is late, and in the meantime the reading thread has passed a list on.
             later(this::foundLater, wait);
@@ -379,7 +379,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 "&watch=1&allowWatchBookmarks=true&timeoutSeconds=" + WATCH_SECONDS + "&resourceVersion="
                         + encoded(from),
                 HttpResponse.BodyHandlers.ofInputStream());
-        try (InputStream in = limited(answer.body(), WATCH_MILLIS)) {
+        try (InputStream in = limited(answer.body(), MAX_WATCH_MILLIS)) {
             if (answer.statusCode() == GONE) {
                 return null;
             }
@@ -479,13 +479,13 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             asked.cancel(true);
         }
         try {
-            return asked.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS);
+            return asked.get(MAX_ANSWER_MILLIS, TimeUnit.MILLISECONDS);
         } catch (ExecutionException | CancellationException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
             throw failure(server.base().toString(), why.toString());
         } catch (TimeoutException e) {
             asked.cancel(true);
-            throw new IOException(server.base() + ": no answer within " + ANSWER_MILLIS + " ms", e);
+            throw new IOException(server.base() + ": no answer within " + MAX_ANSWER_MILLIS + " ms", e);
         } catch (InterruptedException e) {
             closed.countDown();
             throw new IOException("interrupted", e);

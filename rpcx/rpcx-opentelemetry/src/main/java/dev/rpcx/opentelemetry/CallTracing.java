@@ -57,7 +57,7 @@ public final class CallTracing implements Interceptor {
     private static final int MAX_ENTRIES = Metadata.MAX_ENTRIES - 4;
 
     /** Upper bound of the bytes that the tags and lengths of an entry take. */
-    private static final int ENTRY_BYTES = 10;
+    private static final int MAX_ENTRY_OVERHEAD_BYTES = 10;
 
     private static final TextMapGetter<Metadata> GETTER = new TextMapGetter<>() {
         @Override
@@ -161,7 +161,7 @@ public final class CallTracing implements Interceptor {
 
     /** Returns an upper bound of the bytes that an entry takes in the metadata of a call. */
     private static int bytes(Map.Entry<String, String> entry) {
-        return ENTRY_BYTES
+        return MAX_ENTRY_OVERHEAD_BYTES
                 + entry.getKey().getBytes(StandardCharsets.UTF_8).length
                 + entry.getValue().getBytes(StandardCharsets.UTF_8).length;
     }

@@ -29,19 +29,19 @@ public final class HeapArray {
     /**
      * The maximum number of bytes that an array takes in addition to its elements, for its header and for alignment.
      */
-    private static final int HEADER_BYTES = 24;
+    private static final int MAX_HEADER_BYTES = 24;
 
     /**
      * The maximum size in bytes of an array for which no waste is counted. Arrays of this size waste at most a
      * sixteenth of each region of the heap.
      */
-    static final int ALWAYS_EXACT_BYTES = 64 * 1024;
+    static final int MAX_ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /**
-     * A buffer that needs more than this capacity in bytes grows to a power of two minus {@code HEADER_BYTES}. With its
-     * header, the array of such a buffer then fits into the regions of the heap without waste. A buffer that needs more
-     * than {@code BUFFER_STEP_BYTES} grows to a multiple of {@code BUFFER_STEP_BYTES} minus {@code HEADER_BYTES}
-     * instead, which can waste a part of a large region.
+     * A buffer that needs more than this capacity in bytes grows to a power of two minus {@code MAX_HEADER_BYTES}. With
+     * its header, the array of such a buffer then fits into the regions of the heap without waste. A buffer that needs
+     * more than {@code BUFFER_STEP_BYTES} grows to a multiple of {@code BUFFER_STEP_BYTES} minus
+     * {@code MAX_HEADER_BYTES} instead, which can waste a part of a large region.
      */
     private static final int MIN_ROUNDED_BYTES = 32 * 1024;
 
@@ -65,7 +65,7 @@ public final class HeapArray {
             return;
         }
         try {
-            Thread thread = new Thread(() -> heapBytes(ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
+            Thread thread = new Thread(() -> heapBytes(MAX_ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
             thread.setDaemon(true);
             thread.setContextClassLoader(null);
             thread.start();
@@ -82,7 +82,7 @@ public final class HeapArray {
      * @return at least {@code bytes}, and at most twice the sum of {@code bytes} and a header of 24 bytes
      */
     public static long heapBytes(long bytes) {
-        return bytes <= ALWAYS_EXACT_BYTES ? bytes : heapBytes(bytes, Regions.BYTES);
+        return bytes <= MAX_ALWAYS_EXACT_BYTES ? bytes : heapBytes(bytes, Regions.BYTES);
     }
 
     /**
@@ -92,8 +92,8 @@ public final class HeapArray {
      * @param regionBytes size of a region in bytes; 0 if the heap has no regions
      */
     static long heapBytes(long bytes, long regionBytes) {
-        long all = bytes + HEADER_BYTES;
-        if (regionBytes == 0 || bytes <= ALWAYS_EXACT_BYTES) {
+        long all = bytes + MAX_HEADER_BYTES;
+        if (regionBytes == 0 || bytes <= MAX_ALWAYS_EXACT_BYTES) {
             return bytes;
         }
         if (all <= regionBytes / 2) {
@@ -131,11 +131,11 @@ public final class HeapArray {
             // the allocator decides how small buffers grow, and throws if the buffer cannot grow as needed
             return buffer.alloc().calculateNewCapacity(needed, max);
         }
-        long all = (long) needed + HEADER_BYTES;
+        long all = (long) needed + MAX_HEADER_BYTES;
         long rounded = all <= BUFFER_STEP_BYTES
                 ? Long.highestOneBit(all - 1) << 1
                 : (all + BUFFER_STEP_BYTES - 1) / BUFFER_STEP_BYTES * BUFFER_STEP_BYTES;
-        return (int) Math.min(max, rounded - HEADER_BYTES);
+        return (int) Math.min(max, rounded - MAX_HEADER_BYTES);
     }
 
     /**

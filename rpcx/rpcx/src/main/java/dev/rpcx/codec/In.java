@@ -512,15 +512,15 @@ public final class In extends Pool.Scratch {
 
     /**
      * Counts the bytes of heap that a large array takes in addition to the bytes of its elements. Does nothing for an
-     * array of at most {@link HeapArray#ALWAYS_EXACT_BYTES}. The elements of all arrays and the headers of small arrays
-     * are counted elsewhere.
+     * array of at most {@link HeapArray#MAX_ALWAYS_EXACT_BYTES}. The elements of all arrays and the headers of small
+     * arrays are counted elsewhere.
      *
      * @param bytes number of bytes of the elements
      */
     void array(long bytes) {
         // the condition saves time, since for most arrays nothing has to be counted here, and a message may have
         // millions of arrays
-        if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
+        if (bytes > HeapArray.MAX_ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.heapBytes(bytes) - bytes));
         }
     }

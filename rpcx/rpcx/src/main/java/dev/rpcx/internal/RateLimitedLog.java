@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public final class RateLimitedLog {
-    private static final long PAUSE_MILLIS = 60_000;
+    private static final long MIN_PAUSE_MILLIS = 60_000;
 
     private final System.Logger logger;
     private final InstantSource clock;
@@ -39,7 +39,7 @@ public final class RateLimitedLog {
             // After the clock was set back, now may be before loggedMillis. Because the difference is absolute,
             // warnings are then suppressed only from one minute before loggedMillis to one minute after it, so for at
             // most two minutes.
-            if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
+            if (wasLogged && Math.abs(now - loggedMillis) < MIN_PAUSE_MILLIS) {
                 suppressed++;
                 return;
             }

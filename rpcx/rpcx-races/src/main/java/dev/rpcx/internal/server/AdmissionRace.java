@@ -22,13 +22,13 @@ import org.openjdk.jcstress.infra.results.IIII_Result;
 @State
 public class AdmissionRace {
     private final AtomicInteger all = new AtomicInteger();
-    private final AdmissionLimit.Group limit = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
-    private final AdmissionLimit.Group otherLimit = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(AdmissionLimit.MIN_LIMIT, all, 0).group(0);
+    private final AdmissionLimit.Group otherLimit = new AdmissionLimit(AdmissionLimit.MIN_LIMIT, all, 0).group(0);
     private final AtomicInteger inside = new AtomicInteger();
     private int wrong;
 
     public AdmissionRace() {
-        for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+        for (int i = 0; i < AdmissionLimit.MIN_LIMIT - 1; i++) {
             limit.admit();
         }
     }
@@ -57,7 +57,7 @@ public class AdmissionRace {
 
     @Arbiter
     public void leftOver(IIII_Result result) {
-        for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+        for (int i = 0; i < AdmissionLimit.MIN_LIMIT - 1; i++) {
             limit.release(0, 100, 50, true);
         }
         result.r3 = all.get() + limit.running() + otherLimit.running();

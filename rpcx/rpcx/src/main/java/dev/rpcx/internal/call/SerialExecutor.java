@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the signals of one stream in order, one at a time, as Reactive Streams requires (rules 1.3 and 2.7). If a signal
- * throws an exception, the next signal runs nevertheless. After {@link #AT_ONCE} (128) signals in a row, other work
- * can run, so that a busy stream does not keep a thread. Thread-safe.
+ * throws an exception, the next signal runs nevertheless. After {@link #MAX_SIGNALS_AT_ONCE} (128) signals in a row,
+ * other work can run, so that a busy stream does not keep a thread. Thread-safe.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
@@ -22,15 +22,18 @@ public final class SerialExecutor implements Executor, Runnable {
 
     private static final int RUNNING = 2;
 
-    /** Number of signals that a thread runs before other work of the executor can run. */
-    private static final int AT_ONCE = 128;
+    /** Maximum number of signals that a thread runs before other work of the executor can run. */
+    private static final int MAX_SIGNALS_AT_ONCE = 128;
 
     private static final AtomicIntegerFieldUpdater<SerialExecutor> STATE =
             AtomicIntegerFieldUpdater.newUpdater(SerialExecutor.class, "state");
 
     private final @Nullable Executor executor;
 
-    /** Executor that runs the remaining signals after one thread has run {@link #AT_ONCE} (128) signals in a row. */
+    /**
+     * Executor that runs the remaining signals after one thread has run {@link #MAX_SIGNALS_AT_ONCE} (128) signals in a
+     * row.
+     */
     private final Executor rest;
 
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
@@ -45,7 +48,8 @@ public final class SerialExecutor implements Executor, Runnable {
      * Creates an executor for the signals of one stream.
      *
      * @param executor runs the signals; null if the signals run on the threads that call {@link #execute}
-     * @param rest runs the remaining signals after one thread has run {@link #AT_ONCE} (128) signals in a row
+     * @param rest runs the remaining signals after one thread has run {@link #MAX_SIGNALS_AT_ONCE} (128) signals in a
+     *     row
      */
     public SerialExecutor(@Nullable Executor executor, Executor rest) {
         this.executor = executor;
@@ -114,7 +118,7 @@ public final class SerialExecutor implements Executor, Runnable {
         }
         boolean runs = true;
         try {
-            int left = AT_ONCE;
+            int left = MAX_SIGNALS_AT_ONCE;
             do {
                 runs = true;
                 for (Runnable signal = signals.poll(); signal != null; signal = signals.poll()) {
@@ -124,7 +128,7 @@ public final class SerialExecutor implements Executor, Runnable {
                             runs = false;
                             return;
                         }
-                        left = AT_ONCE;
+                        left = MAX_SIGNALS_AT_ONCE;
                     }
                 }
                 runs = false;

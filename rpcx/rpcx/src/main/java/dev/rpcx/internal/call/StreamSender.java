@@ -33,9 +33,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Largest number of bytes of items that should wait for the socket. Items that are larger than expected can exceed
-     * this number. The publisher is asked for more items only while at most half of these bytes wait. This half keeps
-     * the socket busy while the publisher makes the next items.
+     * Size in bytes of the window for the items that wait for the socket. The publisher is asked only for as many items
+     * as probably fit into the window. Items that are larger than expected can exceed it. The publisher is asked for
+     * more items only while at most half of the window is used. This half keeps the socket busy while the publisher
+     * makes the next items.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
@@ -61,7 +62,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * Maximum capacity, in bytes, of the buffer of an error that keeps its text although the connection cannot be
      * charged for the error. A larger error loses its text, and then gets a buffer of this capacity.
      */
-    private static final int SMALL_END_BYTES = 64;
+    private static final int MAX_SMALL_END_BYTES = 64;
 
     /**
      * Number of bytes that the connection is charged for each message in addition to the bytes of the message's buffer.
@@ -550,11 +551,11 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * loses its text, since the text may have 2,000 characters. Any other message is returned unchanged.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
-        if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
+        if (messageHead != Wire.ERROR || message.capacity() <= MAX_SMALL_END_BYTES) {
             return message;
         }
         RPCXException error = WireError.read(message);
-        ByteBuf small = Unpooled.buffer(SMALL_END_BYTES);
+        ByteBuf small = Unpooled.buffer(MAX_SMALL_END_BYTES);
         WireError.write(small, StreamErrors.withoutText(error));
         return small;
     }

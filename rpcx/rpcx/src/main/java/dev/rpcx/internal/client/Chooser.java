@@ -34,7 +34,7 @@ public abstract class Chooser {
      * instances are searched. For example, with {@code WEIGHTED_ROUND_ROBIN} and equal weights, if half of the
      * instances are connected, all eight further draws fail for 1 in 256 of the calls that need them.
      */
-    private static final int DRAWS = 8;
+    private static final int MAX_FURTHER_DRAWS = 8;
 
     /**
      * Returns the index in {@link #all} of the instance that should take the call; -1 if there are no instances.
@@ -113,7 +113,7 @@ public abstract class Chooser {
     }
 
     private @Nullable ClientConnection pickAgain(int key, List<ClientAddress> asked) {
-        for (int draw = 0; draw < DRAWS; draw++) {
+        for (int draw = 0; draw < MAX_FURTHER_DRAWS; draw++) {
             ClientAddress address = all[redraw(key, draw)];
             ClientConnection connection = asked.contains(address) ? null : serving(address);
             if (connection != null) {
@@ -375,11 +375,11 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points on the hash ring for each unit of an instance's weight. There are fewer if the ring would
-         * have more than {@code MAX_POINTS}. With 100 points, the shares of the instances differ by about 10 %. Source:
-         * Karger et al., "Consistent Hashing", 1997.
+         * Maximum number of points on the hash ring for each unit of an instance's weight. There are fewer if the ring
+         * would have more than {@code MAX_POINTS}. With 100 points, the shares of the instances differ by about 10 %.
+         * Source: Karger et al., "Consistent Hashing", 1997.
          */
-        private static final int POINTS_PER_WEIGHT = 100;
+        private static final int MAX_POINTS_PER_WEIGHT = 100;
 
         private static final int MAX_POINTS = 1 << 16;
 
@@ -395,7 +395,7 @@ public abstract class Chooser {
             super(all);
             withoutKey = new LeastLoaded(all, platform);
             int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
-            double each = Math.min(POINTS_PER_WEIGHT, (double) MAX_POINTS / Math.max(1, total));
+            double each = Math.min(MAX_POINTS_PER_WEIGHT, (double) MAX_POINTS / Math.max(1, total));
             points = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
             for (int i = 0; i < all.length; i++) {

@@ -51,7 +51,7 @@ public final class ClassicClientConnection extends ClassicConnection {
      * Maximum memory in bytes of an arriving reply that is not charged. A client has few connections, so only few such
      * replies arrive at the same time.
      */
-    private static final int UNCHARGED_BYTES = 4 * 1024;
+    private static final int MAX_UNCHARGED_BYTES = 4 * 1024;
 
     private final String peer;
     private final Platform platform;
@@ -64,8 +64,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final Account account;
 
     /**
-     * Charge for the memory of the arriving reply, if the reply takes more than {@code UNCHARGED_BYTES} bytes. Only the
-     * event loop uses this field.
+     * Charge for the memory of the arriving reply, if the reply takes more than {@code MAX_UNCHARGED_BYTES} bytes. Only
+     * the event loop uses this field.
      */
     private final Charge arriving;
 
@@ -276,7 +276,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public boolean reserve(long bytes) {
-        if (arrivingBytes + bytes > UNCHARGED_BYTES && !arriving.set(arrivingBytes + bytes)) {
+        if (arrivingBytes + bytes > MAX_UNCHARGED_BYTES && !arriving.set(arrivingBytes + bytes)) {
             return false;
         }
         arrivingBytes += bytes;

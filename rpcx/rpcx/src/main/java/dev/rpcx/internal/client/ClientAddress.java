@@ -48,7 +48,7 @@ public final class ClientAddress extends Route {
      */
     private static final int MAX_DRAINING = 4;
 
-    private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MAX_WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Interval at which existing connections are checked for free slots, while calls wait for a new connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -299,7 +299,7 @@ public final class ClientAddress extends Route {
      * @param best the best of the connections that are ready
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
-        long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
+        long patience = best.isFull() ? MAX_WAITED_OUT_NANOS : 0;
         // In a closed client, the attempt would fail immediately, and the failure would lead to another call of this
         // method.
         if (pauseNanos() <= patience && !client.isClosed()) {
@@ -335,7 +335,7 @@ public final class ClientAddress extends Route {
             connectUnlessPaused(free, least);
             isComing = isComing(connections.get(free));
         }
-        return isComing && least.isFull() && pauseNanos() <= WAITED_OUT_NANOS ? null : least;
+        return isComing && least.isFull() && pauseNanos() <= MAX_WAITED_OUT_NANOS ? null : least;
     }
 
     /**
@@ -366,7 +366,7 @@ public final class ClientAddress extends Route {
         int index = index();
         ClientConnection own = ready(connections.get(index));
         PendingConnection<ClientConnection> other = own == null || !own.isFull() ? null : withRoom();
-        return other == null ? connect(index, WAITED_OUT_NANOS) : other;
+        return other == null ? connect(index, MAX_WAITED_OUT_NANOS) : other;
     }
 
     /**
@@ -820,7 +820,7 @@ public final class ClientAddress extends Route {
             return found.ensureScheduled();
         }
         long pause = pauseNanos();
-        if (pause > WAITED_OUT_NANOS) {
+        if (pause > MAX_WAITED_OUT_NANOS) {
             return inPause(pause);
         }
         if (found != null && !found.isCompletedExceptionally() && !tryReplaceClassic(found.join())) {

@@ -37,8 +37,11 @@ import org.jspecify.annotations.Nullable;
  * calls: the event loop, or the caller's thread while the loop lets it read the socket (see {@link ReadTurn}).
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
-    /** Size in bytes above which a free slot's buffer is counted, that is, charged to the connection's account. */
-    private static final int COUNTED_BYTES = 512;
+    /**
+     * Maximum size in bytes of a free slot's buffer that is not counted. A larger buffer is charged to the connection's
+     * account.
+     */
+    private static final int MAX_UNCOUNTED_BYTES = 512;
 
     /**
      * Time in nanoseconds after a call's deadline for which the caller's thread waits for the event loop to end the
@@ -267,7 +270,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Makes the slot available to the next call. A large buffer of at most {@link #KEPT_BYTES} is kept for the next
+     * Makes the slot available to the next call. A large buffer of at most {@link #MAX_KEPT_BYTES} is kept for the next
      * call if the connection is open and its account allows it. If this method throws, the slot is not available yet.
      *
      * @return whether the slot has kept a large buffer
@@ -285,8 +288,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             forgetReply();
         }
         int bytes = body.capacity();
-        boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
-        if (bytes <= COUNTED_BYTES && keptBytes > 0) {
+        boolean keeps = bytes > MAX_UNCOUNTED_BYTES && keep(bytes);
+        if (bytes <= MAX_UNCOUNTED_BYTES && keptBytes > 0) {
             // The large buffer is no longer charged, since a small buffer has replaced it during the call.
             forgetKept();
         }
@@ -295,7 +298,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private boolean keep(int bytes) {
-        if (bytes > KEPT_BYTES || connection.isClosed() || !holdKept(bytes)) {
+        if (bytes > MAX_KEPT_BYTES || connection.isClosed() || !holdKept(bytes)) {
             trim();
             shrinkBody();
             return false;
@@ -573,7 +576,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 trim();
                 shrinkBody();
             }
-            if (body.capacity() <= SMALL_BYTES) {
+            if (body.capacity() <= MAX_SMALL_BYTES) {
                 // A small buffer is no longer charged as a request. A larger buffer stays charged as long as this call
                 // has it.
                 forgetRequest();
@@ -1167,7 +1170,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * has begun; an error from the server does not prove it.
      */
     boolean keepsArguments() {
-        return body.capacity() <= KEPT_BYTES;
+        return body.capacity() <= MAX_KEPT_BYTES;
     }
 
     private void beforeSlotRelease(AsyncCall call, RPCXException outcome) {

@@ -35,12 +35,12 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * Minimum time between the use of two lists of a registry. If several lists come in that time, only the last one is
      * used. So a registry that keeps changing its list does not make the client connect all the time.
      */
-    private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+    private static final long MIN_LIST_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum time for which waiting calls wait for instances that are still connecting, although other instances are
+     * Time after which waiting calls no longer wait for instances that are still connecting, if other instances are
      * connected already. Connections that begin together are established within a few milliseconds of each other. While
      * calls wait, the instances are also checked for free slots at this interval.
      */
@@ -51,7 +51,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * instance counts once for each call for which the loop looks at it. Looking at this number of instances takes
      * about 1 ms.
      */
-    public static final int LOOKS_AT_ONCE = 1 << 16;
+    public static final int MAX_LOOKS_AT_ONCE = 1 << 16;
 
     /** Maximum number of instances that {@link #toString} and the errors of calls name. */
     private static final int MAX_NAMED = 3;
@@ -484,7 +484,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      *     no instance has just connected
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
-        int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
+        int max = Math.max(1, MAX_LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
         for (Waiting call : served.subList(0, Math.min(max, served.size()))) {
             if (call.isDone()) {
                 continue;
@@ -589,7 +589,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         Long last = takenNanos;
         return last == null
                 ? 0
-                : last + APART_NANOS - client.platform().ticker().nanoTime();
+                : last + MIN_LIST_INTERVAL_NANOS - client.platform().ticker().nanoTime();
     }
 
     /**
@@ -678,7 +678,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
                 pendingList = null;
-                // A list that changes nothing counts as used, so the next list has to wait for APART_NANOS.
+                // A list that changes nothing counts as used, so the next list has to wait for MIN_LIST_INTERVAL_NANOS.
                 takenNanos = client.platform().ticker().nanoTime();
                 return;
             }

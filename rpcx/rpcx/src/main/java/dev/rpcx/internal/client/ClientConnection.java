@@ -82,14 +82,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * The shortest time, in nanoseconds, for which the timer of the next check of the deadlines is set. One check then
      * finds all calls whose deadlines are this close together.
      */
-    private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MIN_SWEEP_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
      * If at least this many calls are in flight, the event loop sends the next call; otherwise the caller's thread
      * tries to send it. The event loop can send several calls in one write, which saves more time than it takes to wake
      * the loop.
      */
-    private static final int QUIET_CALLS = 1;
+    private static final int MIN_BUSY_CALLS = 1;
 
     /**
      * The number of calls in flight from which a connection counts as crowded, so that the client makes another
@@ -121,7 +121,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * server has not sent the call's final frame by then, the connection counts as broken, however slow the network may
      * be.
      */
-    private static final int OWED_TIMES = 6;
+    private static final int MAX_OWED_KEEPALIVES = 6;
 
     private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
 
@@ -457,7 +457,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
         boolean mayRead = call.mayRead;
-        if (load() >= QUIET_CALLS || inLoop() || !sendHere(call)) {
+        if (load() >= MIN_BUSY_CALLS || inLoop() || !sendHere(call)) {
             send(call);
             return;
         }
@@ -953,7 +953,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
             return;
         }
-        long wait = Math.max(TICK_NANOS, nanos - nanoTime());
+        long wait = Math.max(MIN_SWEEP_WAIT_NANOS, nanos - nanoTime());
         ScheduledFuture<?> timer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
@@ -990,7 +990,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (!readTurn.takeForLoop()) {
             // The event loop does not have the socket yet. The caller at the socket has been asked to give the socket
             // back, so the check is put off for a moment.
-            sweepAt(nanoTime() + TICK_NANOS);
+            sweepAt(nanoTime() + MIN_SWEEP_WAIT_NANOS);
             return;
         }
         if (slots.hasOrphans) {
@@ -1016,7 +1016,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         } else if (longestOver >= 0) {
             // A timer is set already, but it ends only the calls that an earlier check has found. The calls that this
             // check has found need another check soon.
-            next = Math.min(next, TICK_NANOS);
+            next = Math.min(next, MIN_SWEEP_WAIT_NANOS);
         }
         if (next != Long.MAX_VALUE) {
             sweepAt(now + next);
@@ -1051,7 +1051,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return;
         }
         if (!readTurn.takeForLoop()) {
-            sweepAt(nanoTime() + TICK_NANOS);
+            sweepAt(nanoTime() + MIN_SWEEP_WAIT_NANOS);
             return;
         }
         sendTogether(() -> expire(seenNanos, longestOver));
@@ -1147,7 +1147,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
         lookAtOwedLater();
         Question asked = isAskedFor ? last : null;
-        boolean isBroken = longest > OWED_TIMES * keepAliveNanos
+        boolean isBroken = longest > MAX_OWED_KEEPALIVES * keepAliveNanos
                 || (asked != null && asked.isAnswered && now - asked.answeredNanos > keepAliveNanos);
         if (!isBroken) {
             if (asked == null) {

@@ -41,7 +41,7 @@ public final class Health {
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Maximum time between two failures that count as consecutive. */
-    private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final long MAX_FAILURE_GAP_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /**
      * For each such time without an ejection, the next ejection is shorter by one {@link #OUT_NANOS}, that is, by 2 s.
@@ -55,7 +55,7 @@ public final class Health {
      * instance is on trial: it gets only one call at a time. If the call has not been sent by the end of this time,
      * another call can choose the instance.
      */
-    private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MAX_RESERVED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * Maximum time for which a call that has been sent reserves an instance on trial. After this time, the instance can
@@ -220,17 +220,17 @@ public final class Health {
          */
         boolean take(long now) {
             long last = get();
-            return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + CHOSEN_NANOS);
+            return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + MAX_RESERVED_NANOS);
         }
 
         /**
          * Ends the reservation that {@link #take} has made for a call which is not sent. Such a reservation lasts no
-         * longer than {@code CHOSEN_NANOS}. So if more time remains, the instance is reserved for another call, which
-         * has been sent, and this method does nothing.
+         * longer than {@code MAX_RESERVED_NANOS}. So if more time remains, the instance is reserved for another call,
+         * which has been sent, and this method does nothing.
          */
         void giveBack(long now) {
             long last = get();
-            if (last - now > 0 && last - now <= CHOSEN_NANOS) {
+            if (last - now > 0 && last - now <= MAX_RESERVED_NANOS) {
                 compareAndSet(last, now);
             }
         }
@@ -303,7 +303,7 @@ public final class Health {
 
     private boolean failed(boolean isTrial) {
         long now = ticker.nanoTime();
-        if (now - lastFailureNanos > FORGOTTEN_NANOS) {
+        if (now - lastFailureNanos > MAX_FAILURE_GAP_NANOS) {
             failures.set(0);
         }
         lastFailureNanos = now;

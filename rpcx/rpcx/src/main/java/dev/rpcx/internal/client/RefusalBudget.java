@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Limits how often the refused calls of one method are retried at another instance. If the other instance takes the
- * call, the budget gets the retry back. The budget also gets ten new retries a second, up to {@link #MAX}.
+ * call, the budget gets the retry back. The budget also gets ten new retries a second, up to {@link #MAX_RETRIES}.
  *
  * <p>Every instance refuses the calls of a caller without a valid token, and the calls of a method that no instance
  * has. These calls must not use up the retries and hedges of other calls. So this budget is separate from the
@@ -17,14 +17,14 @@ public final class RefusalBudget {
      * example, if an instance begins to refuse calls while 100 calls are in flight to it, a full budget can retry all
      * of them.
      */
-    public static final int MAX = 100;
+    public static final int MAX_RETRIES = 100;
 
     private static final long EARNED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Ticker ticker;
 
     // the following fields are guarded by this
-    private int remaining = MAX;
+    private int remaining = MAX_RETRIES;
     private long earnedNanos;
 
     public RefusalBudget(Ticker ticker) {
@@ -40,7 +40,7 @@ public final class RefusalBudget {
     synchronized boolean spend() {
         long earned = (ticker.nanoTime() - earnedNanos) / EARNED_NANOS;
         earnedNanos += earned * EARNED_NANOS;
-        remaining = (int) Math.min(MAX, remaining + earned);
+        remaining = (int) Math.min(MAX_RETRIES, remaining + earned);
         if (remaining == 0) {
             return false;
         }
@@ -50,6 +50,6 @@ public final class RefusalBudget {
 
     /** Puts one retry back, because another instance has taken the refused call. */
     synchronized void giveBack() {
-        remaining = Math.min(MAX, remaining + 1);
+        remaining = Math.min(MAX_RETRIES, remaining + 1);
     }
 }

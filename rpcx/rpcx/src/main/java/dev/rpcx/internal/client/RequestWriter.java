@@ -302,7 +302,7 @@ public final class RequestWriter {
             if (metadata.isComputed()) {
                 call.metadataAt(metadata, metadataAt, prelude - metadataAt);
             }
-            if (out.writerIndex() > Outbound.SMALL_BYTES) {
+            if (out.writerIndex() > Outbound.MAX_SMALL_BYTES) {
                 call.holdRequest(HeapArray.heapBytes(out));
             }
             call.head = head;

@@ -14,20 +14,20 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class RetryBudget {
     private static final int RETRY = 10;
     private static final int FIRST = 10 * RETRY;
-    private static final int MAX = 100 * RETRY;
+    private static final int MAX_TENTHS = 100 * RETRY;
 
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
     /** Adds a tenth of a retry to the budget, for a new call. */
     void called() {
-        if (tenths.get() < MAX) {
+        if (tenths.get() < MAX_TENTHS) {
             tenths.incrementAndGet();
         }
     }
 
     /** Puts back the retry that was taken for the second call of a hedge, because that call was never sent. */
     void giveBack() {
-        tenths.getAndUpdate(left -> Math.min(MAX, left + RETRY));
+        tenths.getAndUpdate(left -> Math.min(MAX_TENTHS, left + RETRY));
     }
 
     /**

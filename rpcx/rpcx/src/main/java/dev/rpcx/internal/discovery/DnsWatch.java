@@ -29,7 +29,7 @@ final class DnsWatch implements Endpoints.Watch {
      * Longest pause between two questions while no instance has been found yet, or after the last question has failed:
      * 2 s. The pause begins when the last question has been answered or has failed.
      */
-    private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long MAX_SEARCH_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final EndpointsDns asked;
     private final Endpoints.Listener listener;
@@ -56,7 +56,7 @@ final class DnsWatch implements Endpoints.Watch {
 
     /**
      * True if no instance has been found yet, or if the last question has failed. In this state, the next question
-     * comes at most {@link #SOON_NANOS} after the last question has been answered or has failed.
+     * comes at most {@link #MAX_SEARCH_PAUSE_NANOS} after the last question has been answered or has failed.
      */
     private boolean isSearching = true;
 
@@ -77,7 +77,7 @@ final class DnsWatch implements Endpoints.Watch {
         this.asked = asked;
         this.listener = listener;
         this.loop = loop;
-        this.looksApart = 1 + (asked.refresh().toNanos() - 1) / SOON_NANOS;
+        this.looksApart = 1 + (asked.refresh().toNanos() - 1) / MAX_SEARCH_PAUSE_NANOS;
         try {
             names = asked.question().names(loop, asked.nameServers());
         } catch (Throwable e) {

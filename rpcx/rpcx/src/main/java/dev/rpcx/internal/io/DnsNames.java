@@ -54,7 +54,7 @@ public final class DnsNames {
      * Longest time to wait for the answer to one query, by UDP or by TCP: 1 s. If no answer comes by UDP in this time,
      * the next name server is asked.
      */
-    private static final long QUERY_MILLIS = 1_000;
+    private static final long MAX_QUERY_MILLIS = 1_000;
 
     /**
      * Size in bytes of the largest TCP answer that is accepted if the caller needs only one address of a host. An
@@ -237,7 +237,7 @@ public final class DnsNames {
                 // each lookup uses a random port, so that a forger has to guess the port as well as the number of the
                 // query
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
-                .queryTimeoutMillis(QUERY_MILLIS)
+                .queryTimeoutMillis(MAX_QUERY_MILLIS)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
                 .authoritativeDnsServerCache(NoopAuthoritativeDnsServerCache.INSTANCE);
         return nameServers.isEmpty()

@@ -60,7 +60,7 @@ public final class HalfClose {
      * Longest time for which bytes are read and discarded after the peer's kernel has acknowledged the end of the
      * stream: 1 s. Source: nginx, lingering_timeout, shortened.
      */
-    private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MAX_DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * Linux's number of the TCP state in which the peer's kernel has not acknowledged the end of the stream. Source:
@@ -184,7 +184,7 @@ public final class HalfClose {
     private void discard() {
         isWritten = true;
         if (hasArrived()) {
-            after(DISCARD_NANOS, () -> SocketQueue.closeNow(channel));
+            after(MAX_DISCARD_NANOS, () -> SocketQueue.closeNow(channel));
         } else {
             looksLeft = FIRST_LOOKS;
             lookAgain();

@@ -121,11 +121,11 @@ public class Loops {
      * loop ends, see {@link LoopTasks}.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
-        private static final long TASKS_MILLIS = 1;
+        private static final long MAX_TASKS_MILLIS = 1;
         private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
         Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io) {
-            super(parent, executor, io, Integer.MAX_VALUE, RejectedExecutionHandlers.reject(), TASKS_MILLIS);
+            super(parent, executor, io, Integer.MAX_VALUE, RejectedExecutionHandlers.reject(), MAX_TASKS_MILLIS);
         }
 
         /**
@@ -194,7 +194,7 @@ public class Loops {
      * them. With this limit, Linux also accepts more bytes sooner when a slow peer reads, so this side notices sooner
      * that the peer reads. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
-    private static final long UNSENT_BYTES = 1 << 17;
+    private static final long MAX_UNSENT_BYTES = 1 << 17;
 
     public Bootstrap client() {
         Bootstrap bootstrap = new Bootstrap().group(group);
@@ -202,7 +202,7 @@ public class Loops {
             return bootstrap.channel(LocalChannel.class);
         }
         if (EPOLL) {
-            bootstrap.option(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+            bootstrap.option(EpollChannelOption.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES);
         }
         return bootstrap
                 .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
@@ -234,7 +234,7 @@ public class Loops {
             return bootstrap.channel(LocalServerChannel.class);
         }
         if (EPOLL) {
-            bootstrap.childOption(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+            bootstrap.childOption(EpollChannelOption.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES);
         }
         return bootstrap
                 .channel(EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class)

@@ -96,7 +96,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * loop reads the reply. During the wait, the caller does not notice an interrupt. The value is above Netty's
      * {@code epollWaitThreshold} of 10 ms, because Netty would set a timer for each shorter wait.
      */
-    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
+    private static final long MAX_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
     private static final long TICK_MILLIS = 5;
 
@@ -234,11 +234,11 @@ public final class ReadTurn implements CloseWatch.SocketUser {
          * Waits on the caller's thread until the socket has something to read.
          *
          * @return false if the socket had nothing to read before the event loop wanted the socket back, or before the
-         *     caller had waited {@code PATIENCE_NANOS}
+         *     caller had waited {@code MAX_WAIT_NANOS}
          */
         boolean await() {
             readable = false;
-            untilNanos = System.nanoTime() + PATIENCE_NANOS;
+            untilNanos = System.nanoTime() + MAX_WAIT_NANOS;
             reader = Thread.currentThread();
             epoll.run(this);
             reader = null;

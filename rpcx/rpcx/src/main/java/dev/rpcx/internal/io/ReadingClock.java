@@ -23,7 +23,7 @@ public final class ReadingClock {
      * Shortest time between two checks of a deadline while this side does not read: 1 s. The checks are repeated, since
      * nobody is notified when reading starts again.
      */
-    private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MIN_CHECK_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Channel channel;
     private final Ticker ticker;
@@ -85,6 +85,6 @@ public final class ReadingClock {
      */
     public long remaining(long dueNanos, long nowNanos) {
         long left = dueNanos - at(nowNanos);
-        return isPaused ? Math.max(left, PAUSE_LOOK_NANOS) : left;
+        return isPaused ? Math.max(left, MIN_CHECK_INTERVAL_NANOS) : left;
     }
 }

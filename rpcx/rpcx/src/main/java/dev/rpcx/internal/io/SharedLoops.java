@@ -15,7 +15,7 @@ public final class SharedLoops {
     /** Event loops for clients that call servers within the same process. */
     public static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
-    private static final int MAX = 4;
+    private static final int MAX_LOOPS = 4;
 
     /** Time for which unused event loops are kept: 1 s. Source: grpc-java's shared event loops. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -41,7 +41,7 @@ public final class SharedLoops {
     public synchronized Loops borrow() {
         Loops loops = held;
         if (loops == null) {
-            loops = new Loops(Math.min(MAX, Runtime.getRuntime().availableProcessors()), Loops.CLIENT, inProcess);
+            loops = new Loops(Math.min(MAX_LOOPS, Runtime.getRuntime().availableProcessors()), Loops.CLIENT, inProcess);
             held = loops;
         }
         users++;

@@ -127,8 +127,8 @@ public final class SocketQueue {
     /**
      * Updates the charges for the bytes in the queue and for the waiting replies. Called when the queue may have become
      * longer or shorter. The bytes in the queue are charged only if they are more than
-     * {@code UnchargedAllowance.SMALL_BYTES}. If the ledger has no room, {@link Claim} ends other connections. If the
-     * room is still too small, this method schedules a task that ends this connection.
+     * {@code UnchargedAllowance.MAX_SMALL_BYTES}. If the ledger has no room, {@link Claim} ends other connections. If
+     * the room is still too small, this method schedules a task that ends this connection.
      */
     public void updateClaims() {
         chargeReplies();
@@ -136,7 +136,7 @@ public final class SocketQueue {
             return;
         }
         long bytes = bytes();
-        if (bytes <= UnchargedAllowance.SMALL_BYTES) {
+        if (bytes <= UnchargedAllowance.MAX_SMALL_BYTES) {
             claim.release();
             if (bytes == 0) {
                 return;
@@ -174,12 +174,12 @@ public final class SocketQueue {
 
     /**
      * Reduces the charges for the queue and for replies to the bytes that still wait. If at most
-     * {@code UnchargedAllowance.SMALL_BYTES} wait in the queue, the charge for the queue is released altogether. Called
-     * when the queue has become shorter.
+     * {@code UnchargedAllowance.MAX_SMALL_BYTES} wait in the queue, the charge for the queue is released altogether.
+     * Called when the queue has become shorter.
      */
     public void shortened() {
         long bytes = bytes();
-        if (bytes <= UnchargedAllowance.SMALL_BYTES) {
+        if (bytes <= UnchargedAllowance.MAX_SMALL_BYTES) {
             claim.release();
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());

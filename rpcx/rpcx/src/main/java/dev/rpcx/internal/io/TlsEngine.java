@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TlsEngine {
     /** Longest time for a TLS handshake: 10 s. Source: Netty's default. */
-    private static final long HANDSHAKE_SECONDS = 10;
+    private static final long MAX_HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
 
@@ -68,7 +68,7 @@ public final class TlsEngine {
     }
 
     private static void add(Channel channel, TlsRecords records, SslHandler engine) {
-        engine.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
+        engine.setHandshakeTimeout(MAX_HANDSHAKE_SECONDS, TimeUnit.SECONDS);
         channel.pipeline().addLast(records, engine, records.opened());
         engine.handshakeFuture().addListener(done -> records.handshaken());
     }

@@ -23,13 +23,13 @@ import org.jspecify.annotations.Nullable;
  * behind the engine. The second handler sees which records contain data, and closes the connection when the peer ends
  * its TLS stream. Both handlers are used only on the event loop.
  *
- * <p>The beginning of a record is kept until the rest arrives. If more than {@code UnchargedAllowance.SMALL_BYTES} of a
- * record have arrived, the record is charged, and the connection is closed if the rest does not arrive in time.
+ * <p>The beginning of a record is kept until the rest arrives. If more than {@code UnchargedAllowance.MAX_SMALL_BYTES}
+ * of a record have arrived, the record is charged, and the connection is closed if the rest does not arrive in time.
  *
- * <p>Records without data that together have more than {@code UnchargedAllowance.SMALL_BYTES} are charged too, until a
- * record with data arrives, because the engine can keep their content. Such content is the beginning of a message that
- * is split into several records, or anything behind a close_notify. All records of a handshake are charged like records
- * without data.
+ * <p>Records without data that together have more than {@code UnchargedAllowance.MAX_SMALL_BYTES} are charged too,
+ * until a record with data arrives, because the engine can keep their content. Such content is the beginning of a
+ * message that is split into several records, or anything behind a close_notify. All records of a handshake are charged
+ * like records without data.
  *
  * <p>Too many records without data end the connection, because they cost the receiver much more than the sender. The
  * engine copies an incomplete message with each further record, and creates new keys for each KeyUpdate, whose record
@@ -59,7 +59,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Number of TLS records that every handshake may have. A handshake may have one more record for each
-     * {@link #HANDSHAKE_RECORD_BYTES} bytes. A client with six RSA 4096 certificates sends 9 KiB, in 5 records with
+     * {@link #MIN_RECORD_LIMIT_BYTES} bytes. A client with six RSA 4096 certificates sends 9 KiB, in 5 records with
      * OpenSSL 3.0 or Go 1.26, and in 23 records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
@@ -68,7 +68,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * Smallest limit, in bytes, that one side may set for the size of the other side's records. Source: RFC 6066,
      * section 4.
      */
-    public static final int HANDSHAKE_RECORD_BYTES = 512;
+    public static final int MIN_RECORD_LIMIT_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
 
@@ -149,9 +149,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * Creates the handler that comes before the TLS engine in the pipeline.
      *
      * @param recordNanos longest time, in nanoseconds, from the first byte of a record to the last byte. The limit
-     *     applies to records of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. The limit is
-     *     checked at the latest {@code recordNanos} after more than {@code SMALL_BYTES} have arrived, so the record can
-     *     take longer. Time in which this side does not read is not counted
+     *     applies to records of which more than {@code UnchargedAllowance.MAX_SMALL_BYTES} have arrived. The limit is
+     *     checked at the latest {@code recordNanos} after more than {@code MAX_SMALL_BYTES} have arrived, so the record
+     *     can take longer. Time in which this side does not read is not counted
      * @param maxSilent limit for the records without data: {@link #MAX_SILENT_OF_CLIENT} or
      *     {@link #MAX_SILENT_OF_SERVER}
      */
@@ -278,7 +278,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (!isHandshaken) {
             silentBytes += bytes;
             silentRecords++;
-            if (silentRecords > MIN_HANDSHAKE_RECORDS + silentBytes / HANDSHAKE_RECORD_BYTES) {
+            if (silentRecords > MIN_HANDSHAKE_RECORDS + silentBytes / MIN_RECORD_LIMIT_BYTES) {
                 record.release();
                 close();
             } else {
@@ -343,8 +343,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (before == 0) {
             sinceNanos = readingClock.at(nanoTime());
         }
-        if (kept > UnchargedAllowance.SMALL_BYTES) {
-            if (before <= UnchargedAllowance.SMALL_BYTES) {
+        if (kept > UnchargedAllowance.MAX_SMALL_BYTES) {
+            if (before <= UnchargedAllowance.MAX_SMALL_BYTES) {
                 claim.renew(nanoTime());
             }
             if (!charge(room)) {
@@ -352,7 +352,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
             }
             startTimer(recordNanos);
         } else {
-            room = Math.max(kept, Math.min(UnchargedAllowance.SMALL_BYTES, 2 * kept));
+            room = Math.max(kept, Math.min(UnchargedAllowance.MAX_SMALL_BYTES, 2 * kept));
         }
         if (kept > partialRecord.capacity()) {
             ByteBuf larger = Unpooled.buffer(Math.max(room, kept), HEADER_BYTES + MAX_LENGTH);
@@ -370,7 +370,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * @return false if the ledger has no room; this method has closed the connection in this case
      */
     private boolean charge(int recordBytes) {
-        long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
+        long silent = silentBytes > UnchargedAllowance.MAX_SMALL_BYTES ? silentBytes : 0;
         if (claim.set(silent + recordBytes, nanoTime())) {
             return true;
         }
@@ -392,8 +392,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         if (!isOver) {
-            boolean isCut = partialRecord.readableBytes() > UnchargedAllowance.SMALL_BYTES;
-            if (isCut || silentBytes > UnchargedAllowance.SMALL_BYTES) {
+            boolean isCut = partialRecord.readableBytes() > UnchargedAllowance.MAX_SMALL_BYTES;
+            if (isCut || silentBytes > UnchargedAllowance.MAX_SMALL_BYTES) {
                 charge(isCut ? length(partialRecord, 0) : 0);
             } else {
                 claim.release();
@@ -436,7 +436,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private void look() {
         timer = null;
         timers.release();
-        if (partialRecord.readableBytes() <= UnchargedAllowance.SMALL_BYTES) {
+        if (partialRecord.readableBytes() <= UnchargedAllowance.MAX_SMALL_BYTES) {
             return;
         }
         long left = readingClock.remaining(sinceNanos + recordNanos, nanoTime());

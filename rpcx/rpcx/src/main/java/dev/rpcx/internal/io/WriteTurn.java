@@ -83,11 +83,11 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int BROKEN = 5;
 
     /**
-     * Number of times that the event loop calls {@code Thread.yield} while it waits for another thread to finish
-     * writing. If the other thread is still writing afterwards, it has probably lost its processor, and the event loop
-     * sleeps between two checks.
+     * Maximum number of times that the event loop calls {@code Thread.yield} while it waits for another thread to
+     * finish writing. If the other thread is still writing afterwards, it has probably lost its processor, and the
+     * event loop sleeps between two checks.
      */
-    private static final int YIELDS = 1_000;
+    private static final int MAX_YIELDS = 1_000;
 
     private static final long WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -428,7 +428,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             if (owner == HANDED_TO_LOOP) {
                 return;
             }
-            if (++looks < YIELDS) {
+            if (++looks < MAX_YIELDS) {
                 Thread.yield();
             } else {
                 LockSupport.parkNanos(WAIT_NANOS);

@@ -95,7 +95,7 @@ public final class Charge implements Memory {
      */
     @Override
     public int freeBytes() {
-        return UnchargedAllowance.IDLE_OBJECT_BYTES;
+        return UnchargedAllowance.MAX_IDLE_OBJECT_BYTES;
     }
 
     /** Releases a part of the amount that the owner holds. */

@@ -101,14 +101,14 @@ public final class Ledger {
      * Largest number of old {@link LingeringCharge}s that the ledger releases when a new one is added. The ledger
      * releases only charges for calls whose handlers' futures have become unreachable.
      */
-    private static final int COLLECTED_AT_ONCE = 2;
+    private static final int MAX_COLLECTED_AT_ONCE = 2;
 
     /**
      * Largest number of {@link LingeringCharge}s that the ledger releases to make room for another charge. The ledger
      * releases only charges for calls whose handlers' futures have become unreachable. Releasing this many takes an
      * event loop some 100 µs.
      */
-    private static final int COLLECTED_WHEN_REFUSED = 256;
+    private static final int MAX_COLLECTED_WHEN_REFUSED = 256;
 
     private static final int NO_INDEX = -1;
 
@@ -133,7 +133,7 @@ public final class Ledger {
      * Amounts of memory that one call may hold without being charged for them. Written by {@link #ofServer} before any
      * other thread knows this ledger, and only read afterwards, by any thread.
      */
-    private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
+    private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX_ALLOWANCE;
 
     private final long[] max = new long[KINDS];
     private final long[] maxOfConnection = new long[KINDS];
@@ -433,7 +433,7 @@ public final class Ledger {
      */
     boolean tryCharge(Account account, Resource kind, long amount) {
         return tryChargeNow(account, kind, amount)
-                || endCollected(COLLECTED_WHEN_REFUSED) && tryChargeNow(account, kind, amount);
+                || endCollected(MAX_COLLECTED_WHEN_REFUSED) && tryChargeNow(account, kind, amount);
     }
 
     private boolean tryChargeNow(Account account, Resource kind, long amount) {
@@ -481,7 +481,7 @@ public final class Ledger {
     LingeringCharge addLingeringCharge(Account account, Object holder, long objectBytes, int places) {
         // Some charges with unreachable futures are released here. Otherwise such charges would stay until the ledger
         // has no room for another charge.
-        endCollected(COLLECTED_AT_ONCE);
+        endCollected(MAX_COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
         return lingering;

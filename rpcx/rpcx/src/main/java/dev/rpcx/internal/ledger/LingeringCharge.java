@@ -11,7 +11,7 @@ import java.lang.ref.ReferenceQueue;
  * does so when it adds such a charge or has no room for another charge. This class is thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
-    /** Largest number of stack frames that {@link #end} uses to release the charge. */
+    /** Number of stack frames that must be free before {@link #end} begins to release the charge. */
     private static final int RESERVED_FRAMES = 50;
 
     private final Ledger ledger;

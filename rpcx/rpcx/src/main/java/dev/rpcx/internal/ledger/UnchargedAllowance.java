@@ -7,8 +7,8 @@ package dev.rpcx.internal.ledger;
  * <p>Only calls whose handlers count as running, and whose methods return no stream, have this allowance. Their number
  * is limited by {@code Server.Builder.maxRunning} and by the number of places for calls. All these calls together take
  * at most a {@value #HEAP_DIVISOR}th of the heap, and each takes at most 24 KiB. All other calls, of which there can be
- * more, are allowed to hold {@link #IDLE_METADATA_BYTES} of metadata and {@link #IDLE_OBJECT_BYTES} of objects, and a
- * buffer for request and reply only while the buffer has its initial size.
+ * more, are allowed to hold {@link #MAX_IDLE_METADATA_BYTES} of metadata and {@link #MAX_IDLE_OBJECT_BYTES} of objects,
+ * and a buffer for request and reply only while the buffer has its initial size.
  *
  * @param bodyBytes largest size, in bytes, of the buffer for request and reply
  * @param metadataBytes largest memory, in bytes, of the metadata
@@ -21,24 +21,25 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
      * Number of bytes of metadata that a call is allowed to hold without a charge while its handler does not count as
      * running, or if its method returns a stream. This is enough for an access token.
      */
-    public static final int IDLE_METADATA_BYTES = 512;
+    public static final int MAX_IDLE_METADATA_BYTES = 512;
 
-    public static final int IDLE_OBJECT_BYTES = 1024;
+    public static final int MAX_IDLE_OBJECT_BYTES = 1024;
 
     /**
      * Largest size, in bytes, of a message that is not charged; a small heap can lower this size for a server, see
      * {@code bodyBytes}. At a server, each such message belongs to a call that is charged as {@link Resource#CALLS}, so
      * the number of such messages is limited. A connection's incomplete frame and socket queue may have this size too.
      */
-    public static final int SMALL_BYTES = 4 * 1024;
+    public static final int MAX_SMALL_BYTES = 4 * 1024;
 
     /**
      * Largest allowance. With the default limit of 10,000 running handlers, a heap of at least 3.66 GiB gives this
      * allowance.
      */
-    static final UnchargedAllowance MAX = new UnchargedAllowance(SMALL_BYTES, 4 * 1024, 16 * 1024);
+    static final UnchargedAllowance MAX_ALLOWANCE = new UnchargedAllowance(MAX_SMALL_BYTES, 4 * 1024, 16 * 1024);
 
-    private static final int MAX_BYTES = MAX.bodyBytes + MAX.metadataBytes + MAX.objectBytes;
+    private static final int MAX_BYTES =
+            MAX_ALLOWANCE.bodyBytes + MAX_ALLOWANCE.metadataBytes + MAX_ALLOWANCE.objectBytes;
 
     /**
      * Computes the allowance for a heap of the given size.
@@ -48,7 +49,8 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
     static UnchargedAllowance of(long heapBytes, long running) {
         long each = Math.min(MAX_BYTES, heapBytes / HEAP_DIVISOR / running);
         return new UnchargedAllowance(
-                (int) (MAX.bodyBytes * each / MAX_BYTES), (int) (MAX.metadataBytes * each / MAX_BYTES), (int)
-                        (MAX.objectBytes * each / MAX_BYTES));
+                (int) (MAX_ALLOWANCE.bodyBytes * each / MAX_BYTES),
+                (int) (MAX_ALLOWANCE.metadataBytes * each / MAX_BYTES),
+                (int) (MAX_ALLOWANCE.objectBytes * each / MAX_BYTES));
     }
 }

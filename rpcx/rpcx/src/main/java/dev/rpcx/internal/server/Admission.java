@@ -258,7 +258,7 @@ final class Admission {
 
     private int unchargedMetadata(ServerMethod method, boolean more) {
         return more || method.admission() == null || method.returnsStream()
-                ? UnchargedAllowance.IDLE_METADATA_BYTES
+                ? UnchargedAllowance.MAX_IDLE_METADATA_BYTES
                 : connection.uncharged.metadataBytes();
     }
 

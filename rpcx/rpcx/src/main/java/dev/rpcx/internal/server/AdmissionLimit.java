@@ -54,7 +54,7 @@ import org.jspecify.annotations.Nullable;
  * <i>concurrency-limits</i>, {@code Listener.onDropped}, for how to treat a call that timed out in a queue.
  */
 public final class AdmissionLimit {
-    public static final int MIN = 4;
+    public static final int MIN_LIMIT = 4;
 
     /**
      * When the limit is computed, a group of connections counts for at most this multiple of the calls of the median
@@ -134,7 +134,7 @@ public final class AdmissionLimit {
      * limit is raised. For methods whose calls take long, the time is longer: see {@link #MAX_PATIENCE_NANOS}. "Hardly
      * any" means fewer than half as many calls as are running.
      */
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * If calls are refused for this time, in nanoseconds, and hardly any running call ends during it, the limit is
@@ -472,7 +472,8 @@ public final class AdmissionLimit {
     /**
      * Creates a limit that adapts to how long calls take, for groups of connections that all have different addresses.
      *
-     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least
+     *     {@link #MIN_LIMIT}
      * @param all counts the running handlers of all methods; all limits of a server share this counter
      */
     public AdmissionLimit(int maxRunning, AtomicInteger all, long nowNanos) {
@@ -482,7 +483,8 @@ public final class AdmissionLimit {
     /**
      * Creates a limit for one method.
      *
-     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least
+     *     {@link #MIN_LIMIT}
      * @param all counts the running handlers of all methods; all limits of a server share this counter
      * @param isLearning false for a limit that always stays at {@code maxRunning}
      * @param groupsPerAddress returns how many groups of connections each address has now. Groups are numbered address
@@ -795,7 +797,7 @@ public final class AdmissionLimit {
     /**
      * Returns whether calls have been refused for so long, while hardly any running call ended, that the limit has to
      * be raised. The calls that ended must be fewer than half of the running ones. The necessary time is between
-     * {@link #PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}.
+     * {@link #MIN_PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}.
      *
      * @param ends number of calls that ended, or waited for a thread in vain, since the last update of the limit
      */
@@ -808,11 +810,11 @@ public final class AdmissionLimit {
         }
         // Calls of an overloaded method end only when their time is over. So if most calls were late, the limit is
         // raised only after hardly any call has ended for at least usualNanos, but no later than after
-        // MAX_PATIENCE_NANOS. If it is unknown how long a call needs, PATIENCE_NANOS is enough.
+        // MAX_PATIENCE_NANOS. If it is unknown how long a call needs, MIN_PATIENCE_NANOS is enough.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
-        return nowNanos - stalledSinceNanos >= Math.max(PATIENCE_NANOS, patience);
+        return nowNanos - stalledSinceNanos >= Math.max(MIN_PATIENCE_NANOS, patience);
     }
 
     /**
@@ -1011,7 +1013,7 @@ public final class AdmissionLimit {
         double needed = Math.max(tookByMost, running.get() / current);
         // A probe, and the check of a halved limit, last as long as a call takes. The time is bounded, since callers
         // choose how long their calls take.
-        long probeNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
+        long probeNanos = (long) Math.min(tookByMost, Math.max(MIN_PATIENCE_NANOS, usualNanos));
         // A lower limit refuses mainly calls of the group that calls most. If all calls of this group counted, the
         // rates would sink although other groups are not affected. So in "ends" and "inTime", a group counts only up to
         // a bound: see weigh.
@@ -1070,7 +1072,7 @@ public final class AdmissionLimit {
         }
         if (limit <= sinkingFrom / 2) {
             evaluateDecline(now, ends, used, needed);
-        } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * MIN) {
+        } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * MIN_LIMIT) {
             sinkingFrom = limit;
             sinkingRate = ends;
             isProbe = true;
@@ -1185,10 +1187,10 @@ public final class AdmissionLimit {
      * weights of all groups must be at least {@link #MIN_COUNT}. A weight is at most {@code MAX_OF_MIDDLE} times the
      * number of calls of the median group. In the median, a group that runs handlers, but in which no call has ended,
      * has 0 calls. So one group that calls often is not enough, unless there are at most two groups or addresses: see
-     * {@link #bound}. After an update has been overdue for {@link #PATIENCE_NANOS}, the answer is always true.
+     * {@link #bound}. After an update has been overdue for {@link #MIN_PATIENCE_NANOS}, the answer is always true.
      */
     private boolean haveMostGroupsReported(long now) {
-        if (now - nextStepNanos >= PATIENCE_NANOS) {
+        if (now - nextStepNanos >= MIN_PATIENCE_NANOS) {
             return true;
         }
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -1353,10 +1355,10 @@ public final class AdmissionLimit {
 
     /**
      * Halves the limit, because most calls are late although they were given enough time. The new limit is half of the
-     * present one, or half of the number of running handlers if that is smaller, but at least {@link #MIN}. During a
-     * probe, the limit from before the probe is used instead of the present one. After a halving, this method does
-     * nothing for {@code took} or {@link #usualNanos}, whichever is shorter. If the limit has been restored since the
-     * last halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
+     * present one, or half of the number of running handlers if that is smaller, but at least {@link #MIN_LIMIT}.
+     * During a probe, the limit from before the probe is used instead of the present one. After a halving, this method
+     * does nothing for {@code took} or {@link #usualNanos}, whichever is shorter. If the limit has been restored since
+     * the last halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
      *
      * @param took mean duration of a call in nanoseconds; for calls that waited for a thread in vain, their mean wait
      * @return false if this method has done nothing
@@ -1370,7 +1372,7 @@ public final class AdmissionLimit {
         isProbe = false;
         isCut = false;
         sinkingFrom = from;
-        limit = (int) Math.max(MIN, from / 2);
+        limit = (int) Math.max(MIN_LIMIT, from / 2);
         return true;
     }
 
@@ -1412,7 +1414,7 @@ public final class AdmissionLimit {
         double part = Math.min(1, taken.sumNanos() / Math.max(1, elapsed * Math.max(1, running.get())));
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         minMiddleNow = Math.min(minMiddleNow, middleNanos);
-        if (refusing && limit == MIN) {
+        if (refusing && limit == MIN_LIMIT) {
             // At the smallest limit, calls wait for each other as little as possible. So the present middle duration
             // replaces the minimum of the earlier ones.
             minMiddleNow = middleNanos;
@@ -1459,7 +1461,7 @@ public final class AdmissionLimit {
 
     /** Raises the limit to at least the value that it had when it began to sink, and ends any probe or check. */
     private void restoreLimit() {
-        limit = (int) Math.max(MIN, Math.min(maxRunning, Math.max(limit, sinkingFrom)));
+        limit = (int) Math.max(MIN_LIMIT, Math.min(maxRunning, Math.max(limit, sinkingFrom)));
         isCut = false;
         isProbe = false;
         sinkingFrom = 0;
@@ -1485,7 +1487,7 @@ public final class AdmissionLimit {
     }
 
     private void learn(long now, boolean refusing, double used) {
-        if (used < ownFraction || refusing && limit == MIN) {
+        if (used < ownFraction || refusing && limit == MIN_LIMIT) {
             // Under the smallest limit, calls hardly wait for each other, so "used" is what their handlers need. While
             // calls are refused there, it replaces ownFraction even if it is greater.
             resetOwnFraction(Math.min(maxOwnFraction, used));
@@ -1528,7 +1530,7 @@ public final class AdmissionLimit {
             // calm), it is lowered to the goal at once, since the maximum has admitted more than enough calls.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
-            limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));
+            limit = (int) Math.max(MIN_LIMIT, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));
         } else if (isCalm && now < maxRunning) {
             limit = Math.min(maxRunning, now + Math.max(1, now / 10));
         }

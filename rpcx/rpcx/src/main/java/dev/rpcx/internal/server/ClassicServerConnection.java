@@ -48,7 +48,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      * Maximum time of a call, in nanoseconds. A client cannot change this time. When the time is over, the client gets
      * an error as the reply, and the handler is interrupted.
      */
-    public static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
+    public static final long MAX_CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     /** The connection is closed after it has had no call for this multiple of the server's keepAlive time. */
     private static final int IDLE_KEEPALIVES = 5;
@@ -94,15 +94,15 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final RunningHandlers running;
 
     /**
-     * Maximum time of a call in nanoseconds: the smaller of {@link #CALL_NANOS} and the server's maximum time of a
+     * Maximum time of a call in nanoseconds: the smaller of {@link #MAX_CALL_NANOS} and the server's maximum time of a
      * call.
      */
     private final long callNanos;
 
     /**
      * Calls that the client no longer waits for, and whose handlers have returned futures. The server waits for each
-     * future up to {@link PendingResult#GRACE_NANOS}, 1 s. The calls are in the order in which these waits end. A call
-     * whose result comes earlier usually stays in this queue until its time is over.
+     * future up to {@link PendingResult#MAX_GRACE_NANOS}, 1 s. The calls are in the order in which these waits end. A
+     * call whose result comes earlier usually stays in this queue until its time is over.
      */
     private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
@@ -168,7 +168,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         this.unchargedBytes = account.uncharged().bodyBytes();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account, this::nanoTime);
-        this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
+        this.callNanos = Math.min(MAX_CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
         this.lingerTimers = account.charge(Resource.TIMERS);
         this.dueTimers = account.charge(Resource.TIMERS);
@@ -612,8 +612,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Limits the time for which a call waits for the future that its handler has returned. After
-     * {@link PendingResult#GRACE_NANOS}, 1 s, this connection gives the call up. If the server is stopping, or if no
-     * timer can be set because the event loop is shutting down, this connection gives the call up immediately.
+     * {@link PendingResult#MAX_GRACE_NANOS}, 1 s, this connection gives the call up. If the server is stopping, or if
+     * no timer can be set because the event loop is shutting down, this connection gives the call up immediately.
      */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
@@ -625,7 +625,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             giveUp(call);
             return;
         }
-        call.lingerUntilNanos = nanoTime() + PendingResult.GRACE_NANOS;
+        call.lingerUntilNanos = nanoTime() + PendingResult.MAX_GRACE_NANOS;
         if (lingering.isEmpty()) {
             // The timer may be set for a later check for lost calls. That check would be too late for this call.
             cancelLingerTimer();
@@ -793,7 +793,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     public void onSent(int bytes) {
         if (!isReading()) {
             sentInPause += bytes;
-            if (sentInPause >= BYTES_IN_PAUSE) {
+            if (sentInPause >= MAX_BYTES_IN_PAUSE) {
                 resume();
             }
         }

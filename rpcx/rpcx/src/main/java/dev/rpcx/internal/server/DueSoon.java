@@ -10,8 +10,8 @@ import java.util.function.LongSupplier;
  * always scans all its calls.
  *
  * <p>A scan of all calls fills the set with those that are due within {@code SPAN_NANOS}, and the connection adds calls
- * that begin later. If more than {@value #MAX} calls are due within that span of time, the set shortens the span. When
- * the span is over, the connection has to scan all its calls again.
+ * that begin later. If more than {@value #MAX_CALLS} calls are due within that span of time, the set shortens the span.
+ * When the span is over, the connection has to scan all its calls again.
  *
  * <p>Used only on the event loop.
  */
@@ -20,7 +20,7 @@ final class DueSoon {
     static final long NEVER = Long.MAX_VALUE / 2;
 
     static final long SPAN_NANOS = 1_000_000_000;
-    static final int MAX = 128;
+    static final int MAX_CALLS = 128;
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
@@ -115,7 +115,7 @@ final class DueSoon {
     private void makeRoom() {
         // If no room can be made for the call, the set stays incomplete, and the next scan covers all calls.
         isComplete = false;
-        if (ids.length < MAX) {
+        if (ids.length < MAX_CALLS) {
             try {
                 ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
                 isComplete = true;
@@ -125,11 +125,11 @@ final class DueSoon {
         } else if (!isScanning) {
             long now = clock.getAsLong();
             keepDueInSpan(calls, now);
-            while (count > MAX / 2 && untilNanos - now > 1) {
+            while (count > MAX_CALLS / 2 && untilNanos - now > 1) {
                 untilNanos = now + (untilNanos - now) / 2;
                 keepDueInSpan(calls, now);
             }
-            isComplete = count <= MAX / 2;
+            isComplete = count <= MAX_CALLS / 2;
         }
     }
 

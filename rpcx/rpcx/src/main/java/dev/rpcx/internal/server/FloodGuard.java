@@ -20,16 +20,16 @@ public final class FloodGuard {
      * limit protects against "HTTP/2 rapid reset" (CVE-2023-44487), and is twice the largest number of calls that a
      * connection can have at a time.
      */
-    public static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
+    public static final int MAX_CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
     /**
      * Maximum number of PING frames in a second. A client of RPCX sends at most 60: 30 to check that the server is
      * still there, and 30 to check that the server has read the client's CANCELs.
      */
-    public static final int PINGS_PER_SECOND = 100;
+    public static final int MAX_PINGS_PER_SECOND = 100;
 
     /** Maximum number of SETTINGS frames on a connection. A client of RPCX sends one. */
-    public static final int SETTINGS = 1;
+    public static final int MAX_SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -46,22 +46,22 @@ public final class FloodGuard {
 
     /**
      * Counts a request, which allows the client one more CANCEL. The client can save up at most
-     * {@code CANCELS_PER_SECOND} of these CANCELs.
+     * {@code MAX_CANCELS_PER_SECOND} of these CANCELs.
      */
     void requested() {
-        cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
+        cancels = Math.max(cancels - 1, -MAX_CANCELS_PER_SECOND);
     }
 
     void cancelled() {
-        count(++cancels, CANCELS_PER_SECOND, "cancels");
+        count(++cancels, MAX_CANCELS_PER_SECOND, "cancels");
     }
 
     void pinged() {
-        count(++pings, PINGS_PER_SECOND, "pings");
+        count(++pings, MAX_PINGS_PER_SECOND, "pings");
     }
 
     void settingsReceived() {
-        if (++settings > SETTINGS) {
+        if (++settings > MAX_SETTINGS) {
             throw new WireFault("settings twice (expected: once)");
         }
     }

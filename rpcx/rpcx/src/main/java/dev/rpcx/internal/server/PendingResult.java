@@ -20,7 +20,7 @@ public final class PendingResult extends Stages.Waiter {
      * Maximum time, in nanoseconds, for which the server still waits for a handler's stage when nobody needs the result
      * any more, for example after a cancel or the deadline. No thread is blocked while the server waits.
      */
-    static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    static final long MAX_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * Number of bytes charged for RPCX's own objects that stay in memory if a call is given up before its stage ends.

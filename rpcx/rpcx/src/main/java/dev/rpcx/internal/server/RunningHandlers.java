@@ -18,7 +18,7 @@ import java.util.function.LongSupplier;
  */
 final class RunningHandlers {
     /** {@link #ofMethods} never shrinks so far that it has room for fewer methods than this. */
-    private static final int KEPT_METHODS = 32;
+    private static final int MIN_KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
 
@@ -127,7 +127,7 @@ final class RunningHandlers {
     }
 
     private void shrink() {
-        if (ofMethods.length <= 2 * KEPT_METHODS || end > ofMethods.length / 4) {
+        if (ofMethods.length <= 2 * MIN_KEPT_METHODS || end > ofMethods.length / 4) {
             return;
         }
         try {

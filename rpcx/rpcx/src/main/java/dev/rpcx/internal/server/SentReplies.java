@@ -16,7 +16,7 @@ final class SentReplies {
      * Maximum number of calls under way on the connection at which a handler's thread still writes its own reply. With
      * more calls under way, it is cheaper if the event loop writes several replies together.
      */
-    private static final int QUIET_CALLS = 1;
+    private static final int MAX_QUIET_CALLS = 1;
 
     private final ServerConnection connection;
     private final ServerConnection.UnderWay underWay;
@@ -55,7 +55,7 @@ final class SentReplies {
     }
 
     private boolean maySendHere(ServerCall call) {
-        return underWay.calls <= QUIET_CALLS && !isDraining && call.isSmall();
+        return underWay.calls <= MAX_QUIET_CALLS && !isDraining && call.isSmall();
     }
 
     /**

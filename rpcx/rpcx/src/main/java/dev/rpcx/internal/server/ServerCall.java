@@ -285,10 +285,10 @@ public final class ServerCall extends Outbound
 
     /**
      * Prepares the buffer for a later call. A buffer that has grown is kept if it can be charged, and is otherwise
-     * replaced by a small one. A buffer of more than {@code KEPT_BYTES} is always replaced.
+     * replaced by a small one. A buffer of more than {@code MAX_KEPT_BYTES} is always replaced.
      */
     void keepBody() {
-        if (body.capacity() > KEPT_BYTES) {
+        if (body.capacity() > MAX_KEPT_BYTES) {
             shrinkBody();
         }
         if (body.capacity() <= FIRST_BYTES) {
@@ -347,7 +347,7 @@ public final class ServerCall extends Outbound
     public int freeBytes() {
         ServerMethod called = method();
         return called.admission() == null || called.returnsStream()
-                ? UnchargedAllowance.IDLE_OBJECT_BYTES
+                ? UnchargedAllowance.MAX_IDLE_OBJECT_BYTES
                 : connection.uncharged.objectBytes();
     }
 
@@ -380,7 +380,7 @@ public final class ServerCall extends Outbound
         }
         CallCharges charged = charges;
         if (charged != null) {
-            long metadata = metadataCost > UnchargedAllowance.IDLE_METADATA_BYTES ? metadataCost : 0;
+            long metadata = metadataCost > UnchargedAllowance.MAX_IDLE_METADATA_BYTES ? metadataCost : 0;
             charged.request.set(Math.min(charged.request.held(), metadata));
         }
     }
@@ -394,7 +394,7 @@ public final class ServerCall extends Outbound
      *     is then replaced by a smaller one
      */
     void giveUpRequest(boolean waits) {
-        if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
+        if (waits && body.capacity() > MAX_SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
             try {
                 body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
             } catch (OutOfMemoryError none) {
@@ -824,7 +824,7 @@ public final class ServerCall extends Outbound
                 && sender == null
                 && !notice
                 && !hasThreads()
-                && body.capacity() <= SMALL_BYTES;
+                && body.capacity() <= MAX_SMALL_BYTES;
     }
 
     @Override

@@ -59,12 +59,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Minimum rate, in bytes a second, at which a message in several frames has to arrive. Each message gets
-     * {@code ALLOWED_STALLS} times {@link #stallNanos} in addition. If a message takes longer, the server ends the
-     * call. Source: Jetty, minRequestDataRate.
+     * {@code MAX_STALLS} times {@link #stallNanos} in addition. If a message takes longer, the server ends the call.
+     * Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
-    private static final int ALLOWED_STALLS = 3;
+    private static final int MAX_STALLS = 3;
 
     /**
      * Interval, in nanoseconds, at which the server looks for lost calls of a connection that has ended. A call is lost
@@ -371,8 +371,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Makes a call wait until its caller has read enough of what the server has sent, and the call is admitted. If the
-     * wait takes longer than {@code 2 * ALLOWED_STALLS} times {@link #stallNanos}, the call ends with an error. If
-     * there is no room to charge the waiting call, the call is refused.
+     * wait takes longer than {@code 2 * MAX_STALLS} times {@link #stallNanos}, the call ends with an error. If there
+     * is no room to charge the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -380,7 +380,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             return;
         }
         long now = nanoTime();
-        call.loopState.waitsUntilNanos = now + 2 * ALLOWED_STALLS * stallNanos;
+        call.loopState.waitsUntilNanos = now + 2 * MAX_STALLS * stallNanos;
         postponed(call).add(call);
         if (isPostponed(call)) {
             scheduleEarlierCheck(call, now);
@@ -1018,11 +1018,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Returns the time within which a message in several frames has to arrive completely, in nanoseconds. The time is
-     * {@code ALLOWED_STALLS} times {@link #stallNanos}, and 1 s more for each 16 KiB that have arrived after the first
+     * {@code MAX_STALLS} times {@link #stallNanos}, and 1 s more for each 16 KiB that have arrived after the first
      * frame.
      */
     private long wholeNanos(UnfinishedMessage unfinished) {
-        return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+        return MAX_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
     @Override
@@ -1044,8 +1044,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * when the frame or record has become large enough to be charged.
      */
     static long frameNanos(long stallNanos) {
-        return ALLOWED_STALLS * stallNanos
-                + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+        return MAX_STALLS * stallNanos + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
     /** Sets the timer so that the call ends at its deadline. */
@@ -1221,7 +1220,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean isLate = call.deadlineNanos() - now <= 0;
         if (unfinished == null && !isLate) {
             return "the call could not begin in time, since replies before it waited to be read (expected: within "
-                    + TimeUnit.NANOSECONDS.toMillis(2 * ALLOWED_STALLS * stallNanos) + " ms)";
+                    + TimeUnit.NANOSECONDS.toMillis(2 * MAX_STALLS * stallNanos) + " ms)";
         }
         if (unfinished == null || isLate && !call.loopState.receiving) {
             return "the time of the call is over";
@@ -1291,8 +1290,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                         call, RPCXException.Code.DEADLINE_EXCEEDED, "no thread was free within the call's time")) {
                     detached.remove(call);
                     if (call.isAwaiting()) {
-                        addDetached(call, now + PendingResult.GRACE_NANOS);
-                        next = Math.min(next, PendingResult.GRACE_NANOS);
+                        addDetached(call, now + PendingResult.MAX_GRACE_NANOS);
+                        next = Math.min(next, PendingResult.MAX_GRACE_NANOS);
                     } else {
                         dropped(call);
                     }
@@ -1505,16 +1504,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Waits at most {@code PendingResult.GRACE_NANOS} for the future of a handler whose caller is gone. If the server
-     * is stopping or the event loop is shutting down, does not wait at all.
+     * Waits at most {@code PendingResult.MAX_GRACE_NANOS} for the future of a handler whose caller is gone. If the
+     * server is stopping or the event loop is shutting down, does not wait at all.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();
-        addDetached(call, now + PendingResult.GRACE_NANOS);
+        addDetached(call, now + PendingResult.MAX_GRACE_NANOS);
         if (draining || loop().isShuttingDown()) {
             giveUp(call);
         } else {
-            scheduleCheck(now + PendingResult.GRACE_NANOS, now);
+            scheduleCheck(now + PendingResult.MAX_GRACE_NANOS, now);
         }
     }
 

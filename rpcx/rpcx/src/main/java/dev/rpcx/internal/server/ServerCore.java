@@ -61,13 +61,13 @@ public final class ServerCore {
      * handlers to end. If all of them end in time, the stop then waits for the threads of the pool to end, again for at
      * most this time.
      */
-    private static final long INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MAX_INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * Maximum time for which a stop waits for the event loops to end, in nanoseconds. The time is limited because a
      * handler can block its event loop.
      */
-    private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
+    private static final long MAX_LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     /**
      * Minimum time between two reclaims of unused places by {@link #reclaimIdlePlaces}, in nanoseconds. Reclaims are
@@ -395,16 +395,16 @@ public final class ServerCore {
             if (!hasEnded(drained, nanos)) {
                 cutOff();
             }
-            boolean isQuiet = hasEnded(quiet, INTERRUPT_GRACE_NANOS);
+            boolean isQuiet = hasEnded(quiet, MAX_INTERRUPT_GRACE_NANOS);
             // from now on, no handler starts
             cutOff = true;
-            group.close(LOOPS_END_NANOS);
+            group.close(MAX_LOOPS_END_NANOS);
             // the closed event loops no longer look for calls that have lost their connection, so this thread cuts off
             // those that no earlier cut-off has reached
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
-                threads.awaitEnd(INTERRUPT_GRACE_NANOS);
+                threads.awaitEnd(MAX_INTERRUPT_GRACE_NANOS);
             }
         }
     }

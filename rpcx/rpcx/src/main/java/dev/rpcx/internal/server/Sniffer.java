@@ -25,7 +25,7 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
      * connection begins, has to be complete within the same time. If the server's keepAlive time is shorter, that time
      * is used instead. The value was chosen below nginx's client_header_timeout.
      */
-    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MAX_SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
 
@@ -53,7 +53,7 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
     }
 
     public static long silentNanos(ServerCore server) {
-        return Math.min(SILENT_NANOS, server.keepAliveNanos());
+        return Math.min(MAX_SILENT_NANOS, server.keepAliveNanos());
     }
 
     @Override

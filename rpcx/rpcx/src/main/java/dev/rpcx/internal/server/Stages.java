@@ -36,7 +36,7 @@ public final class Stages {
      * Maximum number of entries that one call of {@code hang} removes from {@code HUNG} because their stages have been
      * garbage-collected. Two are enough, since each call of {@code hang} adds at most one entry.
      */
-    private static final int GONE_AT_ONCE = 2;
+    private static final int MAX_REMOVED_AT_ONCE = 2;
 
     private Stages() {}
 
@@ -226,7 +226,7 @@ public final class Stages {
     }
 
     private static void forgetGone() {
-        for (int i = 0; i < GONE_AT_ONCE; i++) {
+        for (int i = 0; i < MAX_REMOVED_AT_ONCE; i++) {
             Reference<?> gone = GONE.poll();
             if (gone == null) {
                 return;

@@ -34,16 +34,16 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /**
      * Maximum time in nanoseconds between two bytes of a frame. If the keep-alive time is shorter, the keep-alive time
      * is the maximum. An entire frame may take this time plus the time that its bytes need at
-     * {@link #FRAME_BYTES_PER_SECOND}. In nginx, client_header_timeout is a similar limit, which is longer.
+     * {@link #MIN_FRAME_BYTES_PER_SECOND}. In nginx, client_header_timeout is a similar limit, which is longer.
      */
-    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MAX_SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
      * Minimum average rate at which a frame must arrive, in bytes per second. At this rate, a frame of 4 MiB, the
      * largest that is not skipped, takes 256 s. Apache's mod_reqtimeout asks for only 500 bytes per second, at which
      * such a frame takes more than two hours.
      */
-    private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
+    private static final long MIN_FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
      * Size in bytes of the chunks in which a frame is sent. Each chunk that is sent shows that the peer still reads,
@@ -63,9 +63,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      * keep-alive times of the server. The last chunk of a frame can be smaller than 16 KiB. More than four chunks are
      * sent then, and the pause can last longer.
      */
-    static final int CHUNKS_IN_PAUSE = 4;
+    static final int MAX_CHUNKS_IN_PAUSE = 4;
 
-    public static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
+    public static final int MAX_BYTES_IN_PAUSE = MAX_CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
     /** Number of times that the timer checks the peer within {@code silentNanos}. */
     private static final int CHECKS = 4;
@@ -162,7 +162,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
                 : new SocketQueue(channel, account, this::replyBytes, this::gatheredBytes, () -> {}, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxSkippedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
-        this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
+        this.silentNanos = Math.min(MAX_SILENT_NANOS, keepAliveNanos);
         this.checkNanos = Math.max(1, silentNanos / CHECKS);
         this.idleNanos = idleNanos;
     }
@@ -276,7 +276,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         // While a server pauses reading, its kernel acknowledges bytes only until the kernel's buffer is full.
         // Therefore a client lets bytes stay unacknowledged for four keep-alive times. If the server has the same
         // keep-alive time, this is as long as its longest usual pause.
-        TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
+        TcpKeepAlive.on(channel, keepAliveNanos, isClient ? MAX_CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(check, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
     }
@@ -602,14 +602,14 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     private boolean isFrameLate(long nowNanos) {
-        long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
+        long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / MIN_FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
         // The limits above do not count pauses in reading. But a peer can make this side pause again and again by
         // reading this side's replies slowly. So the total time for a frame to arrive, pauses included, is limited to
         // twice the time that is allowed without pauses. A single pause must not make a frame late, so the limit is at
         // least as long as the longest usual pause.
-        long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
+        long maxNanos = Math.max(2 * whole, MAX_CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
 
@@ -621,7 +621,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private boolean isHeard(long nowNanos) {
         return isClient
                 && nowNanos - lastReadNanos < keepAliveNanos
-                && nowNanos - lastWriteNanos < CHUNKS_IN_PAUSE * keepAliveNanos;
+                && nowNanos - lastWriteNanos < MAX_CHUNKS_IN_PAUSE * keepAliveNanos;
     }
 
     /**

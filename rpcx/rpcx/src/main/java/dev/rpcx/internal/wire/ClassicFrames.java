@@ -19,7 +19,7 @@ public final class ClassicFrames {
      * Maximum number of bytes that are kept of a skipped frame. From these bytes, the id of the call is read, and at a
      * client also whether the reply has a result.
      */
-    private static final int BEGIN_BYTES = 64;
+    private static final int MAX_BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
     private static final byte[] NOTHING = {};
@@ -168,7 +168,7 @@ public final class ClassicFrames {
     private void skip() {
         isSkipped = true;
         reader.onSkip();
-        frame = Arrays.copyOf(frame, Math.min(length, BEGIN_BYTES));
+        frame = Arrays.copyOf(frame, Math.min(length, MAX_BEGIN_BYTES));
     }
 
     private void end() {

@@ -50,7 +50,8 @@ public final class KeepAlive implements Runnable {
 
     /**
      * Returns the time in nanoseconds within which a TLS record has to arrive completely at a client. The limit applies
-     * to a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. A server has another limit.
+     * to a record of which more than {@code UnchargedAllowance.MAX_SMALL_BYTES} have arrived. A server has another
+     * limit.
      *
      * @param keepAliveNanos keep-alive time of the connection in nanoseconds
      */

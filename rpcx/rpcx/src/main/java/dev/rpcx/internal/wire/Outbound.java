@@ -19,13 +19,13 @@ public abstract class Outbound implements WriteTurn.Message {
      * Largest size in bytes of a small message. A client does not charge a small request whose call has a slot. A
      * server can charge even a small message, see {@link UnchargedAllowance}, and charges each reply that has to wait.
      */
-    public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
+    public static final int MAX_SMALL_BYTES = UnchargedAllowance.MAX_SMALL_BYTES;
 
     /**
      * Largest capacity in bytes of a body that is kept for the next call. A larger body is shrunk, so that a burst of
      * large messages does not stay in memory. A text of 100,000 ASCII characters fits.
      */
-    public static final int KEPT_BYTES = 128 * 1024;
+    public static final int MAX_KEPT_BYTES = 128 * 1024;
 
     public static final int FIRST_BYTES = 256;
 
@@ -134,7 +134,7 @@ public abstract class Outbound implements WriteTurn.Message {
 
     public final void clearBody() {
         body.clear();
-        if (body.capacity() > KEPT_BYTES) {
+        if (body.capacity() > MAX_KEPT_BYTES) {
             shrinkBody();
         }
     }

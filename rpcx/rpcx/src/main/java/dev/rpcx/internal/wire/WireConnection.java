@@ -52,14 +52,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames after which the event loop sends the output that waits, and reads the clock again, before
-     * it reads further frames. Reading these frames takes about 0.1 ms by estimate.
+     * Maximum number of small frames that the event loop reads before it sends the output that waits, and reads the
+     * clock again. Reading these frames takes about 0.1 ms by estimate.
      */
-    private static final int FRAMES_AT_ONE_TIME = 64;
+    private static final int MAX_FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * Size in bytes from which a frame counts as more than one frame in {@code FRAMES_AT_ONE_TIME}: a frame counts as
-     * one, and as one more for each full 512 bytes of its length. So a frame of 2 KiB counts as five frames.
+     * Size in bytes from which a frame counts as more than one frame in {@code MAX_FRAMES_AT_ONE_TIME}: a frame counts
+     * as one, and as one more for each full 512 bytes of its length. So a frame of 2 KiB counts as five frames.
      */
     private static final int FRAME_BYTES = 512;
 
@@ -74,7 +74,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * other connections. When the connection sends frames of the messages in {@code scheduler}, a second limit of the
      * same size applies.
      */
-    private static final int AT_ONCE_BYTES = 512 * 1024;
+    private static final int MAX_BYTES_AT_ONCE = 512 * 1024;
 
     /**
      * Largest number of bytes of queued messages that are sent between two frames from {@code scheduler}. That field
@@ -83,8 +83,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int MAX_BYTES_BETWEEN_FRAMES = 32 * 1024;
 
     /**
-     * Number of bytes that each message from the queue counts against limits such as {@code AT_ONCE_BYTES}. The bytes
-     * of its body count too if the message is gathered, but not if the message is moved to {@code scheduler}.
+     * Number of bytes that each message from the queue counts against limits such as {@code MAX_BYTES_AT_ONCE}. The
+     * bytes of its body count too if the message is gathered, but not if the message is moved to {@code scheduler}.
      */
     private static final int MESSAGE_BYTES = 256;
 
@@ -99,7 +99,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * is copied into the direct buffer {@code batch}. The same limit decides in {@code isLarge} how a frame that has
      * arrived is read.
      */
-    private static final int GATHERED_BYTES = 4 * 1024;
+    private static final int MAX_GATHERED_PAYLOAD_BYTES = 4 * 1024;
 
     private static final byte[] NOTHING = {};
 
@@ -165,14 +165,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Charge for the memory of the buffers {@link #gathered} and {@link #partialFrame}. Nothing is charged while both
-     * buffers together have at most {@code Outbound.SMALL_BYTES}.
+     * buffers together have at most {@code Outbound.MAX_SMALL_BYTES}.
      */
     private final Charge kept;
 
     /**
-     * Claim for the memory of {@link #partialFrame}. The claim holds bytes while more than {@code Outbound.SMALL_BYTES}
-     * of an incomplete frame have arrived. If room for such bytes is short, the claim can end the connection, see
-     * {@link Claim}.
+     * Claim for the memory of {@link #partialFrame}. The claim holds bytes while more than
+     * {@code Outbound.MAX_SMALL_BYTES} of an incomplete frame have arrived. If room for such bytes is short, the claim
+     * can end the connection, see {@link Claim}.
      */
     private final Claim frame;
 
@@ -224,7 +224,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private int sentMeanwhile;
 
     /** Number of bytes of queued messages that this connection can still send before the current read ends. */
-    private int roomMeanwhile = AT_ONCE_BYTES;
+    private int roomMeanwhile = MAX_BYTES_AT_ONCE;
 
     /**
      * True if a full {@code batch} has been written since the last {@link #flush}. The next {@link #flush} then has to
@@ -360,7 +360,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public final boolean sendQueued() {
         beginFlush();
         Outbound last = outbox.last();
-        int left = AT_ONCE_BYTES;
+        int left = MAX_BYTES_AT_ONCE;
         boolean isAll = true;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
             left -= MESSAGE_BYTES + gatherSafely(message);
@@ -368,7 +368,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // Without the limit of AT_ONCE_BYTES the loop might never end, because a stream is queued again and
+                // Without the limit of MAX_BYTES_AT_ONCE the loop might never end, because a stream is queued again and
                 // again as long as its peer reads. The check for "last" above does not always end the loop. While the
                 // loop gathers a message, a flush of the same connection can run, and can take the message "last" out
                 // of the queue.
@@ -591,7 +591,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void endLost() {}
 
     private void flushQueued() {
-        gatherAll(AT_ONCE_BYTES);
+        gatherAll(MAX_BYTES_AT_ONCE);
         flushGathered();
     }
 
@@ -613,8 +613,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Sends output while frames that have arrived still wait to be read. Otherwise each side would be idle while the
-     * other side reads. Messages of several frames, and output beyond {@code AT_ONCE_BYTES}, wait for the end of the
-     * read.
+     * other side reads. Messages of several frames, and output beyond {@code MAX_BYTES_AT_ONCE}, wait for the end of
+     * the read.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -780,7 +780,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * the buffers contain nothing of the frame.
      */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
-        boolean alone = bytes > GATHERED_BYTES;
+        boolean alone = bytes > MAX_GATHERED_PAYLOAD_BYTES;
         // The event loop takes the turn to write, so that no other thread writes before the gathered frames. For
         // example, a reply must not overtake the preface.
         turn.takeForLoop();
@@ -801,7 +801,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         // A new buffer also gets room for the bytes that wait in the scheduler. Otherwise the buffer would have to grow
         // later, and growing copies all its bytes.
         long wanted = body.readableBytes() + scheduler.bytes();
-        int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+        int room = wanted < BATCH_BYTES
+                ? (int) wanted + MAX_GATHERED_PAYLOAD_BYTES
+                : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 
@@ -949,7 +951,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             // this flushes the output that was written to the queue of the channel during a read
             channel.flush();
         }
-        int room = AT_ONCE_BYTES;
+        int room = MAX_BYTES_AT_ONCE;
         while (room > 0 && !scheduler.isEmpty() && channel.isWritable()) {
             room -= MAX_BYTES_BETWEEN_FRAMES - gatherQueued(MAX_BYTES_BETWEEN_FRAMES);
             Outbound message = scheduler.next();
@@ -1046,17 +1048,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         long bytes = gathered.bytes.length + partialFrame.capacity();
-        boolean isCharged = bytes <= Outbound.SMALL_BYTES
+        boolean isCharged = bytes <= Outbound.MAX_SMALL_BYTES
                 || kept.set(HeapArray.heapBytes(gathered.bytes.length) + HeapArray.heapBytes(partialFrame));
         if (!isCharged) {
             shrinkBuffers();
             bytes = gathered.bytes.length + partialFrame.capacity();
         }
-        if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
+        if (!isCharged || bytes <= Outbound.MAX_SMALL_BYTES) {
             kept.release();
         }
         // with the value 0, the next flush tries again to charge the buffers
-        keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
+        keptBytes = isCharged || bytes <= Outbound.MAX_SMALL_BYTES ? bytes : 0;
     }
 
     /**
@@ -1167,7 +1169,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * than parsing its head in a direct buffer.
      */
     private static boolean isLarge(ByteBuf arrived) {
-        return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
+        return arrived.readableBytes() > MAX_GATHERED_PAYLOAD_BYTES
+                && frameLength(arrived) > MAX_GATHERED_PAYLOAD_BYTES;
     }
 
     /**
@@ -1187,7 +1190,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void hasRead(int bytes) {
         frames += 1 + bytes / FRAME_BYTES;
-        if (frames >= FRAMES_AT_ONE_TIME) {
+        if (frames >= MAX_FRAMES_AT_ONE_TIME) {
             frames = 0;
             readAnew();
             sendMeanwhile();
@@ -1195,13 +1198,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Adds bytes of an incomplete frame to {@code partialFrame}. When more than {@code Outbound.SMALL_BYTES} of the
+     * Adds bytes of an incomplete frame to {@code partialFrame}. When more than {@code Outbound.MAX_SMALL_BYTES} of the
      * frame have arrived, the frame is charged before the bytes are added. If the ledger has no room for the charge,
      * the connection ends.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
-        if (before <= Outbound.SMALL_BYTES && before + bytes > Outbound.SMALL_BYTES) {
+        if (before <= Outbound.MAX_SMALL_BYTES && before + bytes > Outbound.MAX_SMALL_BYTES) {
             long now = nanoTime();
             if (!frame.set(partialFrame.maxCapacity(), now)) {
                 endFrame();
@@ -1221,7 +1224,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Called on the event loop when an incomplete frame has been charged, because more than
-     * {@code Outbound.SMALL_BYTES} of the frame have arrived.
+     * {@code Outbound.MAX_SMALL_BYTES} of the frame have arrived.
      */
     public void frameWaits(long nowNanos) {}
 
@@ -1237,11 +1240,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns whether more than {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived. Must be called on the
-     * event loop.
+     * Returns whether more than {@code Outbound.MAX_SMALL_BYTES} of an incomplete frame have arrived. Must be called on
+     * the event loop.
      */
     public final boolean isFrameWaiting() {
-        return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
+        return partialFrame.readableBytes() > Outbound.MAX_SMALL_BYTES;
     }
 
     /** Returns whether the event loop is reading bytes that have arrived. Must be called on the event loop. */
@@ -1254,11 +1257,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         reading = false;
         frames = 0;
         sentMeanwhile = 0;
-        roomMeanwhile = AT_ONCE_BYTES;
+        roomMeanwhile = MAX_BYTES_AT_ONCE;
         if (closed) {
             dropCut();
         }
-        if (partialFrame.readableBytes() <= Outbound.SMALL_BYTES) {
+        if (partialFrame.readableBytes() <= Outbound.MAX_SMALL_BYTES) {
             frame.release();
         }
         flush();

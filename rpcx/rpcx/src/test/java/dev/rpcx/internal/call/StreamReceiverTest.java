@@ -476,7 +476,7 @@ class StreamReceiverTest {
     /** The buffer of an item in parts belongs to that item: nothing is left to keep, whatever its size. */
     @Test
     void noItemsBufferIsKeptForTheNext() {
-        for (int bytes : new int[] {10, Outbound.SMALL_BYTES, 20_000}) {
+        for (int bytes : new int[] {10, Outbound.MAX_SMALL_BYTES, 20_000}) {
             List<ByteBuf> given = new ArrayList<>();
             Codec<Object> keeping = new Codec<>() {
                 @Override

@@ -453,7 +453,7 @@ class StreamSenderTest {
         assertThat(held()).isBetween(10_128L, 10_128L + 16_384);
         sent();
         assertThat(held()).isZero();
-        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.MAX_SMALL_BYTES);
     }
 
     /** It may wait for a year, and nothing of it is charged then. */
@@ -476,7 +476,7 @@ class StreamSenderTest {
         Runnable readAgain = stopReading();
         sender.onNext("b");
         channel.runPendingTasks();
-        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.MAX_SMALL_BYTES);
         assertThat(held()).isBetween(1L, 4096L);
         readAgain.run();
         assertThat(sent()).containsExactly("ITEM b");

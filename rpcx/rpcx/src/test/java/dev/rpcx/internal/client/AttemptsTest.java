@@ -208,7 +208,7 @@ class AttemptsTest {
     @Test
     void whatIsRefusedGoesToOneOtherInstance() throws Exception {
         assertThat(attempts(once(), REFUSED)).isEqualTo(2);
-        assertThat(refusals()).isEqualTo(RefusalBudget.MAX - 1);
+        assertThat(refusals()).isEqualTo(RefusalBudget.MAX_RETRIES - 1);
         assertThat(attempts(once(), REFUSED)).isEqualTo(1);
         assertThat(budget()).isEqualTo(10);
     }
@@ -228,7 +228,7 @@ class AttemptsTest {
         Attempts next = second(steps, REFUSED);
         next.compare(steps, one, Health.Outcome.ANSWERED);
         next.compare(steps, other, Health.Outcome.REFUSED);
-        assertThat(refusals()).isEqualTo(RefusalBudget.MAX - 1);
+        assertThat(refusals()).isEqualTo(RefusalBudget.MAX_RETRIES - 1);
         next.compare(steps, other, Health.Outcome.FAULT);
         assertThat(refusals()).isEqualTo(1);
         second(steps, NOT_RUN).compare(steps, other, Health.Outcome.ANSWERED);

@@ -22,7 +22,7 @@ class RefusalBudgetTest {
 
     @Test
     void aHundredToBeginWithAndTenASecondFromThenOn() {
-        assertThat(spent()).isEqualTo(RefusalBudget.MAX);
+        assertThat(spent()).isEqualTo(RefusalBudget.MAX_RETRIES);
         ticker.advance(99, TimeUnit.MILLISECONDS);
         assertThat(spent()).isZero();
         ticker.advance(1, TimeUnit.MILLISECONDS);
@@ -38,11 +38,11 @@ class RefusalBudgetTest {
 
     @Test
     void aTryThatFindsAnInstanceCostsNothing() {
-        for (int i = 0; i < 10 * RefusalBudget.MAX; i++) {
+        for (int i = 0; i < 10 * RefusalBudget.MAX_RETRIES; i++) {
             assertThat(budget.spend()).isTrue();
             budget.giveBack();
         }
-        assertThat(spent()).isEqualTo(RefusalBudget.MAX);
+        assertThat(spent()).isEqualTo(RefusalBudget.MAX_RETRIES);
         budget.giveBack();
         assertThat(spent()).isEqualTo(1);
     }
@@ -51,6 +51,6 @@ class RefusalBudgetTest {
     void noMoreAreKeptThanThereAreToBeginWith() {
         budget.giveBack();
         ticker.advance(1, TimeUnit.DAYS);
-        assertThat(spent()).isEqualTo(RefusalBudget.MAX);
+        assertThat(spent()).isEqualTo(RefusalBudget.MAX_RETRIES);
     }
 }

@@ -123,8 +123,8 @@ class SocketQueueAloneTest {
 
     @Test
     void aQueueIsChargedFromTheFirstByteThatIsMoreThanALittle() {
-        write(Outbound.SMALL_BYTES - ENTRY_BYTES);
-        assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.SMALL_BYTES);
+        write(Outbound.MAX_SMALL_BYTES - ENTRY_BYTES);
+        assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.MAX_SMALL_BYTES);
         queue.updateClaims();
         assertThat(charged()).isZero();
         write(1);
@@ -220,11 +220,11 @@ class SocketQueueAloneTest {
     @Test
     void aQueueThatIsShortenedToALittleIsChargedNoMore() {
         write(LARGE);
-        write(Outbound.SMALL_BYTES - 2 * ENTRY_BYTES);
+        write(Outbound.MAX_SMALL_BYTES - 2 * ENTRY_BYTES);
         queue.updateClaims();
         assertThat(charged()).isPositive();
         socket.take(1);
-        assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.SMALL_BYTES);
+        assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.MAX_SMALL_BYTES);
         queue.shortened();
         assertThat(charged()).isZero();
     }

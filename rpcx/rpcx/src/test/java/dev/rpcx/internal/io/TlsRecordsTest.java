@@ -235,7 +235,9 @@ class TlsRecordsTest {
     void theLargestRecordIsPassedWhereverItIsCut() {
         records.handshaken();
         for (int cut :
-                new int[] {1, HEADER, HEADER + 1, 1_000, Outbound.SMALL_BYTES, Outbound.SMALL_BYTES + 1, MAX_CONTENT}) {
+                new int[] {
+                    1, HEADER, HEADER + 1, 1_000, Outbound.MAX_SMALL_BYTES, Outbound.MAX_SMALL_BYTES + 1, MAX_CONTENT
+                }) {
             passed.clear();
             ByteBuf record = data(MAX_CONTENT);
             read(record, cut);
@@ -338,7 +340,7 @@ class TlsRecordsTest {
         Account its = open("10.0.0.2");
         other.pipeline().addLast(new TlsRecords(other, its, TimeUnit.SECONDS.toNanos(RECORD_SECONDS), MAX_SILENT));
         other.loop.failingTimers = 1;
-        other.pipeline().fireChannelRead(record(MAX_CONTENT).readBytes(Outbound.SMALL_BYTES + 1));
+        other.pipeline().fireChannelRead(record(MAX_CONTENT).readBytes(Outbound.MAX_SMALL_BYTES + 1));
         assertThatThrownBy(other::checkException).isInstanceOf(OutOfMemoryError.class);
         other.close();
         its.close();
@@ -349,7 +351,7 @@ class TlsRecordsTest {
     void theBeginOfARecordIsChargedFromTheFirstByteThatIsMoreThanALittle() {
         records.handshaken();
         ByteBuf record = data(MAX_CONTENT);
-        read(record, Outbound.SMALL_BYTES);
+        read(record, Outbound.MAX_SMALL_BYTES);
         assertThat(held()).isZero();
         assertThat(timers()).isZero();
         read(record, 1);
@@ -385,7 +387,7 @@ class TlsRecordsTest {
     /** All records so far are of the handshake. */
     private long silentBytes() {
         long bytes = passed.stream().mapToInt(Integer::intValue).sum();
-        return bytes > Outbound.SMALL_BYTES ? bytes : 0;
+        return bytes > Outbound.MAX_SMALL_BYTES ? bytes : 0;
     }
 
     @Test
@@ -409,16 +411,16 @@ class TlsRecordsTest {
     void aHandshakeIsChargedWithTheRecordThatHasBegun() {
         read(record(3_000));
         assertThat(held()).isZero();
-        read(record(Outbound.SMALL_BYTES - 3_000 - 2 * HEADER));
+        read(record(Outbound.MAX_SMALL_BYTES - 3_000 - 2 * HEADER));
         assertThat(held()).as("of just a little").isZero();
         ByteBuf record = record(10_000);
         read(record, 5_000);
         assertThat(held()).as("of what has begun").isEqualTo(HEADER + 10_000);
         read(record);
-        assertThat(held()).isEqualTo(Outbound.SMALL_BYTES + HEADER + 10_000);
+        assertThat(held()).isEqualTo(Outbound.MAX_SMALL_BYTES + HEADER + 10_000);
         ByteBuf more = record(5_000);
         read(more, 4_500);
-        assertThat(held()).isEqualTo(Outbound.SMALL_BYTES + 2 * HEADER + 15_000);
+        assertThat(held()).isEqualTo(Outbound.MAX_SMALL_BYTES + 2 * HEADER + 15_000);
         records.handshaken();
         read(more);
         assertThat(held()).as("it brings no data").isEqualTo(HEADER + 5_000);
@@ -534,7 +536,7 @@ class TlsRecordsTest {
         assertThat(timers()).isEqualTo(1);
         ByteBuf second = data(MAX_CONTENT);
         // just a little stands for no time at all
-        read(second, Outbound.SMALL_BYTES);
+        read(second, Outbound.MAX_SMALL_BYTES);
         read(second, 1);
         pass(5);
         assertThat(channel.isActive()).isTrue();
@@ -551,7 +553,7 @@ class TlsRecordsTest {
         ByteBuf first = data(MAX_CONTENT);
         read(first, 5_000);
         read(first);
-        read(data(MAX_CONTENT), Outbound.SMALL_BYTES);
+        read(data(MAX_CONTENT), Outbound.MAX_SMALL_BYTES);
         assertThat(timers()).isEqualTo(1);
         pass(RECORD_SECONDS);
         assertThat(timers()).isZero();
@@ -581,14 +583,14 @@ class TlsRecordsTest {
 
     @Test
     void aHandshakeHasARecordMoreForEach512Bytes() {
-        int content = TlsRecords.HANDSHAKE_RECORD_BYTES / 2 - HEADER;
+        int content = TlsRecords.MIN_RECORD_LIMIT_BYTES / 2 - HEADER;
         // with the n-th there may be 64 + n / 2
         assertThat(sent(record(content))).isEqualTo(2 * TlsRecords.MIN_HANDSHAKE_RECORDS);
     }
 
     @Test
     void aHandshakeInLargeRecordsDoesNotEndByTheirNumber() {
-        ByteBuf record = record(TlsRecords.HANDSHAKE_RECORD_BYTES - HEADER);
+        ByteBuf record = record(TlsRecords.MIN_RECORD_LIMIT_BYTES - HEADER);
         for (int i = 0; i < 1_000; i++) {
             read(record.duplicate());
         }

@@ -145,7 +145,7 @@ class ChargeTest {
 
     @Test
     void aSmallMessageIsReadWithoutBeingAskedFor() {
-        assertThat(bytes.freeBytes()).isEqualTo(UnchargedAllowance.IDLE_OBJECT_BYTES);
+        assertThat(bytes.freeBytes()).isEqualTo(UnchargedAllowance.MAX_IDLE_OBJECT_BYTES);
     }
 
     @Test

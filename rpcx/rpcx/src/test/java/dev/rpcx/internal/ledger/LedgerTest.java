@@ -598,7 +598,7 @@ class LedgerTest {
         first.release();
         second.release();
         Account account = Objects.requireNonNull(server.open(null));
-        assertThat(account.uncharged()).isSameAs(server.uncharged()).isNotSameAs(UnchargedAllowance.MAX);
+        assertThat(account.uncharged()).isSameAs(server.uncharged()).isNotSameAs(UnchargedAllowance.MAX_ALLOWANCE);
         server.forget();
     }
 

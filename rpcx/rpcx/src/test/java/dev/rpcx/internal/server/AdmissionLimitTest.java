@@ -813,7 +813,7 @@ class AdmissionLimitTest {
         service.offer(800, 5);
         service.workers = 0;
         service.offer(800, 5);
-        assertThat(service.limit.limit()).isEqualTo(AdmissionLimit.MIN);
+        assertThat(service.limit.limit()).isEqualTo(AdmissionLimit.MIN_LIMIT);
         assertThat(service.offer(800, 5).late).isLessThan(200);
         service.workers = 16;
         service.offer(800, 5);

@@ -204,7 +204,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             end(2304 * UNIT, GIVEN, false);
         }
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -231,7 +231,7 @@ class AdmissionStepsTest {
         step(100, GIVEN);
         expect(8);
         step(100, GIVEN);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     private void mixedStep(int late, int quick) {
@@ -385,7 +385,7 @@ class AdmissionStepsTest {
         }
         now++;
         end(QUICK, GIVEN, true);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -435,7 +435,7 @@ class AdmissionStepsTest {
         }
         now += STEP + 1;
         end(GIVEN, GIVEN, true);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -619,7 +619,7 @@ class AdmissionStepsTest {
         lateBeside(QUICK, 349 * UNIT);
         expect(MAX);
         lateBeside(QUICK, 350 * UNIT);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -686,7 +686,7 @@ class AdmissionStepsTest {
     void batchesWithNothingBetweenThemAreAllTakenAgainAfterAMomentWithoutThreads() {
         learnQuick();
         limit.release();
-        while (limit.limit() > AdmissionLimit.MIN) {
+        while (limit.limit() > AdmissionLimit.MIN_LIMIT) {
             now += 2 * GIVEN;
             expire(limit.limit(), GIVEN, GIVEN);
         }
@@ -769,7 +769,7 @@ class AdmissionStepsTest {
         lateBeside(QUICK, 399 * UNIT);
         expect(MAX);
         lateBeside(QUICK, 400 * UNIT);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -785,7 +785,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             end(2 * GIVEN, 1920 * UNIT, true);
         }
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     /** No result, in more than nine tenths of their time. */
@@ -804,7 +804,7 @@ class AdmissionStepsTest {
         lateWithoutResult(399 * UNIT, 430 * UNIT);
         expect(MAX);
         lateWithoutResult(400 * UNIT, 430 * UNIT);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -824,7 +824,7 @@ class AdmissionStepsTest {
             refusingStep(100, 640 * UNIT);
         }
         lateWithoutResult(760 * UNIT, 820 * UNIT);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     /** However long: they may all have waited. */
@@ -857,7 +857,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             step(8, GIVEN);
         }
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
         step(8, SLOW);
         step(8, SLOW);
         // 8 calls are 13 in their time, of which three quarters are 10: half of the way up
@@ -1139,7 +1139,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             step(8, GIVEN);
         }
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
         step(8, SLOW);
         step(8, SLOW);
         // they need three quarters: ten calls are 16.8 in their time, of which 7/8 are 14.7, and half of the way up
@@ -1158,7 +1158,7 @@ class AdmissionStepsTest {
         }
         refuse();
         step(2880 * UNIT, 16, SLOW, GIVEN);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     /** Eight run under a limit of eight, and the next step is overdue. */
@@ -1249,7 +1249,7 @@ class AdmissionStepsTest {
         expect(16);
         now++;
         end(GIVEN, GIVEN, true);
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
     }
 
     @Test
@@ -1344,7 +1344,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             refusingStep(8, GIVEN);
         }
-        expect(AdmissionLimit.MIN);
+        expect(AdmissionLimit.MIN_LIMIT);
         for (int i = 0; i < 10; i++) {
             refuse();
             now += STEP - 1;

@@ -140,14 +140,14 @@ class DueSoonTest {
     /** A look at all, and then as many as there is room for: the first ones a thousandth of the span apart. */
     private void fill(int soonest) {
         look();
-        for (int i = 0; i < DueSoon.MAX; i++) {
+        for (int i = 0; i < DueSoon.MAX_CALLS; i++) {
             add(i, i < soonest ? (1 + i) * MS : DueSoon.SPAN_NANOS / 2 + (1 + i) * MS);
         }
     }
 
     @Test
     void whereOneMoreComesTheTimeIsHalvedAndNoMoreIsLookedAtThan() {
-        fill(DueSoon.MAX / 2);
+        fill(DueSoon.MAX_CALLS / 2);
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS - 1)).isTrue();
         add(1_000, DueSoon.SPAN_NANOS / 2 - MS);
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 2 - 1)).isTrue();
@@ -156,14 +156,14 @@ class DueSoonTest {
         now += DueSoon.SPAN_NANOS / 2 - 1;
         asked = 0;
         // the first of those that are not kept
-        assertThat(soon.scan(now, this::end)).isEqualTo((2 + DueSoon.MAX / 2 - 1) * MS + 1);
-        assertThat(asked).isEqualTo(DueSoon.MAX / 2 + 1);
-        assertThat(ended).isEqualTo(DueSoon.MAX / 2 + 1);
+        assertThat(soon.scan(now, this::end)).isEqualTo((2 + DueSoon.MAX_CALLS / 2 - 1) * MS + 1);
+        assertThat(asked).isEqualTo(DueSoon.MAX_CALLS / 2 + 1);
+        assertThat(ended).isEqualTo(DueSoon.MAX_CALLS / 2 + 1);
     }
 
     @Test
     void whereHalfOfTheTimeDoesNotDoItIsHalvedAgain() {
-        fill(DueSoon.MAX / 2 + 1);
+        fill(DueSoon.MAX_CALLS / 2 + 1);
         add(1_000, DueSoon.SPAN_NANOS / 4);
         assertThat(soon.isComplete(now)).isTrue();
         // 65 are due within 65 ms, of which those within a sixteenth of a second are kept
@@ -178,20 +178,20 @@ class DueSoonTest {
     @Test
     void whereTooManyAreDueAtOnceAllAreLookedAt() {
         look();
-        for (int i = 0; i <= DueSoon.MAX; i++) {
+        for (int i = 0; i <= DueSoon.MAX_CALLS; i++) {
             add(i, 1);
         }
         assertThat(soon.scan(now, this::end)).isEqualTo(1);
         now++;
         assertThat(soon.isComplete(now)).isFalse();
         look();
-        assertThat(ended).isEqualTo(DueSoon.MAX + 1);
+        assertThat(ended).isEqualTo(DueSoon.MAX_CALLS + 1);
     }
 
     /** What a look ends may bring another one, while the table is being passed. */
     @Test
     void oneThatComesWithinALookAndFindsNoRoomHasAllLookedAtNextTime() {
-        fill(DueSoon.MAX / 2);
+        fill(DueSoon.MAX_CALLS / 2);
         now += MS;
         long next = soon.scan(now, (id, at) -> {
             long left = end(id, at);

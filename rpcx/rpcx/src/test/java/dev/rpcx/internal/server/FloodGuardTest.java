@@ -25,7 +25,7 @@ class FloodGuardTest {
 
     @Test
     void moreCancelsInASecondThanAnyoneNeedsAreAFault() {
-        times(FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        times(FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
         clock.advance(TimeUnit.SECONDS.toNanos(1) - 1, TimeUnit.NANOSECONDS);
         assertThatThrownBy(guard::cancelled)
                 .isInstanceOf(WireFault.class)
@@ -34,47 +34,47 @@ class FloodGuardTest {
 
     @Test
     void aSecondLaterItBeginsAnew() {
-        times(FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
-        times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        times(FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
+        times(FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
         clock.advance(1, TimeUnit.SECONDS);
-        times(1 + FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
-        times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        times(1 + FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
+        times(FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
         assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class);
         // the second is counted from where it began anew
         clock.advance(TimeUnit.SECONDS.toNanos(1) - 1, TimeUnit.NANOSECONDS);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class);
         clock.advance(1, TimeUnit.NANOSECONDS);
-        times(1 + FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        times(1 + FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
     }
 
     @Test
     void eachCallMayBeCancelledOnce() {
         times(1_000, guard::requested);
-        times(1_000 + FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        times(1_000 + FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
         assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
     }
 
     @Test
     void pingsTakeNoCancelsFromTheCallsThatWereMade() {
         times(1_000, guard::requested);
-        times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        times(FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
         clock.advance(1, TimeUnit.SECONDS);
         guard.pinged();
-        times(1_000 + FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        times(1_000 + FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
         assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
     }
 
     @Test
     void callsOfLongAgoAreCancelledNoMore() {
         times(100_000, guard::requested);
-        times(2 * FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        times(2 * FloodGuard.MAX_CANCELS_PER_SECOND, guard::cancelled);
         assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
     }
 
     @Test
     void morePingsInASecondThanAnyoneNeedsAreAFault() {
-        times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        times(FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class).hasMessage("more than 100 pings in a second");
     }
 

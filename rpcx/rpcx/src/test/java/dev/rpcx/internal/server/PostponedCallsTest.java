@@ -425,7 +425,7 @@ class PostponedCallsTest {
     /** Nothing is sent by that: the caller has been told before. */
     @Test
     void aCallThatWaitsForAPlaceBeginsWhenAFutureOfItsConnectionIsGivenUp() {
-        server = server(AdmissionLimit.MIN);
+        server = server(AdmissionLimit.MIN_LIMIT);
         Peer peer = new Peer();
         peer.stopReading();
         peer.requests(4, "waits");

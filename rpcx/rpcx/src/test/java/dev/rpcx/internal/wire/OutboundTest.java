@@ -23,15 +23,15 @@ class OutboundTest {
 
     @Test
     void aBodyOfUsualSizeIsKeptEmptyForTheNextUse() {
-        Outbound message = message(Outbound.KEPT_BYTES);
+        Outbound message = message(Outbound.MAX_KEPT_BYTES);
         message.clearBody();
         assertThat(message.body.isReadable()).isFalse();
-        assertThat(message.body.capacity()).isEqualTo(Outbound.KEPT_BYTES);
+        assertThat(message.body.capacity()).isEqualTo(Outbound.MAX_KEPT_BYTES);
     }
 
     @Test
     void aLargerBodyIsGivenUp() {
-        Outbound message = message(Outbound.KEPT_BYTES + 1);
+        Outbound message = message(Outbound.MAX_KEPT_BYTES + 1);
         message.clearBody();
         assertThat(message.body.isReadable()).isFalse();
         assertThat(message.body.capacity()).isEqualTo(Outbound.FIRST_BYTES);
