@@ -31,24 +31,34 @@ import org.jspecify.annotations.Nullable;
 public final class Codecs {
     /**
      * Names of the types about which this process has logged a warning. The warning says that the Protobuf numbers of
-     * the type's members depend on the order of declaration.
+     * the type's members depend on the order of declaration. Any thread that creates codecs adds names; the thread that
+     * adds a name first logs the warning.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
     /**
      * The codecs with the default limits, by class loader. Soft references keep these codecs until memory is short, so
-     * that an application that creates a client for each call does not create new codecs for each call.
+     * that an application that creates a client for each call does not create new codecs for each call. Any thread uses
+     * the map, under the lock of the map itself.
      */
     private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> DEFAULTS = new WeakHashMap<>();
 
     private final Schema schema;
     private final Limits limits;
     private final boolean generated;
+
+    /** The codecs that have been created, by message type. Guarded by {@code this}. */
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
 
-    /** All codecs of messages. The index of a codec in this array is its {@link MessageCodec#number}. */
+    /**
+     * All codecs of messages. The index of a codec in this array is its {@link MessageCodec#number}. A thread that
+     * creates codecs replaces the array under the lock of {@code this}, before any thread gets these codecs. Threads
+     * that write or read messages use the array without the lock. If the array were replaced later, such a thread could
+     * have a number that is not in the array yet.
+     */
     private volatile MessageCodec[] numbered = {};
 
+    // Any thread reads the next four maps, and adds the codecs that it is the first to ask for.
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
     private final Map<Method, Codec<Object>> results = new ConcurrentHashMap<>();
     private final Map<Type, Codec<Object>> values = new ConcurrentHashMap<>();

@@ -360,8 +360,8 @@ public abstract class FieldCodec {
 
         /**
          * The number of elements for which the next list gets room, as far as {@link In#room} allows. This number is at
-         * least the size of the previous list. Several threads write this field without synchronisation, because a race
-         * only makes an array longer or shorter than needed.
+         * least the size of the previous list. Any thread that reads a list reads and writes this field without
+         * synchronisation, because a race only makes an array longer or shorter than needed.
          */
         private int expected = MIN_ROOM;
 

@@ -56,13 +56,14 @@ import org.jspecify.annotations.Nullable;
  * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */
 final class Generator {
+    /** Number of the latest ordinary codec class. Any thread that creates such a class takes the next number. */
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
      * Ordinary codec classes of each type; hidden codec classes are not stored. An ordinary class stays loaded as long
      * as the type's class loader, so codecs of a type that have the same code share one class. The name of each
      * ordinary class ends with a number of its own. To make equal code recognizable, the key of a class is its class
-     * file without this number in the name.
+     * file without this number in the name. Any thread uses the map of a type, under the lock of the map itself.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override

@@ -29,14 +29,14 @@ public abstract class MessageCodec {
 
     /**
      * The number of bytes that the length of the previous message of this type took. {@link Out} reserves as many bytes
-     * for the length of the next message. Threads write this field without synchronisation, because a wrong number only
-     * makes {@link Out} move the bytes of a message.
+     * for the length of the next message. Any thread that writes a message reads and writes this field without
+     * synchronisation, because a wrong number only makes {@link Out} move the bytes of a message.
      */
     int lengthWidth = 1;
 
     /**
-     * The index of this codec among all codecs of its {@link Codecs} object, which sets the index before the codec is
-     * used.
+     * The index of this codec among all codecs of its {@link Codecs} object. The thread that creates the codec sets the
+     * index, under the lock of that object, before any other thread gets the codec.
      */
     int number;
 

@@ -16,9 +16,19 @@ import org.jspecify.annotations.Nullable;
 final class Pool<T extends Pool.Scratch> {
     private static final int CELLS = 64;
 
+    /**
+     * Changes the field {@code taken}. A thread takes an object by a compare-and-set from 0 to 1, so that no two
+     * threads use the object at the same time. A thread gives the object back by an ordered store of 0, after all its
+     * other stores to the object. In another order, those stores could overwrite what the next thread stores.
+     */
     private static final AtomicIntegerFieldUpdater<Scratch> TAKEN =
             AtomicIntegerFieldUpdater.newUpdater(Scratch.class, "taken");
 
+    /**
+     * The objects of the pool. All threads whose ids lead to the same index read and replace the object at this index.
+     * A thread stores a new object with release order, and other threads read it with acquire order. Otherwise they
+     * could see the object without its fields.
+     */
     private final AtomicReferenceArray<@Nullable T> cells = new AtomicReferenceArray<>(CELLS);
     private final Supplier<T> fresh;
 

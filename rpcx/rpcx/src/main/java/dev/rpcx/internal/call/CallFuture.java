@@ -20,13 +20,20 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private static final AtomicReferenceFieldUpdater<CallFuture, @Nullable Runnable> ON_CANCEL =
             AtomicReferenceFieldUpdater.newUpdater(CallFuture.class, Runnable.class, "onCancel");
 
+    /**
+     * The action that runs when this future is cancelled; null for none. The thread that sends the call stores the
+     * action, sends the call, and then checks whether this future is cancelled. A thread that cancels first ends this
+     * future, and then reads the action. So either the sender sees the cancel, or the other thread sees the action.
+     * Otherwise the call could go on although its caller has cancelled it.
+     */
     private volatile @Nullable Runnable onCancel;
 
     /**
      * The context of the handled call whose handler made the call of this future. Outside of any handled call, this is
      * the context that {@code CallContext.within} has created, or null. Also null after {@link #releaseReferences} or
      * {@link #cancel}. Also null if a proxy has returned this future to a caller outside of the handled call, which is
-     * possible if an interceptor returns one future to several callers.
+     * possible if an interceptor returns one future to several callers. The thread that makes the call stores the
+     * context, and any thread can clear the field. At a server, a thread that cancels the handled call reads it.
      */
     private volatile @Nullable TimedContext parent;
 
@@ -36,7 +43,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     /**
      * The lower 31 bits are the number of dependents that {@link #isOnlyFor} does not count. RPCX has attached these
      * dependents to this future, or interceptors have attached them before {@link #handedOut}. The highest bit is
-     * {@link #HANDED_OUT}.
+     * {@link #HANDED_OUT}. Any thread changes the field. {@link #onEnd} raises the number before it attaches the
+     * dependent. Otherwise {@link #isOnlyFor} on another thread could take the dependent for that of a caller.
      */
     private volatile int own;
 

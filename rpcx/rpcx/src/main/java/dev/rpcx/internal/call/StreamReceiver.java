@@ -121,7 +121,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Sends credit to the peer; null while no credit can be sent. No credit can be sent before {@link #open}, between
      * {@link #takeBack} and the next {@code open}, during and after the subscriber's last signal, and after the end of
-     * a cancelled stream.
+     * a cancelled stream. While one thread opens the stream, other threads can request items. Each of them either adds
+     * to {@link #demand}, under the lock, before {@code open} takes the demand, or sends its credit itself. So credit
+     * is neither lost nor sent twice. Held by {@code CreditRace}.
      */
     private @Nullable CreditSink creditSink;
 
@@ -131,7 +133,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /** Number of items that the peer is still allowed to send, by the credit that it was given. */
     private long granted;
 
-    /** Whether {@link #end} has been called. Items that still arrive after that are dropped. */
+    /**
+     * Whether {@link #end} has been called. Items that still arrive after that are dropped. While one thread calls
+     * {@code end}, another can call {@link #open}. Each of them stores its field, this one or {@link #creditSink},
+     * before it looks at both, so the later one gives the last signal. Held by
+     * {@code RacesTest.aStreamEndsOnceWhoeverEndsIt}.
+     */
     private boolean ended;
 
     private boolean terminated;

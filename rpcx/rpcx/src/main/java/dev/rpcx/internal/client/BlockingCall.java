@@ -68,7 +68,7 @@ final class BlockingCall {
             } finally {
                 if (isHeld) {
                     // The two stores let the event loop release the slot. No method is called here, since a method call
-                    // fails if the stack is exhausted.
+                    // fails if the stack is exhausted. The order of the stores matters, see CallSlots.hasOrphans.
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }

@@ -18,36 +18,54 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CallSlots {
     private final ClientConnection connection;
+
+    /**
+     * The slots, by index. The thread that creates a slot stores it here only after it has raised {@link #made}, so
+     * another thread can still find null here. But a thread that takes the slot from {@link #free} finds the slot, and
+     * so does the event loop when it handles a message of a call in the slot.
+     */
     private final ClientCall[] calls = new ClientCall[Wire.MAX_SLOTS];
+
+    /**
+     * The number of slots that have been created. Any thread raises it by a compare-and-set, so no two slots get the
+     * same index. Held by {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}.
+     */
     private final AtomicInteger made = new AtomicInteger();
 
     /**
      * The top of the stack of free slots, together with a version number. The lower 32 bits are the index of the top
      * slot plus one, or 0 if no slot is free. The upper 32 bits are the version number, which every push and pop
-     * increments. Without the version number, a compare-and-set could not notice that another thread has taken the top
-     * slot and put it back.
+     * increments. Any thread pushes and pops by a compare-and-set. Without the version number, a compare-and-set could
+     * not notice that another thread has taken the top slot and put it back. Held by {@code SlotsRace} and
+     * {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}.
      */
     private final AtomicLong free = new AtomicLong();
 
+    /** The maximum number of calls at the same time. Stored by the event loop, and read by any thread. */
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
      * The number of created slots that {@link #pop} has taken out of use, because their indexes are not below the
-     * server's limit. There are such slots if calls began before the server had sent its limit.
+     * server's limit. There are such slots if calls began before the server had sent its limit. Any thread that pops
+     * raises the number.
      */
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
      * Whether the event loop has to search for slots that could not be released. The thread that should have released
      * such a slot, usually the caller's, had no stack or memory left to call a method. So the thread has only stored
-     * two fields: first {@link ClientCall#orphan} or {@link ClientCall#unreleased}, and then this field.
+     * two fields: first {@link ClientCall#orphan} or {@link ClientCall#unreleased}, and then this field. The event loop
+     * clears this field before it searches. So either this search finds the slot, or the field is set again and a later
+     * search finds the slot. Otherwise the slot could be lost.
      */
     public volatile boolean hasOrphans;
 
     /**
      * A counter that is odd while {@link #trim} runs, and even otherwise. A thread that finds no free slot compares the
      * counter before and after its search, since {@code trim} takes all free slots for a moment. Written under the lock
-     * of {@code this}.
+     * of {@code this}, by any thread: odd before {@code trim} takes the first slot, and even after the last slot is
+     * back. Otherwise a call could be refused although slots are free. Held by
+     * {@code CallSlotsAloneTest.whileSlotsAreTrimmedNobodyIsToldThatThereAreNone}.
      */
     private volatile int trims;
 
@@ -66,8 +84,9 @@ public final class CallSlots {
 
     /**
      * Returns whether every slot that the server allows is in use, so that {@link #acquire} would throw. While
-     * {@link #trim} runs, the result is false, since {@code trim} takes free slots from the stack only for a moment.
-     * Thread-safe. Most calls run this method, so it has to be cheap.
+     * {@link #trim} runs, the result is false, since {@code trim} takes free slots from the stack only for a moment. If
+     * {@code trim} ends while this method runs, the result can be true although slots are free. Thread-safe. Most calls
+     * run this method, so it has to be cheap.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;

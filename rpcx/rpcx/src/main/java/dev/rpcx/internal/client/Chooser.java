@@ -289,6 +289,7 @@ public abstract class Chooser {
 
         /**
          * Number of the next call. The first number is random, so that not all clients begin with the same instance.
+         * Any thread that makes a call raises it.
          */
         private final AtomicInteger next;
 

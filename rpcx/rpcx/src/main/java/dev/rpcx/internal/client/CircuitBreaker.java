@@ -44,6 +44,11 @@ public final class CircuitBreaker {
     private final long begin;
     private final AtomicIntegerArray calls = new AtomicIntegerArray(SECONDS);
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
+
+    /**
+     * The latest second for which calls were counted. Any thread moves it forward by a compare-and-set, and the thread
+     * that succeeds clears the counts of the seconds that have come since.
+     */
     private final AtomicLong second = new AtomicLong();
 
     /**
@@ -52,7 +57,10 @@ public final class CircuitBreaker {
      */
     private final AtomicLong trials = new AtomicLong();
 
-    /** State of the open circuit; null while the circuit is closed, that is, while calls are sent as usual. */
+    /**
+     * State of the open circuit; null while the circuit is closed, that is, while calls are sent as usual. Any thread
+     * replaces the state, by a compare-and-set, so that no thread overwrites a state that it has not seen.
+     */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
     public CircuitBreaker(double failureFraction, LongSupplier clock) {

@@ -55,6 +55,11 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     private final String peer;
     private final Platform platform;
+
+    /**
+     * The calls in flight, by their ids. The thread that sends a call adds it, the event loop reads the map, and any
+     * thread that ends a call removes it.
+     */
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
     /**
@@ -71,6 +76,11 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     private long arrivingBytes;
 
+    /**
+     * Why the connection has ended; null before. The event loop stores the reason before it ends the calls, and any
+     * thread reads it. A call that another thread has added too late to be ended is ended by its own task on the event
+     * loop, which finds the reason.
+     */
     private volatile @Nullable RPCXException endReason;
 
     /**
@@ -83,7 +93,7 @@ public final class ClassicClientConnection extends ClassicConnection {
      * True if new calls should use another connection, since the server has refused a call on this connection with
      * {@code UNAVAILABLE}. Such a refusal can mean that the server is stopping, or it can concern only that call. If
      * too many replaced connections have not ended yet, new calls still use this connection. Calls in flight still wait
-     * for their replies.
+     * for their replies. Set by the event loop, and read by any thread.
      */
     private volatile boolean isDraining;
 

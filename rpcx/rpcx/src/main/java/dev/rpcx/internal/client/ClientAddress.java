@@ -56,10 +56,15 @@ public final class ClientAddress extends Route {
     private final ClientCore client;
     public final Endpoint endpoint;
 
-    /** Result of {@link #toString}; null until that method is called for the first time. */
+    /**
+     * Result of {@link #toString}; null until that method is called for the first time. Any thread stores it, and all
+     * threads store the same text.
+     */
     private @Nullable String name;
 
     private final @Nullable ClientCluster cluster;
+
+    /** The latest attempt to make a connection on the classic wire; null if there was none. Guarded by {@code this}. */
     private @Nullable ConnectionAttempt<ClassicClientConnection> classic;
 
     /**
@@ -68,6 +73,11 @@ public final class ClientAddress extends Route {
      */
     private final List<ClassicClientConnection> drainingClassic = new ArrayList<>(1);
 
+    /**
+     * The connections on the native wire, or the attempts to make them, by index. Any thread that needs a connection
+     * stores its attempt here by a compare-and-set. An attempt that could not be stored is never begun, so there is
+     * only one attempt at a time for each index.
+     */
     private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 
     /**
@@ -88,11 +98,19 @@ public final class ClientAddress extends Route {
 
     /**
      * Whether a timer is set that looks for free slots on existing connections, for calls that wait for a new
-     * connection.
+     * connection. Any thread sets the field after it has added a call to the waiting ones, and an event loop clears it
+     * before it looks for waiting calls. So either the event loop finds the call, or the thread sets another timer.
+     * Otherwise the call could wait although slots are free.
      */
     private final AtomicBoolean isLooking = new AtomicBoolean();
 
+    /**
+     * Whether the instance no longer belongs to its service. Set by the thread that runs {@link #retire}, and read by
+     * any thread.
+     */
     private volatile boolean retired;
+
+    /** The weight that the registry has last reported. Stored under the lock of the cluster, and read by any thread. */
     private volatile int weight;
 
     // The fields from failures to lastFailure are guarded by this.
@@ -481,12 +499,17 @@ public final class ClientAddress extends Route {
      * the attempt gives the task to the loop.
      */
     private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
+        /**
+         * Whether this attempt has begun. Two callers can give the attempt to two event loops, of which only the first
+         * to set this field begins.
+         */
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
          * Whether this attempt, which is a task, has been given to the event loop. The field is also true if the client
          * is closed, and the loop takes no more tasks. Call no method between giving the task to the loop and setting
-         * this field, since an exhausted stack would then leave the field false.
+         * this field, since an exhausted stack would then leave the field false. Any thread reads and sets the field.
+         * Two threads that find it false both give the task to a loop, see {@link #hasBegun}.
          */
         private volatile boolean isScheduled;
 
@@ -547,8 +570,10 @@ public final class ClientAddress extends Route {
          */
         private void begin() {
             if (retired) {
-                // The attempt ends itself here, because retire() may have run before this attempt was in the list of
-                // connections.
+                // The attempt ends itself here, because retire(), on another thread, may have looked at the list of
+                // connections before this attempt was in the list. That thread sets the field before it looks, and this
+                // attempt was in the list before this event loop reads the field. So one of the two ends the attempt.
+                // Otherwise the client could stay connected to the instance.
                 completeExceptionally(noLongerThere());
                 return;
             }
@@ -865,9 +890,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records the end of the connection on the classic wire that this attempt has made. This happens before the
-     * connection's callers get their errors. Does nothing if the attempt failed, or if the connection has been
-     * replaced.
+     * Records the end of the connection on the classic wire that this attempt has made. This happens on the event loop,
+     * before the connection's callers get their errors. Otherwise the next call of such a caller could connect without
+     * a pause. Does nothing if the attempt failed, or if the connection has been replaced.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {

@@ -75,7 +75,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * The index of the slot that is below this slot in the stack of free slots (see {@link CallSlots}), plus one; 0 if
-     * no slot is below.
+     * no slot is below. The thread that releases this slot stores the field before it puts the slot on the stack. A
+     * thread that pops can read the value of a later release, but its compare-and-set then fails.
      */
     int nextFree;
 
@@ -110,6 +111,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     private long givenUpNanos;
 
+    /**
+     * Bits that say how far the call has ended. The thread that ends the call, which is the event loop or the caller
+     * that reads the reply, sets COMPLETED after it has stored the outcome, so a caller that sees the bit sees the
+     * outcome too. WIRE_DONE is set when no more frames come, and CALLER_DONE when the caller needs the slot no more.
+     * The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Held by
+     * {@code CallSlotsTest.everyCallEndsAndNoReplyMeetsAnotherCaller}.
+     */
     private volatile int state = BOTH_DONE;
 
     /**
@@ -121,26 +129,28 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Whether this slot has no call, but could not be put on the stack of free slots. The event loop then puts the slot
-     * there. Set before {@link CallSlots#hasOrphans} is set.
+     * there. The thread that had the slot sets this field before it sets {@link CallSlots#hasOrphans}.
      */
     public volatile boolean unreleased;
 
     /**
-     * The thread that blocks until the call has ended; null if no thread blocks. Set before the call is queued for
-     * sending.
+     * The thread that blocks until the call has ended; null if no thread blocks. Set by this thread before the call is
+     * queued for sending, so that the event loop sees the field. In {@link #wake}, any thread can read the thread of an
+     * earlier call, which then wakes once without need.
      */
     private @Nullable Thread waiter;
 
     /**
      * The asynchronous call that uses this slot; null if there is none, or if the call has ended. A call for which a
-     * thread blocks has a {@link #waiter} instead. Set before the call is queued for sending.
+     * thread blocks has a {@link #waiter} instead. Set by the sending thread before the call is queued for sending. In
+     * {@link #oneWay}, any thread can read an old value.
      */
     private @Nullable AsyncCall async;
 
     /**
      * Number of calls that have used this slot, which identifies the present call. The number never repeats, so that a
      * caller whose call has ended cannot affect the slot's next call. The generation in the call id does repeat, since
-     * it has only 16 bits. Written before the call is queued for sending.
+     * it has only 16 bits. Written by the thread that has taken the slot, before the call is queued for sending.
      */
     public long serial;
 
@@ -191,7 +201,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     // The fields from onWire to hasHandlerBegun are accessed by the thread that has the right to read the socket (see
     // ReadTurn), mostly the event loop. Before the call is sent, they are accessed by the thread that has taken the
-    // slot.
+    // slot. Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
     private boolean onWire;
 
     /**
@@ -260,7 +270,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         timeBytes = 0;
         computed = null;
         // No fence is needed, since other threads find the new call only through something that is published after this
-        // store.
+        // store. The serial is stored first, see freeIfOrphan().
         STATE.lazySet(this, 0);
     }
 
@@ -677,7 +687,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         VarHandle.releaseFence();
         onWire = true;
         // The stores above have to be visible before the first byte is sent, since the event loop may see the reply at
-        // once.
+        // once. If the event loop did not see them, it would drop the reply. The other half of this order is the fence
+        // in ClientConnection.beforeRead(). Held by
+        // {@code WriteTurnTest.threadsAndLoopShareASocketAndNoReplyIsLostOrAnothers}.
         VarHandle.fullFence();
         return true;
     }
@@ -733,8 +745,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // The state is read before the serial, since begin() stores the serial first. If this is already the state of a
-        // later call, the serial that is read below is also that of a later call, and is not equal to gone.
+        // The state is read before the serial, since begin(), on the thread that takes the slot, stores the serial
+        // first. If this is already the state of a later call, the serial that is read below is also that of a later
+        // call, and is not equal to gone. Otherwise the event loop could release the slot of the later call.
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;

@@ -74,6 +74,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private final ConnectThrottle known;
 
+    // The next two fields are stored under the lock of {@code this}, and read by any thread without the lock.
     private volatile Chooser chooser;
     private volatile String name = "no instance";
     /**
@@ -82,8 +83,22 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private final Object beginning = new Object();
 
+    /**
+     * The repeated task {@link #lookAfter}; null if it has not been scheduled. Stored under the lock
+     * {@link #beginning}, and read by any thread that ends the watch.
+     */
     private volatile @Nullable Future<?> looks;
+
+    /**
+     * The watch of the registry; null if it has not begun. Stored under the lock {@link #beginning}, and read by any
+     * thread that ends the watch or leaves the cluster. The method {@link #start} says why the order matters.
+     */
     private volatile Endpoints.@Nullable Watch watch;
+
+    /**
+     * The failure that the registry has reported last; null if it has named instances since. Stored and read under the
+     * lock of {@code this}.
+     */
     private volatile @Nullable Throwable registryFailure;
 
     // The fields from members to waiting are guarded by this.
@@ -149,7 +164,12 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Whether a timer is set that looks for free slots on connected instances, for the calls that wait. */
     private boolean isLooking;
 
-    /** Number of threads that are creating a proxy for this cluster at present. */
+    /**
+     * Number of threads that are creating a proxy for this cluster at present. A thread is counted before it begins the
+     * watch, and until the watch has begun or failed. So the thread that leaves as the last one sees whether there is a
+     * watch. Otherwise the cluster could be given up while another thread begins its watch. Held by
+     * {@code WatchesTest.aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn}.
+     */
     private int creators;
 
     /**
@@ -174,6 +194,11 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
          */
         private final long came;
 
+        /**
+         * The timer that ends the wait; null if there is none. The thread that begins the wait stores the timer, and
+         * then checks whether the wait is over. The thread that ends the wait reads the timer after the wait is over.
+         * So one of the two cancels the timer.
+         */
         private volatile @Nullable Future<?> timer;
 
         Waiting(int key, long came) {
@@ -276,9 +301,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // This thread has stored the watch, and now reads the client's closed flag. A client that closes sets the flag
-        // first, and then reads the field watch. Therefore either the client sees this watch and ends it, or this
-        // thread sees the closed flag.
+        // This thread has stored the watch, and now reads the client's closed flag. The thread that closes the client
+        // sets the flag first, and then reads the field watch. Therefore either that thread sees this watch and ends
+        // it, or this thread sees the closed flag. Otherwise the watch could outlive the client. Held by
+        // {@code WatchesTest.aWatchThatBeginsWhileItsClientClosesEnds}.
         if (client.isClosed()) {
             endWatch();
             throw new IllegalStateException("the client is closed");
@@ -361,7 +387,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
         try {
             call.startTimer();
-            // An instance may have connected since the caller of this method looked for a connection.
+            // An instance may have connected since the caller of this method looked for a connection. This thread looks
+            // again after it has added the call to the waiting ones, and an event loop looks at the waiting calls after
+            // the instance has connected. So one of the two gives the call its connection. Otherwise the call could
+            // wait longer than it has to.
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);

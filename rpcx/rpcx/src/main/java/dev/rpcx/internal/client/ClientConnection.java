@@ -135,6 +135,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final RPCXException LOST_UNSENT =
             LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
+    // These handles access the fields trims, inFlight and inFlightByCallers, whose comments say which threads do so.
     private static final VarHandle TRIMS;
     private static final VarHandle IN_FLIGHT;
     private static final VarHandle IN_FLIGHT_BY_CALLERS;
@@ -175,7 +176,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /**
      * The methods that the server publishes, by the names of their service and method. A method that is not in this map
      * is called by its name instead of its number. The map has all published methods that this client's proxies had
-     * when the server sent its list, and as many others as there is room for.
+     * when the server sent its list, and as many others as there is room for. The event loop changes the map, and any
+     * thread reads it. The lock of the map guards {@link #numbers}.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
@@ -199,6 +201,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /** Whether the server has sent its SETTINGS frame. Event loop only. */
     private boolean settled;
 
+    /**
+     * Whether {@link #dictionary} is complete. The event loop sets the field after the last entry, and callers' threads
+     * read it before they look a method up. Otherwise such a thread could miss the entry of a method, and would always
+     * call the method by its name.
+     */
     private volatile boolean dictionaryComplete;
 
     /**
@@ -215,21 +222,33 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * The numbers by which the server knows its methods, indexed by {@link ClientMethod#index}. An element is 0 if its
-     * method has not been looked up, and negative if its method has no usable number. Threads read the array without a
-     * lock, but write to it only under the lock of {@link #dictionary}.
+     * method has not been looked up, and negative if its method has no usable number. Any thread reads the array
+     * without a lock, but writes to it only under the lock of {@link #dictionary}. A thread that does not see a new
+     * element looks its method up again.
      */
     private volatile int[] numbers = new int[8];
 
+    /**
+     * The largest size in bytes of a request that the server accepts. Stored by the event loop, and read by any thread.
+     */
     private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
 
-    /** Whether the connection takes no new calls and only finishes those in flight. */
+    /**
+     * Whether the connection takes no new calls and only finishes those in flight. Set by the event loop, and read by
+     * any thread; see {@link #enter}.
+     */
     private volatile boolean draining;
 
+    /**
+     * Why the connection has ended; null before. The event loop stores the reason before it ends the calls, and any
+     * thread reads it. Otherwise the next attempt of an ended call could choose this connection, see {@link #isUsable}.
+     */
     private volatile @Nullable String closedWhy;
 
     /**
      * Whether this client ends the connection because the client drops all its connections, or because this extra
-     * connection is idle. The end of the connection is then no failure of the server.
+     * connection is idle. The end of the connection is then no failure of the server. The thread that drops the
+     * connection sets the field before it closes the connection, and the event loop reads it at the end.
      */
     volatile boolean isDropped;
 
@@ -242,8 +261,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /**
      * Whether this connection is about to close because it has had no calls. A caller reads this field after it has
      * taken a slot. If the field is true and another connection of the instance is ready, the caller gives the slot
-     * back and uses the other connection. So after this field has been set and all slots have been found free, no call
-     * begins here as long as another connection is ready.
+     * back and uses the other connection. So after the event loop has set this field and then found all slots free, no
+     * call begins here as long as another connection is ready. Held by
+     * {@code ExtraConnectionsTest.noCallFailsWhereverItIsWhenItsConnectionIsFoundIdle}.
      */
     public volatile boolean isParting;
 
@@ -261,13 +281,13 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Number of calls that the event loop has sent or is about to send, and that the server has not ended yet. Only the
-     * event loop writes this number; other threads read it by {@link #load}.
+     * event loop writes this number; other threads read it by {@link #load}, and can get an old number.
      */
     private int inFlight;
 
     /**
      * Number of calls that their callers' own threads have sent or are about to send, and that the server has not ended
-     * yet.
+     * yet. Callers' threads and the event loop change this number; see {@link #enter} for the order.
      */
     private volatile int inFlightByCallers;
 
@@ -281,13 +301,22 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Whether a free slot has kept a large buffer since the last check of these buffers. The field is written only if
-     * its value changes, since a write removes this object from the caches of the callers' processors.
+     * its value changes, since a write removes this object from the caches of the callers' processors. Any thread sets
+     * the field, and the event loop clears it. If a thread sees an old value, the buffers are given back earlier or
+     * later.
      */
     private boolean hasKept;
 
-    /** Whether a run of {@link #trimIfIdle} is scheduled. That method gives back the large buffers of free slots. */
+    /**
+     * Whether a run of {@link #trimIfIdle} is scheduled. That method gives back the large buffers of free slots. Any
+     * thread sets the field, and the event loop clears it.
+     */
     private volatile boolean trims;
 
+    /**
+     * Time of the next check of the deadlines, by {@code nanoTime()}; {@code Long.MAX_VALUE} if none is scheduled. The
+     * event loop stores it, and callers' threads read it after they have sent a call; see {@link #sweepNow}.
+     */
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
@@ -479,8 +508,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // The count is raised before this check, since another thread may be draining the connection at this moment.
-        // Either this thread sees that the connection is draining, or the other thread sees the raised count.
+        // The count is raised before this check, since the event loop may be draining the connection at this moment.
+        // The event loop sets the field draining before it reads the count. So either this thread sees that the
+        // connection is draining, or the event loop sees the raised count. Otherwise the event loop could close the
+        // connection under a call that has been sent. Held by {@code RollingRestartTest.restartsUnderLoadFailNoCall}.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -544,8 +575,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             hasKept = true;
         }
         if (isClosed()) {
-            // The slots are trimmed once more, since the closed connection may have trimmed its slots before this slot
-            // was free.
+            // The slots are trimmed once more, since the event loop may have trimmed the slots of the closed connection
+            // before this thread put the slot on the stack. The connection was marked as closed before that.
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -575,7 +606,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return;
         }
         // The field is cleared before the slots are trimmed, since no check of the kept buffers is scheduled while the
-        // field is true. So a slot that keeps a buffer from now on schedules another check.
+        // field is true. A thread that frees a slot puts the slot on the stack before it reads the field. So either the
+        // slot is trimmed here, or that thread schedules another check. Otherwise the buffer could stay.
         trims = false;
         slots.trim();
     }
@@ -643,8 +675,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     @Override
     public void beforeRead() {
-        // The fence makes visible here what a caller's thread stored before it sent the call whose reply is read next.
-        // A read from the network alone does not make these stores visible.
+        // The fence makes visible here what a caller's thread stored before it sent the call whose reply is read next,
+        // see ClientCall.beforeDirectWrite(). A read from the network alone does not make these stores visible. Held by
+        // {@code WriteTurnTest.threadsAndLoopShareASocketAndNoReplyIsLostOrAnothers}.
         VarHandle.acquireFence();
     }
 
@@ -811,7 +844,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return published.thenApply(said -> {
             List<String> names = names();
             // The connection is checked after names() has run, since the end of the connection empties the dictionary
-            // that names() reads.
+            // that names() reads. The event loop marks the connection as closed before it empties the dictionary, so
+            // this thread never returns a list that lacks names for this reason.
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -981,8 +1015,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // This value is stored before the slots are checked, because another thread may send a call at this moment. So
-        // either that thread sees the value and schedules another check, or this check sees the call of that thread.
+        // This value is stored before the slots are checked, because a caller's thread may send a call at this moment,
+        // and reads the value afterwards. So either that thread sees the value and schedules another check, or this
+        // check sees the call of that thread. Otherwise the call might not end at its deadline.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
@@ -1195,8 +1230,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // The loss of the connection is recorded before the calls end, since a call that ends may ask for a new
-            // connection.
+            // The loss of the connection is recorded before the calls end, since the caller of a call that ends may ask
+            // for a new connection, on its own thread.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);

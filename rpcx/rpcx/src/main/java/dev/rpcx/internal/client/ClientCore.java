@@ -91,7 +91,7 @@ public final class ClientCore {
 
     /**
      * The one-way calls that {@link #close} waits for, besides the one-way calls that have a slot of a connection.
-     * {@link #awaitOnClose} adds a call, and the end of the call removes it.
+     * {@link #awaitOnClose} adds a call, on any thread, and the end of the call removes it.
      */
     private final Set<CallFuture<?>> unsent = ConcurrentHashMap.newKeySet();
 
@@ -101,43 +101,58 @@ public final class ClientCore {
     private final @Nullable SharedLoops shared;
 
     private final Bootstrap bootstrap;
+
+    /** The addresses of this client, by their {@link ClientAddress#keyOf}. Any thread adds an address. */
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
+
+    /**
+     * The clusters of this client. Any thread that creates a proxy adds or removes a cluster, and the thread that
+     * closes the client reads the map, see {@link #closed}.
+     */
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
     /**
      * Counts the connections to which the simulated {@link #faults} have been added. The present count is the number of
-     * the next such connection.
+     * the next such connection. Event loops raise it.
      */
     private final AtomicLong opened = new AtomicLong();
 
     /**
      * Maps each open channel to a future that completes when the channel is closed and the removal of its handlers
-     * begins.
+     * begins. Event loops add and remove channels, and any thread reads the map, see {@link #closed}.
      */
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     /**
      * The connection attempts in progress. {@link #end} makes each of them fail, so that no call waits for them any
-     * longer.
+     * longer. An event loop adds an attempt, and the thread that ends the attempt removes it.
      */
     private final Set<PendingConnection<?>> connectionAttempts = ConcurrentHashMap.newKeySet();
 
     /**
      * Maps the methods of the proxies to their numbers. Two proxies use the same number for a method if they declare
-     * the method with an equal {@link MethodKey}.
+     * the method with an equal {@link MethodKey}. Any thread that creates a proxy adds methods.
      */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
     /**
      * The published names of the methods that proxies call. When a server sends its list of methods, the connection
      * always remembers the numbers of the methods that are in this set at that moment. The numbers of other methods are
-     * remembered only up to a limit.
+     * remembered only up to a limit. Any thread that creates a proxy adds names, and event loops read the set.
      */
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
+    /** Number of methods that have got a number. Any thread that creates a proxy raises it. */
     private final AtomicInteger methodsMade = new AtomicInteger();
 
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
+
+    /**
+     * Whether the client is closed. The thread that closes the client sets the field, and then looks for attempts,
+     * clusters and channels. A thread that begins one of these adds it to its map or set, and then reads the field. So
+     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise it could
+     * outlive the client.
+     */
     private volatile boolean closed;
 
     /**
@@ -449,6 +464,7 @@ public final class ClientCore {
             attempt.completeExceptionally(new IllegalStateException("the client is closed"));
             return;
         }
+        // Stored on the event loop of the channel, and read by any thread that ends the attempt.
         AtomicReference<@Nullable C> made = new AtomicReference<>();
         try {
             ChannelFuture connecting = bootstrap
@@ -605,8 +621,9 @@ public final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // A call is added to the set "unsent" before it loses its slot, and stays there until it ends. So no call is
-        // missed if the slots are searched first and the set is read afterwards.
+        // An event loop adds a call to the set "unsent" before the call loses its slot, and the call stays there until
+        // it ends. So this thread misses no such call if it searches the slots first and reads the set afterwards. Held
+        // by {@code EarlyCallsTest.aOneWayCallThatLosesItsSlotWhileItsClientClosesIsWaitedFor}.
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }

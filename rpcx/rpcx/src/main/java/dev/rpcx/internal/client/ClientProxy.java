@@ -52,10 +52,12 @@ public final class ClientProxy implements InvocationHandler {
     /**
      * The remote methods that have been called so far. The keys are compared by identity, which is faster than a
      * comparison of names and types. At the first call with a {@code Method} object, the map is replaced by a copy that
-     * contains the object.
+     * contains the object. Any thread that makes a call does this. If two threads do it at the same time, one of the
+     * objects can be missing in the map until its next call.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
+    /** Handles of the default methods that have been called. Any thread that makes a call adds handles. */
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
     /** Makes the calls of one method of the client's interface. There is one object for each method. */

@@ -38,7 +38,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
     /**
      * An attempt that has been written into a slot of a connection. If another call has that slot by now, the methods
-     * of this record do nothing.
+     * of this record do nothing. Any thread adds to {@code unsentCredit}, and the event loop takes the sum, see
+     * {@link Streams#accumulateCredit}.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
@@ -64,22 +65,30 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * The latest attempt; null before the first attempt, after an attempt of which nothing was sent, and when the
-         * call has ended.
+         * call has ended. Stored by the thread that sends an attempt, cleared by this thread or the event loop, and
+         * read by any thread that cancels.
          */
         private volatile @Nullable Sent sent;
 
+        /**
+         * Whether the call has been cancelled, or has been ended by this client. A thread that cancels sets this field,
+         * and then reads {@code sent} and {@code wait}. The thread that sends an attempt, or makes the call wait,
+         * stores its field, and then reads this one. So one of the two cancels the attempt or ends the wait. Otherwise
+         * the call could go on although its subscriber has cancelled it.
+         */
         private volatile boolean cancelled;
 
         /**
-         * The attempts that have failed; null if none has failed. No lock is needed: the field is set before an attempt
-         * is sent, and is used again only when that attempt has been answered or has ended.
+         * The attempts that have failed; null if none has failed. No lock is needed: the thread on which an attempt
+         * ends sets the field before the next attempt is sent, and the event loop uses it again only when that attempt
+         * has been answered or has ended.
          */
         private @Nullable Attempts earlier;
 
         /**
          * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No
-         * lock is needed: the field is set before an attempt is sent, and is used again only after that attempt has
-         * ended.
+         * lock is needed: the thread that sends an attempt sets the field before it sends, and the event loop uses it
+         * only after that attempt has ended.
          */
         private @Nullable StreamSender upload;
 
@@ -98,7 +107,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * This call's wait for a connection, which {@link #cancel} has to end; null if there is none. The wait can be
-         * over already.
+         * over already. Stored by the thread that makes the call wait, cleared by any thread that ends the call, and
+         * read by any thread that cancels.
          */
         private volatile Route.@Nullable Wait wait;
 
@@ -330,7 +340,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 } finally {
                     if (isHeld) {
                         // If the stack is exhausted, no method can be called here. So this thread only sets two fields,
-                        // which make the event loop release the slot.
+                        // which make the event loop release the slot. Their order matters, see CallSlots.hasOrphans.
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }

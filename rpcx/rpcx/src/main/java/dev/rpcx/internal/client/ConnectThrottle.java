@@ -114,7 +114,9 @@ public final class ConnectThrottle {
             Map.Entry<CompletableFuture<?>, Runnable> first = all.next();
             PendingAttempt pending = new PendingAttempt(first.getKey(), first.getValue());
             if (pending.attempt.isDone()) {
-                // the attempt ended before enter() put it into the map
+                // The thread that ended the attempt did so before enter() put the attempt into the map, so leave() did
+                // not find it there. Held by
+                // {@code ConnectThrottleTest.anAttemptThatHasEndedAlreadyDoesNotBeginAndHoldsUpNobody}.
                 all.remove();
                 continue;
             }

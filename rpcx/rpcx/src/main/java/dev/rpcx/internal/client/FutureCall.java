@@ -32,7 +32,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * The attempts that have failed, and the instance that the next attempt avoids; null if there is neither. No lock
-     * is needed: the field is set before an attempt is sent, and is used again only after that attempt has ended.
+     * is needed: the thread on which an attempt ends sets the field before the next attempt is sent, and the field is
+     * used again only after that attempt has ended.
      */
     private @Nullable Attempts earlier;
 
@@ -58,7 +59,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * Whether {@link #awaitOnClose} has been called, so that closing the client waits for this one-way call. No lock is
-     * needed: the field is used before an attempt is sent, and again only when that attempt has ended.
+     * needed: the thread that makes an attempt uses the field before it sends, and the event loop only when that
+     * attempt has ended.
      */
     private boolean isWaitedFor;
 
@@ -67,13 +69,14 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * The slot of the latest attempt; null before the first attempt. When that attempt has ended, another call can get
-     * the slot.
+     * the slot. Stored by the thread that makes the attempt, and read by any thread that cancels.
      */
     private volatile @Nullable ClientCall slot;
 
     /**
      * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No lock
-     * is needed: the field is set before an attempt is sent, and is used again only after that attempt has ended.
+     * is needed: the thread that sends an attempt sets the field before it sends, and the event loop uses it only after
+     * that attempt has ended.
      */
     private @Nullable StreamSender upload;
 
@@ -339,6 +342,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
                 steps.endTrialOnceTaken(call, items, deadlineNanos, permit);
             }
             // The following stores are visible to any thread that sees the action that onCancel() stores below.
+            // Otherwise a thread that cancels could find no slot, or the slot of an earlier attempt.
             copyFromSlot(call);
             SLOT.lazySet(this, call);
             upload = items;
@@ -351,7 +355,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         } finally {
             if (isHeld) {
                 // If the stack is exhausted, no method can be called here. So this thread only sets two fields, which
-                // make the event loop release the slot.
+                // make the event loop release the slot. Their order matters, see CallSlots.hasOrphans.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
@@ -360,7 +364,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         // set the field.
         RequestWriter.subscribe(items, arguments);
         if (future.isCancelled()) {
-            // The future may have been cancelled before onCancel() gave it an action to run.
+            // The future may have been cancelled, by any thread, before onCancel() gave it an action to run.
             call.cancel(serial);
         }
         return true;

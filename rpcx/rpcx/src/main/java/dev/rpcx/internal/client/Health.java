@@ -170,7 +170,10 @@ public final class Health {
                 : error;
     }
 
-    /** Counts of calls and of failed calls in one period of 10 s, from which the fraction of failures is computed. */
+    /**
+     * Counts of calls and of failed calls in one period of 10 s, from which the fraction of failures is computed. Any
+     * thread on which a call ends raises them.
+     */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -194,7 +197,8 @@ public final class Health {
     /**
      * State of an instance from its ejection until it answers a call while on trial. At {@code untilNanos} the ejection
      * ends, and the instance is on trial: it gets one call at a time. The value of the {@code AtomicLong} is the
-     * earliest time at which the instance can get its next call.
+     * earliest time at which the instance can get its next call. Any thread changes the value. If several threads try
+     * to reserve the instance at the same time, one of them succeeds, by a compare-and-set.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;
@@ -240,7 +244,7 @@ public final class Health {
 
     /**
      * Number of consecutive failures of the instance. A call that is answered writes 0 only if the number is not 0
-     * already, since writes would make calls to a healthy instance slower.
+     * already, since writes would make calls to a healthy instance slower. Any thread on which a call ends changes it.
      */
     private final AtomicInteger failures = new AtomicInteger();
 
@@ -250,11 +254,14 @@ public final class Health {
      */
     private volatile @Nullable Window window;
 
+    /** Time of the latest failure. Any thread on which a call fails stores and reads it. */
     private volatile long lastFailureNanos;
 
     /**
      * State of the instance since its latest ejection; null if the instance is healthy. Each choice of an instance
-     * reads this field, and normally nothing else of this class.
+     * reads this field, and normally nothing else of this class. A thread stores an ejection under the lock of the
+     * {@link ClientCluster}. Any thread whose call is answered clears it, by a compare-and-set, so that the thread does
+     * not clear a later ejection.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 

@@ -108,7 +108,8 @@ final class Hedge extends LoopThread.Untold {
 
     private void look(Runnable task, long nanos) {
         synchronized (this) {
-            // The lock makes sure that this timer is stored before the task sets the next timer.
+            // The lock makes sure that this timer is stored before the task, on an event loop, sets the next timer.
+            // Otherwise this timer could replace the next one, which nobody could cancel then.
             timer = steps.route.timer(task, nanos);
         }
         if (result.isDone()) {

@@ -67,7 +67,8 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     public boolean add(Waiter<C> waiter) {
         synchronized (waiters) {
             // A thread that completes this future reads the set afterwards, under the same lock. So if the future
-            // completes after isDone() has returned false, that thread finds the waiter and calls it.
+            // completes after isDone() has returned false, that thread finds the waiter and calls it. Otherwise the
+            // call of the waiter could wait although this future is complete.
             return !isDone() && waiters.add(waiter);
         }
     }

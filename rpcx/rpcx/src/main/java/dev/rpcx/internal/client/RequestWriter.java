@@ -212,7 +212,7 @@ public final class RequestWriter {
         } finally {
             if (isHeld) {
                 // If the stack is exhausted, no method can be called here. So these two stores ask the event loop to
-                // release the slot.
+                // release the slot. Their order matters, see CallSlots.hasOrphans.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }

@@ -16,6 +16,10 @@ public final class RetryBudget {
     private static final int FIRST = 10 * RETRY;
     private static final int MAX_TENTHS = 100 * RETRY;
 
+    /**
+     * The budget, in tenths of a retry. Any thread changes it. Threads that add a tenth at the same time can exceed
+     * {@link #MAX} by some tenths.
+     */
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
     /** Adds a tenth of a retry to the budget, for a new call. */

@@ -33,18 +33,18 @@ public abstract class Route {
 
     /**
      * Budgets for retries of refused calls, one for each method. The key is the method's {@link ClientMethod#index}. A
-     * budget is created when an instance first refuses a call of the method.
+     * budget is created when an instance first refuses a call of the method, on any thread.
      */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
 
-    /** Number of calls that wait for a connection without blocking a thread. */
+    /** Number of calls that wait for a connection without blocking a thread. Any thread changes it. */
     private final AtomicInteger waiting = new AtomicInteger();
 
     /**
      * Text of the latest failure to connect. The errors of calls contain this text. Null if no call has got an error
-     * with such a text so far.
+     * with such a text so far. Any thread stores and reads it.
      */
     private volatile @Nullable FailureLine failureLine;
 
@@ -102,7 +102,9 @@ public abstract class Route {
     /**
      * Charges the bytes of a request to the client's account while the request's call waits for a connection. The
      * integer that this object holds is the number of bytes that are charged: 0 before {@link #hold}, and
-     * {@link #ENDED} after {@link #giveBack}.
+     * {@link #ENDED} after {@link #giveBack}. The thread that makes the call wait calls {@code hold}, and any thread
+     * that ends the call or its wait can call {@code giveBack} at the same time. Each changes the integer in one atomic
+     * step, so exactly one of them releases the bytes.
      */
     static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
@@ -443,6 +445,11 @@ public abstract class Route {
         private final long givenNanos;
         private final AnswerTimes times;
         private final long permit;
+
+        /**
+         * What the call waits for. Stored by the thread that makes the call wait, and read by any thread that ends the
+         * wait, see {@link #giveUp}.
+         */
         private volatile PendingConnection<C> pending;
 
         // the fields then, timer, isOver and isCounted are guarded by this
@@ -509,7 +516,9 @@ public abstract class Route {
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             stopWaiting(pending, this);
             // This statement ends the wait even if another thread is about to make the call wait for another
-            // connection. That thread then removes the call from that connection again.
+            // connection. That thread then removes the call from that connection again. If that thread has checked
+            // already whether the wait has ended, the call stays at that connection, whose end does nothing more for
+            // the call.
             end(null, refused);
         }
 
@@ -563,7 +572,9 @@ public abstract class Route {
 
         /**
          * Marks the wait as ended before the call is removed from the connection for which it waits. A thread that is
-         * about to make the call wait for another connection thus sees that the wait has ended.
+         * about to make the call wait for another connection thus sees that the wait has ended. Otherwise the call
+         * could stay at that connection. Held by
+         * {@code WaitingCallsTest.aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver}.
          */
         @Override
         public boolean giveUp() {

@@ -35,7 +35,17 @@ final class DnsWatch implements Endpoints.Watch {
     private final Endpoints.Listener listener;
     private final EventLoop loop;
     private final DnsNames names;
+
+    /**
+     * Whether {@link #close} has been called. Any thread sets the field, and only the first one to do so ends the
+     * watch; the event loop reads it.
+     */
     private final AtomicBoolean closed = new AtomicBoolean();
+
+    /**
+     * The repeated task {@code look}; null until it has been scheduled. Stored by the thread that starts the watch, and
+     * read by the event loop, which cancels the task.
+     */
     private volatile @Nullable Future<?> looks;
 
     // the fields below are used on the event loop only, except looksApart, which never changes

@@ -41,6 +41,10 @@ public final class SharedWatch implements Endpoints.Listener {
     /** Lock that is held while {@code Endpoints.watch}, which can be user code, begins this watch. */
     private final Object beginning = new Object();
 
+    /**
+     * What {@code Endpoints.watch} has returned; null before. A thread that joins stores it under the lock
+     * {@link #beginning}, and the thread on which the last client leaves reads it.
+     */
     private volatile Endpoints.@Nullable Watch watch;
 
     /** Listeners of the clients that use this watch. Guarded by {@code this}. */
@@ -75,6 +79,10 @@ public final class SharedWatch implements Endpoints.Listener {
          */
         private long heard;
 
+        /**
+         * Whether the listener's client has left. Set by the thread on which the client leaves, and read by threads
+         * that pass on news.
+         */
         private volatile boolean isOver;
 
         ListenerEntry(Endpoints.Listener listener) {
@@ -128,6 +136,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
         SharedWatch shared = join(endpoints);
         ListenerEntry entry = new ListenerEntry(listener);
+        // Any thread can close the watch, and only the first call counts.
         AtomicBoolean closed = new AtomicBoolean();
         Endpoints.Watch own = () -> {
             if (closed.compareAndSet(false, true)) {
@@ -154,11 +163,15 @@ public final class SharedWatch implements Endpoints.Listener {
             List<SharedWatch> seen = inUse();
             SharedWatch equal = equal(seen, endpoints, hash);
             synchronized (LOCK) {
+                // If another thread has ended the watch since the search, the watch has no users, and the search is
+                // repeated. Held by {@code SharedWatchTest.aWatchThatEndsWhileItIsComparedIsNotJoined}.
                 if (equal != null && equal.users > 0) {
                     equal.users++;
                     return equal;
                 }
-                // if another thread has changed the list since the search, the search is repeated
+                // If another thread has changed the list since the search, the search is repeated. Otherwise equal
+                // endpoints could have two watches. Held by
+                // {@code SharedWatchTest.aWatchThatBeginsWhileOthersAreComparedIsJoined}.
                 if (equal == null && inUse == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);
@@ -231,8 +244,9 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(entry);
         }
-        // Only users of this watch set the field watch. So if the last user has left, the field does not change any
-        // more.
+        // Only a thread that joins for one of the users sets the field watch, and it does so before that user leaves.
+        // The last user leaves under the lock after all others. So its thread sees the field as any of them has set it,
+        // and the field does not change any more. Otherwise the watch could go on without users.
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();

@@ -126,7 +126,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /** Number of times that bytes have arrived. */
     private int reads;
 
-    /** Text about the memory that this side lacked, if the connection ends for this reason; otherwise null. */
+    /**
+     * Text about the memory that this side lacked, if the connection ends for this reason; otherwise null. Stored on
+     * the event loop, and read by any thread.
+     */
     private volatile @Nullable String memoryWanted;
 
     /** True while this side has paused reading. The time at which the pause began is {@code pausedNanos}. */

@@ -29,6 +29,7 @@ public abstract class Outbound implements WriteTurn.Message {
 
     public static final int FIRST_BYTES = 256;
 
+    /** Stores to {@link #next} without the cost of a volatile store, where {@link Outbox} needs less order. */
     public static final VarHandle NEXT;
 
     static {
@@ -39,6 +40,12 @@ public abstract class Outbound implements WriteTurn.Message {
         }
     }
 
+    /**
+     * The message behind this one in the queue {@link Outbox}; null if there is none. The thread that adds the next
+     * message stores the link, and the thread that takes messages reads it and clears it. A message has its content
+     * before the link to it is stored, so the thread that takes the message sees the content. Held by
+     * {@code OutboxRace}.
+     */
     public volatile @Nullable Outbound next;
 
     /**

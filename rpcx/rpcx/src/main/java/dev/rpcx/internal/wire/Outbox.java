@@ -23,7 +23,7 @@ public final class Outbox {
 
     /**
      * The message that was added last, or {@code stub}, a placeholder. This is always {@code stub} if the queue is
-     * empty.
+     * empty. Any thread that adds a message exchanges it; the consumer reads it.
      */
     private volatile Outbound tail = stub;
 
@@ -33,10 +33,14 @@ public final class Outbox {
      * message and those behind it. If the stack or the memory is exhausted, an error is thrown before the exchange.
      */
     public void add(Outbound message) {
+        // The link is cleared before the exchange. After the exchange, another thread can add a message behind this
+        // one, and this thread would clear the link to that message. Held by {@code OutboxRace}.
         Outbound.NEXT.setRelease(message, (Outbound) null);
         Outbound before = TAIL.getAndSet(this, message);
-        // the store is volatile: the caller next reads the connection's flag "scheduled", and this read must come after
-        // the store
+        // The store is volatile, because the calling thread next reads the connection's flag "scheduled", and this read
+        // must come after the store. The event loop clears the flag before it takes messages. So either the event loop
+        // finds this message, or the calling thread finds the flag cleared and wakes the event loop. Otherwise the
+        // message could stay in the queue.
         before.next = message;
     }
 

@@ -141,6 +141,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final Outbox outbox = new Outbox();
     private final Runnable flushTask = this::flushQueued;
 
+    /**
+     * Whether {@link #flushTask} has been given to the event loop, or is about to be, and has not begun to take the
+     * queued messages. The thread that sets the flag wakes the event loop, which clears the flag. The methods
+     * {@link #beginFlush} and {@link Outbox#add} describe the order.
+     */
     private volatile boolean scheduled;
 
     /**
@@ -197,12 +202,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private boolean gathering;
 
+    /**
+     * Whether the connection has ended. The event loop sets the field before it ends the calls and drops the messages,
+     * and any thread reads it.
+     */
     private volatile boolean closed;
 
     /**
      * Reason why the connection ended if this side lacked memory for something, such as a frame; otherwise null. After
      * an {@link OutOfMemoryError}, the reason is the message of the error. A new string literal must not be used after
-     * such an error, because the JVM needs memory to create a literal that is used for the first time.
+     * such an error, because the JVM needs memory to create a literal that is used for the first time. Stored on the
+     * event loop, and read by any thread.
      */
     private volatile @Nullable String memoryWanted;
 
@@ -467,7 +477,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * Takes the turn to write, see {@link WriteTurn}, for the event loop. If another thread has written only a part of
      * a frame, takes over the rest of the frame. This method does not wait until that thread wakes the event loop,
-     * which can happen later or never.
+     * which can happen later or never. Held by
+     * {@code WireHereTest.theLoopWritesTheRestOfAFrameBeforeItsOwnEvenIfNobodyHasToldItYet}.
      *
      * @return whether the event loop has the turn to write
      */
@@ -477,7 +488,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Runs a task on the event loop. If the event loop has ended, the calling thread runs the task, and holds the lock
-     * of this connection while the task runs.
+     * of this connection while the task runs, so that several such threads do not run tasks at the same time.
      */
     public final void inLoopOrHere(Runnable task) {
         try {
@@ -641,14 +652,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void beginFlush() {
         // Another thread writes its message itself if it finds "scheduled" false, and then gets the turn to write.
         // Earlier messages of that thread can still be queued, and must be sent first. Therefore the event loop takes
-        // the turn before it clears "scheduled".
+        // the turn before it clears "scheduled". Held by
+        // {@code WriteTurnTest.callsOfOneThreadArriveInTheirOrderWhicheverWayTheyLeave}.
         try {
             takeTurn();
         } catch (Throwable t) {
             failInternally(t);
         } finally {
             // "scheduled" is cleared before the first message is taken out of the queue, so that a thread that adds a
-            // message later schedules flushQueued() again
+            // message later schedules flushQueued() again; see Outbox.add()
             scheduled = false;
         }
     }
@@ -741,7 +753,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Drops all queued messages because the event loop has ended. Called by a thread that has queued a message after
-     * the event loop had ended.
+     * the event loop had ended. The lock is needed because several threads can do this at the same time, and the queue
+     * allows only one thread at a time to take messages.
      */
     private synchronized void dropAfterEnd() {
         scheduled = false;
@@ -1471,7 +1484,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             scheduler.clear();
-            // end() waits until another thread has finished its write, and no other thread writes afterwards
+            // end() waits until another thread has finished its write, and no other thread writes afterwards. Held by
+            // {@code RacesTest.nobodyWritesOnceTheTurnHasEnded}.
             turn.end();
         }
         takeRest();
