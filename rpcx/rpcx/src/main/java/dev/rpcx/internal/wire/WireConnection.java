@@ -653,7 +653,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         // Another thread writes its message itself if it finds "scheduled" false, and then gets the turn to write.
         // Earlier messages of that thread can still be queued, and must be sent first. Therefore the event loop takes
         // the turn before it clears "scheduled". Held by
-        // {@code WriteTurnTest.callsOfOneThreadArriveInTheirOrderWhicheverWayTheyLeave}.
+        // {@code WriteTurnTest.callsOfOneThreadArriveInTheirOrderWhicheverWayTheyAreSent}.
         try {
             takeTurn();
         } catch (Throwable t) {
