@@ -44,13 +44,15 @@
  * </ul>
  *
  * <p><b>A blocking call, out.</b> These steps run on the caller's thread. Only connecting, and what steps 5 and 6 say
- * of the event loop, runs on an event loop.
+ * of the event loop, runs on an event loop. The classes are named in the order in which a call passes them;
+ * {@code docs/decisions/0023-rooms-of-rpcx.md} counts their files.
  *
  * <ol>
  *   <li>{@code ClientProxy.invoke} finds the method; {@code Chain} of {@code call} runs the interceptors, if any.
  *   <li>{@code ClientSteps.call} gets the deadline from {@code TimedContext}. {@code BlockingCall} gets the key that
- *       decides which instance is called from {@code RouteKey}, and a permit from {@code CircuitBreaker}, by
- *       {@code Route.called}.
+ *       decides which instance is called from {@code RouteKey}, if an argument selects the instance. By
+ *       {@code Route.called}, it gets a permit from {@code CircuitBreaker}, if there is one, and adds a tenth of a
+ *       retry to the {@code RetryBudget}.
  *   <li>{@code Route.await} returns a connection of a {@code ClientAddress}. In a {@code ClientCluster}, this is a
  *       connection of the instance that {@code Chooser} picks and {@code Health} allows. If there is no connection, the
  *       caller waits at a {@code PendingConnection}. For this, {@code ClientAddress} has {@code ClientCore.open}
@@ -58,19 +60,22 @@
  *   <li>{@code RequestWriter} takes a {@code ClientCall} from {@code CallSlots} and writes the request into it: the
  *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or
  *       refused, by {@code ClientCall.holdRequest}. If this connection does not take the request, another one is tried.
+ *       If the instance was ejected, {@code Health.begins} makes the call its trial.
  *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself if no call is in flight, by
  *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
  *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, makes
  *       {@code ClientConnection} count the call. The deadline of the call is checked from {@code beforeSend} on, or
  *       from the end of {@code sendCall} on if the caller has sent the call itself. The caller then reads the socket
- *       itself, if {@code ReadTurn} has lent it, or parks.
+ *       itself, if {@code ReadTurn} has lent it. Otherwise {@code OverdueCallers} schedules a check, unless one is
+ *       scheduled already, and the caller parks.
  * </ol>
  *
  * <p><b>And back.</b>
  *
  * <ol>
- *   <li>{@code WireConnection} cuts a frame on the event loop, and {@code ClientConnection.onFrame} finds its call by
- *       slot and generation. A caller that reads gets its own reply by {@code ClientCall.tryComplete} instead.
+ *   <li>{@code CloseWatch} of {@code io} passes the event of the socket on, {@code WireConnection} cuts a frame on the
+ *       event loop, and {@code ClientConnection.onFrame} finds its call by slot and generation. A caller that reads
+ *       gets its own reply by {@code ReadTurn} and {@code ClientCall.tryComplete} instead.
  *   <li>{@code ClientCall} takes the reply or the error, and {@code complete} wakes the caller.
  *   <li>The caller, in {@code BlockingCall}, calls {@code ClientSteps.ended}. With the help of {@code AnswerTimes},
  *       this decides what the end of the attempt says of the instance. It passes the outcome to {@code Health}, by
@@ -81,10 +86,11 @@
  *       future by {@code FutureCall.attemptAgain}, a stream by {@code ClientStream.Call.sendAgain}; the last two may
  *       run on an event loop. If a byte of the failed attempt has been sent, the next one goes to another instance if
  *       there is one.
- *   <li>{@code BlockingCall} tells {@code CircuitBreaker} how the last attempt has ended, by
+ *   <li>{@code BlockingCall} passes to {@code CircuitBreaker}, if there is one, how the last attempt has ended, by
  *       {@code Route.recordOutcome}.
- *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back by {@code ClientCall.callerDone}. A
- *       slot is free once both the caller is done and the final frame has come.
+ *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back to {@code CallSlots} by
+ *       {@code ClientCall.callerDone}. A slot is free once both the caller is done and the final frame has come. If
+ *       there are interceptors, {@code ClientProxy} checks what they have returned.
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is found by the one timer of {@code ClientConnection}, whose {@code expire} ends the

@@ -46,12 +46,14 @@
  *       thread had no memory or stack left to end its call, and the event loop then ends that call.
  * </ul>
  *
- * <p><b>A request, in.</b>
+ * <p><b>A request, in.</b> The classes are named in the order in which a request passes them;
+ * {@code docs/decisions/0023-rooms-of-rpcx.md} counts their files.
  *
  * <ol>
  *   <li>{@code ServerCore} opens an account for a new connection, or closes it; {@code Sniffer} looks at the first
  *       byte, and then {@code ServerConnection} or {@code ClassicServerConnection} takes the place of the sniffer.
- *   <li>{@code WireConnection} cuts a frame, {@code ServerConnection.onRequest} checks the slot of the request, and
+ *   <li>{@code CloseWatch} of {@code io} passes the event of the socket on, {@code WireConnection} cuts a frame,
+ *       {@code ServerConnection.onRequest} checks the slot of the request, {@code FloodGuard} counts the request, and
  *       {@code RequestReader} reads what precedes the arguments: the method, which it finds by
  *       {@code ServerCore.method}, the time that is left, and the metadata.
  *   <li>{@code Admission} gives the request a place, charges for its metadata, and counts its handler, by
@@ -60,7 +62,8 @@
  *       parts). On the classic wire, {@code ClassicServerConnection.take} does all this without {@code Admission}. A
  *       request in parts is admitted when it is whole.
  *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} keeps and charges
- *       the request's bytes, by {@code Admission.holdWhole}, and sets the timer for the deadline.
+ *       the request's bytes, by {@code Admission.holdWhole}, adds the call to {@code DueSoon}, and sets the timer for
+ *       the deadline.
  *   <li>{@code ServerConnection.start} gives the call to {@code ConnectionThreads}: a virtual thread runs the call, by
  *       {@code Threads} and {@code VirtualWorkers}, or a thread of the pool, by {@code PoolShares}, {@code Threads} and
  *       {@code WorkerPool}. If the method runs on the event loop, {@code handleInLoop} runs the call at once.
@@ -85,9 +88,11 @@
  *   <li>Only one final frame is sent: {@code ServerCall.tryEnd} decides between a handler's thread that writes its
  *       reply and an event loop that ends the call otherwise. {@code WriteTurn} asks for this decision by
  *       {@code ServerCall.beforeDirectWrite}, which also adds the call to {@code SentReplies}.
- *   <li>{@code ServerConnection.replied} frees the slot, and {@code recycle} gives the place back to {@code Admission}:
- *       after the last byte of a reply that the event loop has written; for a reply that a handler's thread has
- *       written, before the next frames are read ({@code SentReplies.endUnseen}).
+ *   <li>{@code ServerConnection.handled} makes {@code RunningHandlers} stop counting the handler, {@code replied} frees
+ *       the slot, and {@code recycle} gives the place back to {@code Admission}, unless threads that
+ *       {@code HandledContext} counts still run for the call. Then {@code PostponedCalls} starts calls that wait.
+ *       This happens after the last byte of a reply that the event loop has written; for a reply that a handler's
+ *       thread has written, before the next frames are read ({@code SentReplies.endUnseen}).
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.checkDue}. The whole connection has one
