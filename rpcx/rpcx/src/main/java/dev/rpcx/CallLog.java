@@ -191,10 +191,10 @@ public final class CallLog implements Interceptor {
         private final @Nullable CallContext context;
         private final long begin;
 
-        /** Whether the line is being written. Any thread can end or cancel the stream; the first to set this writes. */
+        /** Whether a thread writes the line or has written it. Any thread can end the stream; only the first writes. */
         private final AtomicBoolean isWritten = new AtomicBoolean();
 
-        /** Whether there has been a subscription. Any thread can bring one; the first to set this has it wrapped. */
+        /** Whether there has been a subscription. Any thread can bring one, and only the first one is wrapped. */
         private final AtomicBoolean isSubscribed = new AtomicBoolean();
 
         Logged(Flow.Subscriber<? super T> subscriber, Named named, @Nullable CallContext context, long begin) {

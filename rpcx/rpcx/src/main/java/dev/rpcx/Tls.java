@@ -175,8 +175,8 @@ public final class Tls {
      *     the key does not belong to the certificate; the settings that were read before stay in force
      */
     public synchronized void reload() {
-        // Several threads can reload at the same time. The lock is held from the reading of the files to the store, so
-        // that no thread replaces newer content by content that it has read earlier.
+        // Several threads can call this method at the same time. The lock is held from the reading of the files to the
+        // store, so that no thread replaces newer content by content that it has read earlier.
         engine.use(read());
     }
 

@@ -71,8 +71,8 @@ final class ConsulAgent {
 
     void close() {
         // This thread opens "closed" before it reads "asked". The thread that sends a request writes "asked" before it
-        // looks at "closed". So one of them cancels the request. Otherwise the request could go on until its time is
-        // over.
+        // looks at "closed". So at least one of them cancels the request. In another order, the request could go on
+        // until its time is over.
         closed.countDown();
         CompletableFuture<HttpResponse<byte[]>> question = asked;
         if (question != null) {

@@ -138,7 +138,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     @Override
     public void close() {
         // This thread opens "closed" before it reads "abort". The watching thread writes "abort" before it looks at
-        // "closed". So one of them ends the request or the answer. Otherwise it could go on until its time is over.
+        // "closed". So at least one of them ends the request or the answer, which otherwise could go on until its time
+        // is over.
         closed.countDown();
         abort.run();
     }

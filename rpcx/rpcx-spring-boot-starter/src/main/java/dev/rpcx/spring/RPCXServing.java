@@ -88,8 +88,9 @@ public final class RPCXServing implements SmartLifecycle {
             stopping = server;
             server = null;
         }
-        // outside the lock: whoever asks for the state of the server meanwhile does not wait, and reads that it has
-        // stopped. Held by {@code StarterTest.howTheServerIsCanBeAskedWhileItStops}.
+        // The field has been cleared before, so that a thread that asks for the state of the server meanwhile reads
+        // that it has stopped. Held by {@code StarterTest.howTheServerIsCanBeAskedWhileItStops}. The lock is not held
+        // here, so that another thread that calls start() or stop() does not wait for the calls under way.
         if (stopping != null) {
             stopping.stop(properties.stop());
         }

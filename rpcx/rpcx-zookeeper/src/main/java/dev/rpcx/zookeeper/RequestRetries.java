@@ -18,7 +18,8 @@ final class RequestRetries {
     private final Consumer<ZooKeeper> first;
     private final Consumer<Throwable> failed;
 
-    // The lock of this object guards the following two fields. The event thread and threads of OwnThreads use them.
+    // The lock of this object guards the following two fields. The event threads of the sessions and threads of
+    // OwnThreads use them.
     private @Nullable ZooKeeper session;
     private @Nullable ZooKeeper waiting;
 

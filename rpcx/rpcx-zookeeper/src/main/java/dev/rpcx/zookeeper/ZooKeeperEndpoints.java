@@ -56,8 +56,8 @@ public final class ZooKeeperEndpoints implements Endpoints {
     /**
      * Asks for the children with a watch, which reports one change; then asks for them again. This object is the
      * watcher of all these requests: ZooKeeper keeps its watchers in a set, so asking again after a reconnection does
-     * not add another one. ZooKeeper's event thread and threads of {@code OwnThreads} call the listener, one at a time,
-     * while holding the listener's lock.
+     * not add another one. The event threads of the sessions and threads of {@code OwnThreads} call the listener. Each
+     * of them holds the listener's lock meanwhile, so that only one at a time calls it.
      */
     static final class Asking implements Watcher {
         private final String path;

@@ -23,8 +23,8 @@ final class ZooKeeperSession implements AutoCloseable {
     private final Consumer<ZooKeeper> connected;
     private final Consumer<Throwable> failed;
 
-    // The lock of this object guards the following two fields. ZooKeeper's event thread, threads of OwnThreads and the
-    // thread that closes this session use them.
+    // The lock of this object guards the following two fields. The threads that make and close this object, ZooKeeper's
+    // event threads and threads of OwnThreads use them.
     private @Nullable ZooKeeper zooKeeper;
     private boolean closed;
 

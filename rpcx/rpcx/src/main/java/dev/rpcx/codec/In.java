@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * such calls.
  */
 public final class In extends Pool.Scratch {
-    // The next three handles read byte arrays that no other thread uses meanwhile, so their accesses have no order.
+    // The next three handles need only plain reads: no other thread changes the bytes of a message that is being read.
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
             .withInvokeExactBehavior();
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * calls.
  */
 public final class Out extends Pool.Scratch {
-    // The next three handles write byte arrays that no other thread uses meanwhile, so their accesses have no order.
+    // The next three handles need only plain writes: no other thread uses the bytes of a message that is being written.
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
             .withInvokeExactBehavior();
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)

@@ -26,7 +26,7 @@ final class Pool<T extends Pool.Scratch> {
 
     /**
      * The objects of the pool. All threads whose ids lead to the same index read and replace the object at this index.
-     * A thread stores a new object with release order, and other threads read it with acquire order. Otherwise they
+     * A thread stores its own object with release order, and other threads read it with acquire order. Otherwise they
      * could see the object without its fields.
      */
     private final AtomicReferenceArray<@Nullable T> cells = new AtomicReferenceArray<>(CELLS);

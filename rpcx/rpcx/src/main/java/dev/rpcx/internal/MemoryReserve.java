@@ -26,7 +26,7 @@ public final class MemoryReserve {
         reserve = null;
     }
 
-    /** Allocates the reserve again if it has been freed. Called at the start of each connection of the native wire. */
+    /** Allocates the reserve again if it has been freed. Called at the start of each connection. */
     public static void keep() {
         if (reserve == null) {
             reserve = new byte[BYTES];

@@ -41,8 +41,8 @@ public final class FaultyLink implements AutoCloseable {
     private final Faults faults;
 
     /**
-     * Sockets of the connections. The accepting thread adds them. The threads of a connection and the thread that
-     * closes the link remove them.
+     * Sockets of the connections. The accepting thread adds them, and removes them if the server cannot be reached. The
+     * threads of a connection and the thread that closes the link remove them too.
      */
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
 

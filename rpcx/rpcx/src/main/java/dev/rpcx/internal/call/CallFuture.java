@@ -21,10 +21,10 @@ public final class CallFuture<T> extends BoundFuture<T> {
             AtomicReferenceFieldUpdater.newUpdater(CallFuture.class, Runnable.class, "onCancel");
 
     /**
-     * The action that runs when this future is cancelled; null for none. The thread that sends the call stores the
-     * action, sends the call, and then checks whether this future is cancelled. A thread that cancels first ends this
-     * future, and then reads the action. So either the sender sees the cancel, or the other thread sees the action.
-     * Otherwise the call could go on although its caller has cancelled it.
+     * The action that runs when this future is cancelled; null for none. The thread that sends an attempt stores the
+     * action, sends the attempt, and then checks whether this future is cancelled. A thread that cancels this future
+     * ends it first, and then reads the action. So at least one of the two threads cancels the attempt. In another
+     * order, the call could go on although its caller has cancelled it. A thread that ends the call clears the field.
      */
     private volatile @Nullable Runnable onCancel;
 
@@ -43,7 +43,7 @@ public final class CallFuture<T> extends BoundFuture<T> {
     /**
      * The lower 31 bits are the number of dependents that {@link #isOnlyFor} does not count. RPCX has attached these
      * dependents to this future, or interceptors have attached them before {@link #handedOut}. The highest bit is
-     * {@link #HANDED_OUT}. Any thread changes the field. {@link #onEnd} raises the number before it attaches the
+     * {@link #HANDED_OUT}. Any thread can change the field. {@link #onEnd} raises the number before it attaches the
      * dependent. Otherwise {@link #isOnlyFor} on another thread could take the dependent for that of a caller.
      */
     private volatile int own;

@@ -143,8 +143,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Task that runs on the event loop when the peer gives credit for the first time. Null if there is no such task, or
-     * if the task has run. The thread that sends the call sets the task before it sends anything, which makes the task
-     * visible to the event loop. After that, only the event loop uses the field.
+     * if the task has run. The thread that sends the call sets the task before it sends anything. The sending makes the
+     * task visible to the event loop. After that, only the event loop uses the field.
      */
     private @Nullable Runnable onFirstCredit;
 

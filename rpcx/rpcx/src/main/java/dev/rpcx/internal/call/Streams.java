@@ -72,8 +72,9 @@ public final class Streams {
 
     /**
      * Adds {@code items} to the credit that has not been sent to the peer yet. All unsent credit is sent in one frame,
-     * because the peer could treat many frames as a flood. Any thread adds credit, and the event loop takes it, each in
-     * one atomic step. So credit that is added after the frame has taken the sum finds 0, and gets another frame.
+     * because the peer could treat many frames as a flood. Any thread adds credit, and the event loop takes the sum,
+     * each in one atomic step. So a thread that adds credit after the sum has been taken finds 0, and makes another
+     * frame.
      *
      * @param unsent credit that has not been sent; the frame takes all of it
      * @return true if no credit was unsent before, so that the caller has to make the frame

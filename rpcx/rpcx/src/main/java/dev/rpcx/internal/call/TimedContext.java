@@ -31,8 +31,8 @@ public class TimedContext implements CallContext {
 
     /**
      * The principal that makes the handled call; null while the principal is unknown. A context for a part of a call
-     * always has null here, and uses the principal of {@link #whole}. Any thread that has the context stores and reads
-     * the principal.
+     * always has null here, and uses the principal of {@link #whole}. Any thread that has the context can store and
+     * read the principal.
      */
     private volatile @Nullable Principal principal;
 

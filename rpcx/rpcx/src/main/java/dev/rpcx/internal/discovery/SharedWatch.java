@@ -43,7 +43,7 @@ public final class SharedWatch implements Endpoints.Listener {
 
     /**
      * What {@code Endpoints.watch} has returned; null before. A thread that joins stores it under the lock
-     * {@link #beginning}, and the thread on which the last client leaves reads it.
+     * {@link #beginning}. A thread on which a client leaves reads it, and closes it if that client is the last one.
      */
     private volatile Endpoints.@Nullable Watch watch;
 
@@ -245,8 +245,9 @@ public final class SharedWatch implements Endpoints.Listener {
             listeners.remove(entry);
         }
         // Only a thread that joins for one of the users sets the field watch, and it does so before that user leaves.
-        // The last user leaves under the lock after all others. So its thread sees the field as any of them has set it,
-        // and the field does not change any more. Otherwise the watch could go on without users.
+        // All users leave under LOCK, the last user after all others. So the thread on which the last user leaves sees
+        // the field as any of them has set it, and the field does not change any more. Otherwise the watch could go on
+        // without users.
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();

@@ -23,7 +23,7 @@ public final class Outbox {
 
     /**
      * The message that was added last, or {@code stub}, a placeholder. This is always {@code stub} if the queue is
-     * empty. Any thread that adds a message exchanges it; the consumer reads it.
+     * empty. Any thread that adds a message replaces it by an atomic exchange, and the consumer reads it.
      */
     private volatile Outbound tail = stub;
 

@@ -142,8 +142,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final Runnable flushTask = this::flushQueued;
 
     /**
-     * Whether {@link #flushTask} has been given to the event loop, or is about to be, and has not begun to take the
-     * queued messages. The thread that sets the flag wakes the event loop, which clears the flag. The methods
+     * If true, a thread has given {@link #flushTask} to the event loop or is about to, and the event loop has not begun
+     * to take the queued messages. The thread that sets the flag, by a compare-and-set, wakes the event loop, which
+     * clears the flag. If the event loop cannot be woken, this thread clears the flag itself. The methods
      * {@link #beginFlush} and {@link Outbox#add} describe the order.
      */
     private volatile boolean scheduled;
@@ -204,7 +205,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Whether the connection has ended. The event loop sets the field before it ends the calls and drops the messages,
-     * and any thread reads it.
+     * and any thread reads it. For example, a client's thread reads it after it has freed a slot. So either this thread
+     * or the event loop drops the buffer that the slot keeps.
      */
     private volatile boolean closed;
 
@@ -652,7 +654,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void beginFlush() {
         // Another thread writes its message itself if it finds "scheduled" false, and then gets the turn to write.
         // Earlier messages of that thread can still be queued, and must be sent first. Therefore the event loop takes
-        // the turn before it clears "scheduled". Held by
+        // the turn, or asks for it so that no other thread gets it, before it clears "scheduled". Held by
         // {@code WriteTurnTest.callsOfOneThreadArriveInTheirOrderWhicheverWayTheyAreSent}.
         try {
             takeTurn();
