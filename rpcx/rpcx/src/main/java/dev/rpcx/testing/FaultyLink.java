@@ -111,6 +111,11 @@ public final class FaultyLink implements AutoCloseable {
         sockets.add(client);
         Socket target = new Socket();
         sockets.add(target);
+        if (listening.isClosed()) {
+            // close() may have gone through the sockets before these two were added
+            end(client, target);
+            return;
+        }
         try {
             target.connect(server);
             client.setTcpNoDelay(true);
