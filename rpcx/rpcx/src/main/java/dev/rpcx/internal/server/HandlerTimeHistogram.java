@@ -30,7 +30,10 @@ final class HandlerTimeHistogram {
      * Determines how many calls are in the sample: at most one for each 2^{@code grainShift} units of handler time. A
      * unit is 2^{@code UNIT_SHIFT} ns. A call is in the sample if the sum of all durations reaches or passes a multiple
      * of 2^{@code grainShift} units when the call is added to it. For example, if 2^{@code grainShift} is 64 and calls
-     * take 16 units each, every fourth call is in the sample. Written by {@link #take}, and read by any thread.
+     * take 16 units each, every fourth call is in the sample.
+     *
+     * <p>{@link #take} writes the field, and any thread reads it in {@link #add}. A thread that reads an old value only
+     * adds a few calls more or less.
      */
     private volatile int grainShift;
 

@@ -10,10 +10,10 @@ import java.util.function.BooleanSupplier;
  */
 public final class LostCalls {
     /**
-     * Whether the connection may have lost calls. A thread that marks a call as lost sets this field after that, and
-     * the event loop reads it. In the other order, the event loop could clear the field before it can see the mark, and
-     * would not look again. The field can also be set without a marked call. Held by
-     * {@code RepliesAtTheEndOfAStackTest.nothingStaysOfCallsWhoseRepliesAreGivenAtTheEndOfAStack}.
+     * Whether the connection may have lost calls. A thread marks a call as lost first, and sets this field after that.
+     * The event loop clears the field first in {@link #endLost}, and looks for marks after that. If a mark were written
+     * after the field, the event loop could clear the field before it can see the mark, and would not look again. The
+     * field can also be set without a marked call.
      */
     public volatile boolean isAny;
 

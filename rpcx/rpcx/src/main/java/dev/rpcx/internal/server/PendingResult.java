@@ -54,15 +54,17 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
 
     /**
-     * Call that waits for the result; null when a thread has taken it over. Guarded by {@code this}. The thread that
-     * ends the stage and the event loop that gives the call up can both try to take it over, and only the first one
-     * ends the call. Held by {@code WireAtOnceTest.whatMeetsByChanceEndsEachCallOnceAndLeavesNothing}.
+     * Call that waits for the result; null when a thread has taken the call over. Guarded by {@code this}. The thread
+     * that ends the stage, a thread that fails to begin the wait, and the event loop that gives the call up can all try
+     * to take the call over. Only the first one ends the call. Held by
+     * {@code WireAtOnceTest.whatMeetsByChanceEndsEachCallOnceAndLeavesNothing}.
      */
     private @Nullable Call call;
 
     /**
      * Whether the thread that received the result has taken over the call, but has failed to end the call. That thread
-     * writes the field before it sets {@link LostCalls#isAny}, and the event loop reads it after that.
+     * writes this field before it sets {@link LostCalls#isAny}. The event loop reads {@code isAny} first, and then this
+     * field.
      */
     private volatile boolean isLost;
 

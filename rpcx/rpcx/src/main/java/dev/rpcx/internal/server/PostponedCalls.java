@@ -51,7 +51,7 @@ final class PostponedCalls {
     /**
      * Whether new calls are held back. The flag is set if more than {@link #MAX_UNREAD_BYTES} bytes are unread, or if
      * earlier calls are held back and more than a quarter of that number is unread. Any thread may set this flag; only
-     * the event loop clears it. Threads that run handlers read it too.
+     * the event loop clears it. Threads that run handlers or subscribe to publishers read it too.
      */
     private volatile boolean congested;
 
@@ -144,10 +144,10 @@ final class PostponedCalls {
             // If at most a quarter of the limit is unread, no call needs to be held back. A call that is started in
             // this case may be held back again, if too many bytes are unread when the call's thread starts.
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // The flag is set before mayResume() reads the number of unread bytes again, because a thread that
-            // subscribes to a publisher may reduce that number at the same time: see ServerConnection.opened(). Either
-            // this thread sees the reduced number, or the other thread sees the flag and makes the event loop call this
-            // method again. Otherwise calls could stay held back.
+            // The flag is set before mayResume() reads the number of unread bytes again. A thread that subscribes to a
+            // publisher may reduce that number at the same time, and then read the flag: see ServerConnection.opened().
+            // Either this thread sees the reduced number, or the other thread sees the flag and makes the event loop
+            // call this method again. Otherwise calls could stay held back.
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {

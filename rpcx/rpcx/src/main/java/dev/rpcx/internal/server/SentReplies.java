@@ -25,7 +25,7 @@ final class SentReplies {
      * Linked list of calls that the event loop still has to end. A handler's thread has written the reply of each of
      * these calls, or is about to write it. The field holds the call that was added last, or null if the list is empty.
      * {@link Outbound#next} leads to the call that was added before it. Handlers' threads add calls, and the event loop
-     * takes all of them at once.
+     * takes all of them at once. Any thread may count the calls.
      */
     private final AtomicReference<@Nullable ServerCall> unseen = new AtomicReference<>();
 
@@ -61,7 +61,7 @@ final class SentReplies {
     /**
      * Adds a call to the list of calls that the event loop has to end. The handler's thread must add the call before it
      * writes the reply: a client that has the reply can use the call's slot for a new request. The event loop has to
-     * end the old call before it reads that request. Held by
+     * end the old call before it reads that request. That the event loop does so is held by
      * {@code ServerHereTest.aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree}.
      */
     void add(ServerCall call) {
@@ -70,7 +70,7 @@ final class SentReplies {
             last = unseen.get();
             call.next = last;
         } while (!unseen.compareAndSet(last, call));
-        // The flag is read after the call has been added: see leave().
+        // The flag is read after the call has been added: see drain().
         if (isDraining) {
             connection.inLoopOrHere(this::endUnseen);
         }
@@ -96,7 +96,7 @@ final class SentReplies {
     void drain() {
         isDraining = true;
         // If a handler's thread is adding a call at this moment, either that thread sees isDraining, or the next line
-        // finds the call. In the other order, the call could stay in the list until the client sends something.
+        // finds the call. If the next line came first, the call could stay in the list until the client's next bytes.
         endUnseen();
     }
 

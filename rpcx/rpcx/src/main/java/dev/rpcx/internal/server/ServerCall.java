@@ -63,7 +63,8 @@ public final class ServerCall extends Outbound
 
     /**
      * Whether the first interceptor has started, or the handler if there are no interceptors. Before the call is handed
-     * over, the event loop clears this field. Afterwards, it is written while holding the lock of this call.
+     * over, the event loop clears this field. Afterwards, the thread that runs the call sets the field, while holding
+     * the lock of this call.
      */
     private boolean hasBegun;
 
@@ -569,10 +570,11 @@ public final class ServerCall extends Outbound
         boolean isGone;
         synchronized (this) {
             // The context has to be read before pendingResult is written. As soon as another thread sees pendingResult,
-            // that thread can end the call, and this object can serve another call. cancel() holds the same lock on the
-            // event loop. Either cancel() finds this result, or this thread finds that the call has been cancelled.
-            // Otherwise nobody would stop waiting for a stage that never ends. Held by
-            // {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
+            // that thread can end the call, and this object can serve another call.
+            //
+            // The event loop holds the same lock in cancel(). Either the event loop finds this result, or this thread
+            // finds that the call has been cancelled. Otherwise nobody would stop waiting for a stage that never ends.
+            // Held by the tests of {@code OutlastedConnectionTest}.
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();

@@ -136,8 +136,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final Charge slotBytes;
 
     /**
-     * Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. Of
-     * several threads that ask at once, only the one that sets the flag queues the task. The task clears the flag.
+     * Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. The
+     * event loops of several connections can ask at once, and only the one that sets the flag queues the task. The task
+     * clears the flag.
      */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
@@ -157,7 +158,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private Settings client = Settings.INITIAL;
 
-    /** Largest reply in bytes that the client takes. The event loop writes the field, and handlers' threads read it. */
+    /**
+     * Largest reply or stream item, in bytes, that the client takes. The event loop writes the field. Threads that make
+     * replies or items read it.
+     */
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
 
     private final UnderWay underWay = new UnderWay();
@@ -250,7 +254,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
-    /**
     /**
      * Holds the number of calls that have a slot. The number changes with each call, so it is kept out of the cache
      * lines of those fields that other threads read. The event loop writes the number. Handlers' threads read it

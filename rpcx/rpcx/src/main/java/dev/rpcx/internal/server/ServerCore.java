@@ -102,7 +102,8 @@ public final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
-    // Event loops change the next three collections, and the thread that stops the server looks through them.
+    // Event loops change the next three collections. After the end of an event loop, any thread can remove a connection
+    // from "served". Event loops and the thread that stops the server look through the collections.
 
     /** Connections whose channels are open, by channel. {@link #register} adds them. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
@@ -145,12 +146,14 @@ public final class ServerCore {
 
     /**
      * Whether the time for the stop is over, so that no handler starts any more. Written by the thread that stops the
-     * server or by an event loop, and read by the threads that run handlers, before a handler starts. Held by
+     * server, or by an event loop when the time of {@link #drain} is over. Threads that run handlers read the field
+     * before a handler starts, and event loops read it in {@link #lingerNanos}. Held by
      * {@code StopTest.noHandlerOfAnEventLoopBeginsAfterwards}.
      */
     private volatile boolean cutOff;
 
-    // Event loops add to the next two numbers, and the thread that stops the server takes them.
+    // Event loops add to the next two numbers. The thread that stops the server first adds to them for connections
+    // whose event loop has ended, and then takes them.
     private final AtomicInteger unbegunNotices = new AtomicInteger();
     private final AtomicInteger interruptedNotices = new AtomicInteger();
 

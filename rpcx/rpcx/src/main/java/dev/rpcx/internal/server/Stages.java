@@ -373,8 +373,8 @@ public final class Stages {
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
 
-        // The lock of this object guards the next two fields: the thread that ends the stage and the thread that leaves
-        // a charge use them.
+        // The lock of this object guards the next two fields. The thread that ends the stage uses them in accept(), and
+        // the thread that hands a charge over uses them in holdCharge().
         private @Nullable LingeringCharge lingeringCharge;
         private boolean isOver;
 

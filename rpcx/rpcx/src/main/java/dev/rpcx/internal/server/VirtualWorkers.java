@@ -59,21 +59,27 @@ public final class VirtualWorkers {
     private final Consumer<Runnable> starter;
     private final Ticker ticker;
 
-    /** Calls that wait for a worker. The event loop adds them, and workers take them. */
+    /**
+     * Calls that wait for a worker. The event loop adds them, and after its end any thread. Workers take them, and
+     * {@link #run} takes its call back if no worker can be started.
+     */
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
 
     /** Top of the stack of idle workers: see the class comment. */
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
 
-    /** Number of workers that are in the stack, or are about to push themselves. */
+    /**
+     * Number of workers in the stack of idle workers. A worker counts itself before it pushes itself, and the thread
+     * that pops the worker subtracts it after that. So the number can be too large for a moment, but never too small.
+     */
     private final AtomicInteger idleCount = new AtomicInteger();
 
     /** Whether a worker has been woken and has not yet begun to run a call: see the class comment. */
     private final AtomicBoolean waking = new AtomicBoolean();
 
     /**
-     * Whether {@link #close} has been called. Written by the thread that stops the server, and read by workers and the
-     * event loop.
+     * Whether {@link #close} has been called. Written by the thread that stops the server, and read by workers and by
+     * threads that call {@link #run}.
      */
     private volatile boolean closed;
 
@@ -131,9 +137,9 @@ public final class VirtualWorkers {
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked again, because the event loop may have queued a call before this thread cleared the
-            // flag "waking". The event loop woke no worker if it saw that this flag was set. Held by
-            // {@code VirtualWorkersTest.eachTaskRunsOnce}.
+            // The check is repeated, because another thread may have queued a call, or called close(), before this
+            // thread cleared the flag "waking". The other thread woke no worker if it saw that this flag was set. Then
+            // the call could stay queued. Held by {@code VirtualWorkersTest.eachTaskRunsOnce}.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -207,8 +213,8 @@ public final class VirtualWorkers {
         volatile long wakes = FIRST_WAKE;
 
         /**
-         * Task with which the worker begins; null if the worker takes its first task from the queue. When an idle
-         * worker is woken, this field is written before {@link #wakes}, whose volatile write makes the task visible to
+         * Task with which the worker begins; null if the worker takes its first task from the queue. The thread that
+         * wakes an idle worker writes this field before {@link #wakes}, whose volatile write makes the task visible to
          * the worker. In the other order, the worker could miss the task. Held by
          * {@code VirtualWorkersTest.whatComesOneByOneIsRunByWorkersThatAreThere}.
          */
@@ -248,7 +254,7 @@ public final class VirtualWorkers {
                 if (closed) {
                     // close() may have looked at the stack of idle workers before this worker was pushed. Therefore the
                     // worker on top of the stack, which may be this one, is woken here. Each woken worker wakes the
-                    // next one, and ends. Held by {@code VirtualWorkersTest.allWorkersEnd}, which runs after each test.
+                    // next one, and ends. Otherwise this worker could wait for ever.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {

@@ -40,13 +40,18 @@ final class WorkerPool {
     /** Tasks that wait for a thread. Any thread adds tasks, and the threads of the pool take them. */
     private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
 
-    /** Threads of the pool. Each is added before it starts, and removes itself when it ends. */
+    /**
+     * Threads of the pool. The thread that gives a task adds the new thread before it starts it, and removes it if the
+     * start fails. Otherwise, the new thread removes itself when it ends. The thread that stops the server interrupts
+     * those that it finds.
+     */
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
 
     /**
      * Whether {@link #close} has been called. Written by the thread that stops the server, before it interrupts the
-     * threads of the pool. A thread that is added too late for the interrupt reads the field after that, and does not
-     * wait for tasks.
+     * threads of the pool. A thread that was added too late for the interrupt, or whose task has cleared the
+     * interrupt, reads this field after that, and does not wait for tasks. In the other order, that thread could wait
+     * for {@link #idleNanos}. Threads that give tasks read the field too.
      */
     private volatile boolean isClosed;
 
@@ -156,7 +161,7 @@ final class WorkerPool {
             }
             long now = counts.get();
             // This thread ends only if the other threads are enough for all counted tasks. An empty queue does not show
-            // that they are enough, because the thread that gives a task counts it before it puts it into the queue.
+            // that they are enough, because the thread that gives a task counts the task before it queues the task.
             // Held by {@code PoolThreadsTest.noTaskWaitsForAThreadThatWasEnding}.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
