@@ -225,8 +225,8 @@ final class CloseWatch implements IoHandler {
         @Override
         public boolean cancel() {
             registrations.remove(channel.fd(), this);
-            // The event loop waits for the other threads before epoll and the channel give the socket up, as the class
-            // comment says. Held by {@code CloseWatchTest.whoeverClosesASocketItsUsersAreToldByTheLoopWhileItIsOpen}.
+            // The users are told while the socket is still open, and wait for the other threads. Held by
+            // {@code CloseWatchTest.whoeverClosesASocketItsUsersAreToldByTheLoopWhileItIsOpen}.
             if (writing != null) {
                 writing.socketCloses();
             }

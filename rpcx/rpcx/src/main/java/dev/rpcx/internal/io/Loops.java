@@ -101,7 +101,8 @@ public class Loops {
     }
 
     private static EventLoopGroup group(int count, String name, boolean inProcess) {
-        // The threads are numbered. Any thread that adds the first task to an event loop takes the next number.
+        // Numbers the threads. Any thread can start an event loop, by the first task or the end of the loop, and then
+        // takes the next number for the loop's thread.
         AtomicInteger made = new AtomicInteger();
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();

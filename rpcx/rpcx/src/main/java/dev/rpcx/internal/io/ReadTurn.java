@@ -329,11 +329,10 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             callerTurns++;
             owner = after;
         }
-        // The number of calls in flight, load(), is checked only after the right to read has been given up. If another
-        // thread has sent a call before this check, load() counts that call, and this thread makes the event loop read.
-        // If another thread sends a call after this check, that thread finds the right to read free, and reads or makes
-        // the event loop read. In the other order, nobody would read the reply to a call that is sent in between, until
-        // the event loop looks in tick().
+        // load(), the number of calls in flight, is read only after the right to read has been given up. If another
+        // caller has sent a call before, load() counts that call, and this thread makes the event loop read. A caller
+        // that sends a call later finds the right to read free, and reads or makes the event loop read. In the other
+        // order, the reply to a call that is sent in between would not be read before tick().
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -431,7 +430,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             Objects.requireNonNull(loan).wake();
             // The event loop tries once more to take the socket. The caller can have given the socket back just before
             // wanted was set. Such a caller does not tell the event loop. A caller that gives the socket back later
-            // reads wanted after that, and tells the event loop.
+            // reads wanted afterwards, finds that it is set, and tells the event loop.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -480,9 +479,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         if (now == LOOP || now == ENDED) {
             return;
         }
-        // A caller changes callerTurns before it writes owner. So the event loop reads owner first, and callerTurns
-        // after the fence. With an old value of callerTurns, it could take the socket back although a caller has just
-        // read its reply. The read of owner is volatile, and has this effect even without the fence.
+        // The event loop reads owner before callerTurns, because a caller changes callerTurns before it writes owner.
+        // In the other order, the event loop could take the socket back although a caller has just read its reply. The
+        // volatile read of owner ensures this order even without the fence.
         VarHandle.acquireFence();
         if (now == HANDED_TO_LOOP || now == BROKEN) {
             takeOver();

@@ -19,7 +19,7 @@ public final class Account {
     /** Amounts held, by the ordinal of the resource. Any thread may charge and release. */
     public final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
 
-    /** Counts the calls under way. The connection's event loop writes the field, and a test's thread reads it. */
+    /** Counter of the calls under way. The connection's event loop writes the field, and threads of tests read it. */
     private volatile LongSupplier underWay = NOTHING;
 
     /**

@@ -95,7 +95,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another event loop can take the room that has just been made, so this loop tries again
+            // another event loop can take the room that has just been made, so this method tries again
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }

@@ -140,8 +140,8 @@ public final class Ledger {
     private final long[] maxOfAddress = new long[KINDS];
     private final int maxConnectionsOfAddress;
 
-    // Any thread may use the fields from here to the constructor: event loops, threads of handlers, and threads that
-    // end the futures of handlers. Only the constructor fills the two EnumMaps.
+    // Any thread may use the fields from here to the constructor: event loops, the threads of a client's callers, the
+    // threads of handlers, and threads that end the futures of handlers. Only the constructor fills the two EnumMaps.
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final AddressGroups groups = new AddressGroups();
@@ -153,8 +153,8 @@ public final class Ledger {
     private final AtomicInteger opened = new AtomicInteger();
 
     /**
-     * Accounts that are open. If several threads close one account, only the thread that removes it from this set
-     * counts its connection as closed.
+     * Accounts that are open. An account can be closed twice, and only the close that removes it from this set counts
+     * its connection as closed.
      */
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
 
@@ -683,8 +683,10 @@ public final class Ledger {
 
         /**
          * Index of this address in {@link AddressGroups}; -1 before the first account of this address is opened. The
-         * address keeps the index until the ledger forgets the address. Written by the thread that opens the first
-         * account or forgets the address, and read by the event loops of the connections.
+         * address keeps the index until the ledger forgets the address. Written under the lock of {@code groups} when
+         * the first account is opened, and cleared under the lock of this address's entry in {@code addresses} when no
+         * connection is open. The event loop of each connection reads it without a lock, but has held the lock of
+         * {@code groups} when it opened the connection's account, and so sees the index.
          */
         int groupIndex = NO_INDEX;
 

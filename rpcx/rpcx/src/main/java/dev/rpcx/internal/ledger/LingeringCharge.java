@@ -21,7 +21,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
 
     /**
      * Whether the charge has been released. Guarded by {@code this}, since the thread that ends the future and a thread
-     * that needs room in the ledger can both call {@link #end}.
+     * that releases old charges of the ledger can both call {@link #end}.
      */
     private boolean isOver;
 

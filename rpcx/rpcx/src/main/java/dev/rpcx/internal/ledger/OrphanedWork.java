@@ -11,9 +11,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * Only these tasks count in the connection's share, so a connection that closes later does not reduce the shares of
  * connections that exist. This class assumes that tasks end in the order in which they were orphaned.
  *
- * <p>This class is thread-safe. For handlers, the event loops of the address's connections use it. For threads of the
- * pool, {@code PoolShares} uses it while holding a lock. Without a common lock, a method that reads two counts can
- * return a number that is wrong by some tasks for a moment.
+ * <p>This class is thread-safe. For handlers, the event loops of the address's connections use it, and after the end of
+ * an event loop any thread that holds the connection's lock. For threads of the pool, {@code PoolShares} uses it while
+ * holding a lock, except that a new connection reads its mark without the lock. Without a common lock, a method that
+ * reads two counts can return a number that is wrong by some tasks for a moment.
  */
 public final class OrphanedWork {
     /**
@@ -28,7 +29,7 @@ public final class OrphanedWork {
     /** Number of orphaned tasks that have ended or will never run. */
     private final AtomicLong ended = new AtomicLong();
 
-    /** Number of tasks that were left behind and run now. */
+    /** Number of orphaned tasks that run now. */
     private final AtomicLong running = new AtomicLong();
 
     /**

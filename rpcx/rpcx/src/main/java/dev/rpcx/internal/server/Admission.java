@@ -364,9 +364,9 @@ final class Admission {
 
     /**
      * Removes a handler from the count of running handlers in its method's {@link AdmissionLimit}. The handler will not
-     * start, or it does not start yet because its call is postponed. Both the event loop that cancels the call and the
-     * thread that was to run the handler may call this, at the same time. The one that gets the group from
-     * {@code takeAdmitted} goes on, and the other does nothing. Otherwise the handler would be removed twice. Held by
+     * start, or it does not start yet because its call is postponed. The event loop that ends the call and the thread
+     * that was to run the handler can both call this at the same time. Only one of them gets the group from
+     * {@code takeAdmitted}, so the handler is not removed twice. The two can meet, by chance, in
      * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
      */
     private static void leaveUnbegun(ServerCall call) {

@@ -316,7 +316,8 @@ public final class AdmissionLimit {
     /**
      * Number of updates of the limit after which a connection that is alone may use all of the limit again. Until then,
      * each connection may use only a share of the limit, even if no other connection runs handlers of the method. Event
-     * loops set the number, and each update decreases it.
+     * loops set the number, and each update decreases it. If an update overwrites a number that was set during the
+     * update, the next call that competes for the limit sets it again.
      */
     private volatile int sharedSteps;
 
@@ -524,7 +525,11 @@ public final class AdmissionLimit {
      * record, so that no group decides for the others. {@link AddressGroups} assigns connections to groups.
      */
     public final class Group {
-        /** Number of running handlers of this group. An event loop adds a handler, and any thread may remove it. */
+        /**
+         * Number of running handlers of this group. An event loop adds a handler, and any thread may remove it. The
+         * number is compared before it is increased, so two event loops can both take the last place of the group's
+         * part of the limit.
+         */
         private final AtomicInteger running = new AtomicInteger();
 
         /** Results of the calls of this group, from which the limit is computed; null if the limit does not adapt. */

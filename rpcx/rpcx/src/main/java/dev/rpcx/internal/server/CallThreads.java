@@ -387,8 +387,8 @@ public final class CallThreads {
             LaterStep later = new LaterStep(this, invocation, step);
             // Everything that may fail is done before the step's thread is counted. A failure between counting the
             // thread and handing the step over would leave the thread counted for ever. The set "unbegun" gets the step
-            // before that, too. A thread that ends the call looks at the set only if a thread is counted, and could
-            // otherwise miss this step.
+            // before the step is handed over. So a thread that ends the call after onQueued() has looked finds the
+            // step.
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -504,7 +504,6 @@ public final class CallThreads {
             this.counted = of.threads.new Counted(of.call, of.context, this, this);
         }
 
-        /**
         /**
          * Withdraws this step if the call has ended while the step was being handed to a thread. Called right after the
          * step has been handed over, by the thread that has done so. The thread that ended the call may have tried to

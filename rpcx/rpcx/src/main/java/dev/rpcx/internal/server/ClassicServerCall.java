@@ -69,7 +69,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Whether the first interceptor of the call has begun, or the handler if there is no interceptor. Written while
-     * holding the lock of this call.
+     * holding the lock of this call, and read with it by {@link #cancel}. The thread that ends the call reads it
+     * without the lock, since the handler has returned by then, or will not begin.
      */
     private boolean hasBegun;
 
@@ -328,8 +329,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         boolean isGone;
         synchronized (this) {
             // cancel() holds the same lock on the event loop. Either cancel() finds this result, or this thread finds
-            // that the call has been cancelled. Otherwise nobody would stop waiting for a stage that never ends. Held
-            // by {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
+            // that the call has been cancelled. If neither did, nobody would stop waiting for a stage that never ends.
+            // The second case is held by
+            // {@code OutlastedConnectionTest.aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled}. The two can
+            // meet, by chance, in {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
             pendingResult = result;
             isGone = context.isCancelled();
         }
@@ -512,9 +515,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Removes a handler that will not begin from the count of running handlers in its method's {@link AdmissionLimit}.
-     * Only the first call of this method has an effect: the event loop that cancels the call and the thread that runs
-     * the call can both call this method, at the same time. Otherwise the handler would be removed twice. Held by
-     * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
+     * The event loop that cancels the call and the thread that runs the call can both call this method at the same
+     * time. Only one of them gets the group from {@link #takeAdmitted}, so the handler is not removed twice. The two
+     * can meet, by chance, in {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
      */
     private void leaveUnbegun() {
         // The clock is read before the group is taken out of the field admitted. If reading the clock fails, the thread

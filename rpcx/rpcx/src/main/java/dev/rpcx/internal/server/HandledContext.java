@@ -92,8 +92,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * State of the handler and of its call: the bits {@code ENTERED} to {@code DONE}, and above these bits the number
      * of the call's further threads. The bits {@code ENTERED}, {@code BARRED}, {@code LEAVE_PENDING} and {@code DONE}
-     * matter only if the call has interceptors. The threads of the call, those of interceptors and the event loop change the
-     * field, each change by one atomic operation.
+     * matter only if the call has interceptors. The event loop, the threads that run code of the call, and threads that
+     * end futures of the handler or of interceptors change the field. Each change is one atomic operation.
      */
     private volatile int handler;
 
@@ -495,7 +495,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
         if (isCancelled()) {
             // The event loop may have cancelled the call before the DetachableStage was added. That cancel did not
-            // reach the returned stage, which is its source, so the source is cancelled here. The check comes after the
+            // reach the source of the DetachableStage, so the source is cancelled here. The check comes after the
             // addition, since a cancel between the two would otherwise be missed.
             made.cancelSource(this);
         }
