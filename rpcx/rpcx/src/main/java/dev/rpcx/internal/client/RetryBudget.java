@@ -18,7 +18,7 @@ public final class RetryBudget {
 
     /**
      * The budget, in tenths of a retry. Any thread changes it. Threads that add a tenth at the same time can exceed
-     * {@link #MAX} by some tenths.
+     * {@link #MAX_TENTHS} by some tenths.
      */
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 

@@ -325,6 +325,7 @@ public final class ServerCore {
             if (!isKept) {
                 channels.remove(channel);
                 account.close();
+                completeIfQuiet();
             }
         }
     }

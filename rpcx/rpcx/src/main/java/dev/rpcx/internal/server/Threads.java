@@ -224,7 +224,14 @@ public class Threads {
         handlers.close().forEach(this::runNow);
         signals.close().forEach(this::runNow);
         pool.close();
-        workers.values().forEach(VirtualWorkers::close);
+        for (VirtualWorkers each : workers.values()) {
+            try {
+                each.close();
+            } catch (RuntimeException | Error e) {
+                // no worker could be started to pass the end on; the workers of the other event loops still end
+                ThreadTools.report(e);
+            }
+        }
     }
 
     private void runNow(PoolShares.Task task) {
