@@ -8,8 +8,8 @@ import java.util.concurrent.TimeUnit;
  * call with too little time must not count as a failure of the called service. Otherwise a few callers in a hurry would
  * make the service unavailable to everybody.
  *
- * <p>Thread-safe: the threads on which calls end, which are callers' threads and event loops, record answers and ask
- * without a lock. If two threads record an answer at the same time, one of the answers may be lost.
+ * <p>Thread-safe: callers' threads and event loops, on which calls end, record and read the times without a lock. If
+ * two threads record an answer at the same time, one of the answers may be lost.
  */
 public final class AnswerTimes {
     /** Only one in this number of answers is measured on the native wire. On the classic wire, each one is measured. */

@@ -28,16 +28,17 @@ public final class CallSlots {
 
     /**
      * The number of slots that have been created. Any thread raises it by a compare-and-set, so no two slots get the
-     * same index. Held by {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}.
+     * same index. Held by {@code RacesTest.aSlotIsHadByOneCallAtATimeAlsoWhileSlotsAreTrimmed}.
      */
     private final AtomicInteger made = new AtomicInteger();
 
     /**
      * The top of the stack of free slots, together with a version number. The lower 32 bits are the index of the top
      * slot plus one, or 0 if no slot is free. The upper 32 bits are the version number, which every push and pop
-     * increments. Any thread pushes and pops by a compare-and-set. Without the version number, a compare-and-set could
-     * not notice that another thread has taken the top slot and put it back. Held by {@code SlotsRace} and
-     * {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}.
+     * increments. Any thread pushes and pops by a compare-and-set, so no two calls get the same slot. Held by
+     * {@code SlotsRace} and {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}. Without the version number, a
+     * thread that pops could miss that the top slot was taken and put back, and put a slot on top that a call uses.
+     * Held by {@code CallSlotsAloneTest.aSlotThatCameBackIsToldFromOneThatWasNeverGone}.
      */
     private final AtomicLong free = new AtomicLong();
 

@@ -289,7 +289,7 @@ public abstract class Chooser {
 
         /**
          * Number of the next call. The first number is random, so that not all clients begin with the same instance.
-         * Any thread that makes a call raises it.
+         * Any thread that chooses an instance raises it.
          */
         private final AtomicInteger next;
 

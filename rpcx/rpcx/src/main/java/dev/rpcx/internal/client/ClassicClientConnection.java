@@ -57,8 +57,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final Platform platform;
 
     /**
-     * The calls in flight, by their ids. The thread that sends a call adds it, the event loop reads the map, and any
-     * thread that ends a call removes it.
+     * The calls in flight, by their ids. The thread that sends a call counts the calls and adds its own, the event loop
+     * looks calls up, and the thread that ends a call removes it.
      */
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
@@ -78,8 +78,8 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     /**
      * Why the connection has ended; null before. The event loop stores the reason before it ends the calls, and any
-     * thread reads it. A call that another thread has added too late to be ended is ended by its own task on the event
-     * loop, which finds the reason.
+     * thread reads it. If another thread adds a call after that, the task that is to send this call finds the reason on
+     * the event loop, and ends the call.
      */
     private volatile @Nullable RPCXException endReason;
 

@@ -76,7 +76,8 @@ public final class ClientAddress extends Route {
     /**
      * The connections on the native wire, or the attempts to make them, by index. Any thread that needs a connection
      * stores its attempt here by a compare-and-set. An attempt that could not be stored is never begun, so there is
-     * only one attempt at a time for each index.
+     * only one attempt at a time for each index. An event loop removes a connection that has ended, also by a
+     * compare-and-set, so that it does not remove a later attempt.
      */
     private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 

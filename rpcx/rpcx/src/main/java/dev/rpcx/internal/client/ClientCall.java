@@ -112,10 +112,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private long givenUpNanos;
 
     /**
-     * Bits that say how far the call has ended. The thread that ends the call, which is the event loop or the caller
-     * that reads the reply, sets COMPLETED after it has stored the outcome, so a caller that sees the bit sees the
-     * outcome too. WIRE_DONE is set when no more frames come, and CALLER_DONE when the caller needs the slot no more.
-     * The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Held by
+     * Bits that say how far the call has ended. The thread that takes the slot stores 0. The event loop, or the caller
+     * that reads the reply itself, sets COMPLETED after it has stored the outcome, so a caller that sees the bit sees
+     * the outcome too. WIRE_DONE is set when no more frames come, and CALLER_DONE when the caller needs the slot no
+     * more. The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Held by
      * {@code CallSlotsTest.everyCallEndsAndNoReplyMeetsAnotherCaller}.
      */
     private volatile int state = BOTH_DONE;
@@ -134,23 +134,23 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public volatile boolean unreleased;
 
     /**
-     * The thread that blocks until the call has ended; null if no thread blocks. Set by this thread before the call is
-     * queued for sending, so that the event loop sees the field. In {@link #wake}, any thread can read the thread of an
-     * earlier call, which then wakes once without need.
+     * The thread that blocks until the call has ended; null if no thread blocks. That thread sets the field before the
+     * call is sent or queued, so that the event loop sees the field. The thread that frees the slot clears the field.
+     * In {@link #wake}, any thread can read the thread of an earlier call, which then wakes once without need.
      */
     private @Nullable Thread waiter;
 
     /**
      * The asynchronous call that uses this slot; null if there is none, or if the call has ended. A call for which a
-     * thread blocks has a {@link #waiter} instead. Set by the sending thread before the call is queued for sending. In
-     * {@link #oneWay}, any thread can read an old value.
+     * thread blocks has a {@link #waiter} instead. The sending thread sets the field before the call is sent or queued,
+     * and the event loop clears it when the call ends. In {@link #oneWay}, any thread can read an old value.
      */
     private @Nullable AsyncCall async;
 
     /**
      * Number of calls that have used this slot, which identifies the present call. The number never repeats, so that a
      * caller whose call has ended cannot affect the slot's next call. The generation in the call id does repeat, since
-     * it has only 16 bits. Written by the thread that has taken the slot, before the call is queued for sending.
+     * it has only 16 bits. Written by the thread that has taken the slot, before the call is sent or queued.
      */
     public long serial;
 
@@ -199,9 +199,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     boolean mayRead;
 
-    // The fields from onWire to hasHandlerBegun are accessed by the thread that has the right to read the socket (see
-    // ReadTurn), mostly the event loop. Before the call is sent, they are accessed by the thread that has taken the
-    // slot. Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+    // Until the call is sent or queued, the fields from onWire to hasHandlerBegun are written by the thread that has
+    // taken the slot, and afterwards by the event loop. But while a caller has the right to read the socket (see
+    // ReadTurn), this caller writes the fields of its own call, and the event loop writes only those of other calls.
+    // Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
     private boolean onWire;
 
     /**

@@ -91,7 +91,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * The watch of the registry; null if it has not begun. Stored under the lock {@link #beginning}, and read by any
-     * thread that ends the watch or leaves the cluster. The method {@link #start} says why the order matters.
+     * thread that ends the watch or finishes creating a proxy. The method {@link #start} says why the order matters.
      */
     private volatile Endpoints.@Nullable Watch watch;
 
@@ -166,7 +166,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Number of threads that are creating a proxy for this cluster at present. A thread is counted before it begins the
-     * watch, and until the watch has begun or failed. So the thread that leaves as the last one sees whether there is a
+     * watch, and until the watch has begun or failed. So the last of these threads to finish sees whether there is a
      * watch. Otherwise the cluster could be given up while another thread begins its watch. Held by
      * {@code WatchesTest.aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn}.
      */
@@ -197,7 +197,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         /**
          * The timer that ends the wait; null if there is none. The thread that begins the wait stores the timer, and
          * then checks whether the wait is over. The thread that ends the wait reads the timer after the wait is over.
-         * So one of the two cancels the timer.
+         * So one of the two cancels the timer. Otherwise the timer would keep the call in memory until it runs.
          */
         private volatile @Nullable Future<?> timer;
 
@@ -389,8 +389,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             call.startTimer();
             // An instance may have connected since the caller of this method looked for a connection. This thread looks
             // again after it has added the call to the waiting ones, and an event loop looks at the waiting calls after
-            // the instance has connected. So one of the two gives the call its connection. Otherwise the call could
-            // wait longer than it has to.
+            // the instance has connected. So at least one of the two finds both the call and the connection. Otherwise
+            // the call could wait until the next look.
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);

@@ -135,7 +135,6 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final RPCXException LOST_UNSENT =
             LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
-    // These handles access the fields trims, inFlight and inFlightByCallers, whose comments say which threads do so.
     private static final VarHandle TRIMS;
     private static final VarHandle IN_FLIGHT;
     private static final VarHandle IN_FLIGHT_BY_CALLERS;
@@ -202,9 +201,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private boolean settled;
 
     /**
-     * Whether {@link #dictionary} is complete. The event loop sets the field after the last entry, and callers' threads
-     * read it before they look a method up. Otherwise such a thread could miss the entry of a method, and would always
-     * call the method by its name.
+     * Whether {@link #dictionary} is complete. The event loop sets the field after the last entry, and any thread that
+     * writes a request reads it before it looks the method up. Otherwise such a thread could miss the entry of the
+     * method, and all threads would always call the method by its name.
      */
     private volatile boolean dictionaryComplete;
 
@@ -247,8 +246,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Whether this client ends the connection because the client drops all its connections, or because this extra
-     * connection is idle. The end of the connection is then no failure of the server. The thread that drops the
-     * connection sets the field before it closes the connection, and the event loop reads it at the end.
+     * connection is idle. The end of the connection is then no failure of the server. Any thread that drops the
+     * connection sets the field before it closes the connection, and so does the event loop before it drains an idle
+     * one. The event loop reads the field afterwards, in {@link ClientAddress#lost}.
      */
     volatile boolean isDropped;
 
@@ -262,8 +262,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Whether this connection is about to close because it has had no calls. A caller reads this field after it has
      * taken a slot. If the field is true and another connection of the instance is ready, the caller gives the slot
      * back and uses the other connection. So after the event loop has set this field and then found all slots free, no
-     * call begins here as long as another connection is ready. Held by
-     * {@code ExtraConnectionsTest.noCallFailsWhereverItIsWhenItsConnectionIsFoundIdle}.
+     * call begins here as long as another connection is ready. Without this order, a call could end unsent, and would
+     * fail if it had subscribed to the stream that it sends. The caller's part is held by
+     * {@code ExtraConnectionsTest.aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother}.
      */
     public volatile boolean isParting;
 
@@ -309,7 +310,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Whether a run of {@link #trimIfIdle} is scheduled. That method gives back the large buffers of free slots. Any
-     * thread sets the field, and the event loop clears it.
+     * thread sets the field. The event loop clears it, and so does a thread that could not schedule the run.
      */
     private volatile boolean trims;
 
@@ -511,7 +512,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         // The count is raised before this check, since the event loop may be draining the connection at this moment.
         // The event loop sets the field draining before it reads the count. So either this thread sees that the
         // connection is draining, or the event loop sees the raised count. Otherwise the event loop could close the
-        // connection under a call that has been sent. Held by {@code RollingRestartTest.restartsUnderLoadFailNoCall}.
+        // connection under a call that has been sent. {@code RollingRestartTest.restartsUnderLoadFailNoCall} runs both
+        // sides, but they seldom meet at this moment.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -575,8 +577,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             hasKept = true;
         }
         if (isClosed()) {
-            // The slots are trimmed once more, since the event loop may have trimmed the slots of the closed connection
-            // before this thread put the slot on the stack. The connection was marked as closed before that.
+            // This thread has put the slot on the stack, and then reads whether the connection is closed. The event
+            // loop marks the connection as closed, and then trims the slots. So the slot is trimmed there or here.
+            // Otherwise the buffer could stay.
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -1230,8 +1233,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // The loss of the connection is recorded before the calls end, since the caller of a call that ends may ask
-            // for a new connection, on its own thread.
+            // The loss of the connection is recorded before the calls end, since a call that ends may ask for a new
+            // connection, on its caller's thread or on this one.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);

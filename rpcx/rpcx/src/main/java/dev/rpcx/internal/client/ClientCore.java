@@ -150,8 +150,8 @@ public final class ClientCore {
     /**
      * Whether the client is closed. The thread that closes the client sets the field, and then looks for attempts,
      * clusters and channels. A thread that begins one of these adds it to its map or set, and then reads the field. So
-     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise it could
-     * outlive the client.
+     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise an attempt, a
+     * watch or a channel could outlive the client.
      */
     private volatile boolean closed;
 

@@ -65,23 +65,23 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * The latest attempt; null before the first attempt, after an attempt of which nothing was sent, and when the
-         * call has ended. Stored by the thread that sends an attempt, cleared by this thread or the event loop, and
+         * call has ended. Stored by the thread that sends an attempt, cleared by that thread or the event loop, and
          * read by any thread that cancels.
          */
         private volatile @Nullable Sent sent;
 
         /**
          * Whether the call has been cancelled, or has been ended by this client. A thread that cancels sets this field,
-         * and then reads {@code sent} and {@code wait}. The thread that sends an attempt, or makes the call wait,
-         * stores its field, and then reads this one. So one of the two cancels the attempt or ends the wait. Otherwise
-         * the call could go on although its subscriber has cancelled it.
+         * and then reads {@code sent} or {@code wait}. The thread that sends an attempt stores {@code sent}, the thread
+         * that makes the call wait stores {@code wait}, and each then reads this field. So one of the two threads
+         * cancels the attempt or ends the wait. Otherwise a cancelled call could go on.
          */
         private volatile boolean cancelled;
 
         /**
          * The attempts that have failed; null if none has failed. No lock is needed: the thread on which an attempt
-         * ends sets the field before the next attempt is sent, and the event loop uses it again only when that attempt
-         * has been answered or has ended.
+         * ends sets the field before the next attempt begins. The thread that makes that attempt reads the field before
+         * it sends, and the event loop uses it only when that attempt has been answered or has ended.
          */
         private @Nullable Attempts earlier;
 

@@ -114,8 +114,8 @@ public final class ConnectThrottle {
             Map.Entry<CompletableFuture<?>, Runnable> first = all.next();
             PendingAttempt pending = new PendingAttempt(first.getKey(), first.getValue());
             if (pending.attempt.isDone()) {
-                // The thread that ended the attempt did so before enter() put the attempt into the map, so leave() did
-                // not find it there. Held by
+                // If another thread has ended the attempt before enter() put it into the map, attemptEnded() did not
+                // find it there. Held by
                 // {@code ConnectThrottleTest.anAttemptThatHasEndedAlreadyDoesNotBeginAndHoldsUpNobody}.
                 all.remove();
                 continue;

@@ -32,8 +32,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * The attempts that have failed, and the instance that the next attempt avoids; null if there is neither. No lock
-     * is needed: the thread on which an attempt ends sets the field before the next attempt is sent, and the field is
-     * used again only after that attempt has ended.
+     * is needed: the thread on which an attempt ends sets the field before the next attempt begins. The thread that
+     * makes that attempt reads the field before it sends, and the event loop uses it only after that attempt has ended.
      */
     private @Nullable Attempts earlier;
 
@@ -69,7 +69,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * The slot of the latest attempt; null before the first attempt. When that attempt has ended, another call can get
-     * the slot. Stored by the thread that makes the attempt, and read by any thread that cancels.
+     * the slot. Stored by the thread that makes the attempt, and read by any thread that cancels or that asks for the
+     * {@link #address}.
      */
     private volatile @Nullable ClientCall slot;
 

@@ -172,7 +172,7 @@ public final class Health {
 
     /**
      * Counts of calls and of failed calls in one period of 10 s, from which the fraction of failures is computed. Any
-     * thread on which a call ends raises them.
+     * thread on which a call ends or is refused raises them.
      */
     private static final class Window {
         private final long endNanos;
@@ -244,7 +244,8 @@ public final class Health {
 
     /**
      * Number of consecutive failures of the instance. A call that is answered writes 0 only if the number is not 0
-     * already, since writes would make calls to a healthy instance slower. Any thread on which a call ends changes it.
+     * already, since writes would make calls to a healthy instance slower. Any thread on which a call ends or is
+     * refused changes it.
      */
     private final AtomicInteger failures = new AtomicInteger();
 
@@ -254,14 +255,14 @@ public final class Health {
      */
     private volatile @Nullable Window window;
 
-    /** Time of the latest failure. Any thread on which a call fails stores and reads it. */
+    /** Time of the latest failure. Any thread on which a call fails or is refused stores and reads it. */
     private volatile long lastFailureNanos;
 
     /**
      * State of the instance since its latest ejection; null if the instance is healthy. Each choice of an instance
      * reads this field, and normally nothing else of this class. A thread stores an ejection under the lock of the
-     * {@link ClientCluster}. Any thread whose call is answered clears it, by a compare-and-set, so that the thread does
-     * not clear a later ejection.
+     * {@link ClientCluster}. Any thread on which a call is answered clears this field, by a compare-and-set, so that
+     * the thread does not clear a later ejection.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 

@@ -482,7 +482,8 @@ public abstract class Route {
          * Makes this call wait for {@code next}, a connection that is open or being opened. If {@code next} has
          * completed already, this method handles the result of {@code next} immediately. The call may have stopped
          * waiting in the meantime, for example because its deadline has passed. In that case, this method removes the
-         * call from {@code next} again.
+         * call from {@code next} again. Held by
+         * {@code WaitingCallsTest.aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver}.
          */
         void waitFor(PendingConnection<C> next) {
             pending = next;
@@ -516,9 +517,9 @@ public abstract class Route {
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             stopWaiting(pending, this);
             // This statement ends the wait even if another thread is about to make the call wait for another
-            // connection. That thread then removes the call from that connection again. If that thread has checked
-            // already whether the wait has ended, the call stays at that connection, whose end does nothing more for
-            // the call.
+            // connection. That thread then removes the call from that connection again. If that thread has already
+            // checked whether the wait is over, the call stays registered at that connection. When the connection comes
+            // or fails, nothing more happens to the call.
             end(null, refused);
         }
 
@@ -571,10 +572,9 @@ public abstract class Route {
         }
 
         /**
-         * Marks the wait as ended before the call is removed from the connection for which it waits. A thread that is
-         * about to make the call wait for another connection thus sees that the wait has ended. Otherwise the call
-         * could stay at that connection. Held by
-         * {@code WaitingCallsTest.aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver}.
+         * Marks the wait as ended, and then reads {@code pending} and removes the call there. A thread that makes the
+         * call wait for another connection stores {@code pending}, and then checks whether the wait has ended, see
+         * {@link #waitFor}. So one of the two removes the call. Otherwise the call could stay at that connection.
          */
         @Override
         public boolean giveUp() {
