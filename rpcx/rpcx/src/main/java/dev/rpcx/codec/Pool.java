@@ -30,6 +30,7 @@ final class Pool<T extends Pool.Scratch> {
      * could see the object without its fields.
      */
     private final AtomicReferenceArray<@Nullable T> cells = new AtomicReferenceArray<>(CELLS);
+
     private final Supplier<T> fresh;
 
     Pool(Supplier<T> fresh) {

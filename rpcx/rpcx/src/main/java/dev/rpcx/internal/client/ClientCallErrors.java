@@ -145,8 +145,7 @@ final class ClientCallErrors {
     /** Returns the error for a stream that the server ends with a result: PROTOCOL, EXECUTED. */
     static RPCXException resultOfStream(int bytes) {
         return new RPCXException(
-                RPCXException.Code.PROTOCOL,
-                "a result of " + bytes + " bytes at the end of a stream (expected: none)");
+                RPCXException.Code.PROTOCOL, "a result of " + bytes + " bytes at the end of a stream (expected: none)");
     }
 
     // ---- what the caller sees
@@ -165,8 +164,7 @@ final class ClientCallErrors {
      * text: code and executed of the given error.
      */
     static RPCXException methodNotFound(RPCXException error, Route at, Object method) {
-        return new RPCXException(
-                error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
+        return new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
     }
 
     /**

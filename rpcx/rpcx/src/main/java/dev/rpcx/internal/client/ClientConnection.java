@@ -319,6 +319,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * event loop stores it, and callers' threads read it after they have sent a call; see {@link #sweepNow}.
      */
     private volatile long nextSweepNanos = Long.MAX_VALUE;
+
     private @Nullable ScheduledFuture<?> sweepTimer;
 
     /**
@@ -948,11 +949,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void closeIfDrained() {
         if (draining && inFlight == 0 && inFlightByCallers == 0 && !isClosed()) {
-            loop().execute(() ->
-                    close(
-                            isParting
-                                    ? "the client does not need the connection any more"
-                                    : ConnectionErrors.SERVER_CLOSING));
+            loop().execute(() -> close(
+                    isParting ? "the client does not need the connection any more" : ConnectionErrors.SERVER_CLOSING));
         }
     }
 

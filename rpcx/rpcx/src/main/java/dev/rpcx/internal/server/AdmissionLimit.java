@@ -905,8 +905,8 @@ public final class AdmissionLimit {
             long held = Math.min(givenNanos, usualNanos);
             double usedFraction = took / (double) held;
             stats.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
-            stats.usedFractions.addAndGet((isLate ? 1L << LATE_SHIFT : 0)
-                    + (long) (FRACTION_UNIT * Math.min(MAX_FRACTION, usedFraction)));
+            stats.usedFractions.addAndGet(
+                    (isLate ? 1L << LATE_SHIFT : 0) + (long) (FRACTION_UNIT * Math.min(MAX_FRACTION, usedFraction)));
         }
         boolean isDue = nowNanos - nextStepNanos >= 0 && nowNanos - nextLookNanos >= 0;
         if (isDue && count >= MIN_COUNT && stepping.compareAndSet(false, true)) {

@@ -241,10 +241,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         refuseDuplicate(id);
         int max = server.settings().maxMessageBytes();
         if (length > max) {
-            refuse(
-                    id,
-                    RPCXException.Code.TOO_LARGE,
-                    ConnectionErrors.largeRequest(length, max));
+            refuse(id, RPCXException.Code.TOO_LARGE, ConnectionErrors.largeRequest(length, max));
         } else {
             refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests are under way");
         }
@@ -582,12 +579,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 // The reply for which this charge was made will not be sent.
                 release(call.replyBytes);
                 call.replyBytes = null;
-                answer(
-                        call,
-                        ClassicWire.reply(
-                                call.id(),
-                                null,
-                                CallErrors.threadFailed(call.executed())));
+                answer(call, ClassicWire.reply(call.id(), null, CallErrors.threadFailed(call.executed())));
             }
         }
         return true;
@@ -756,10 +748,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     private static byte[] overloadedReply(long id, RPCXException.Executed executed) {
-        return ClassicWire.reply(
-                id,
-                null,
-                CallErrors.replyNotKept(executed));
+        return ClassicWire.reply(id, null, CallErrors.replyNotKept(executed));
     }
 
     @Override
@@ -876,9 +865,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void endLateCall(ClassicServerCall call) {
         boolean mayHaveRun = abandon(call);
-        refuse(
-                call.id(),
-                CallErrors.notEndedInTime(text(callNanos), mayHaveRun));
+        refuse(call.id(), CallErrors.notEndedInTime(text(callNanos), mayHaveRun));
     }
 
     private static String text(long nanos) {

@@ -37,9 +37,7 @@ final class ReplyWriter {
             return;
         } catch (Throwable e) {
             writeUnsendable(
-                    call,
-                    RPCXException.Code.HANDLER_FAILED,
-                    CallErrors.UNSENDABLE + ThrowableText.wireWords(e));
+                    call, RPCXException.Code.HANDLER_FAILED, CallErrors.UNSENDABLE + ThrowableText.wireWords(e));
             return;
         }
         int max = call.connection.maxBytesTaken();
@@ -120,9 +118,6 @@ final class ReplyWriter {
      */
     private static void refuse(ServerCall call) {
         call.shrinkBody();
-        writeUnsendable(
-                call,
-                RPCXException.Code.OVERLOADED,
-                CallErrors.REPLY_NOT_KEPT);
+        writeUnsendable(call, RPCXException.Code.OVERLOADED, CallErrors.REPLY_NOT_KEPT);
     }
 }

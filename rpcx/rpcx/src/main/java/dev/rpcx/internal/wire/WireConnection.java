@@ -816,9 +816,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         // A new buffer also gets room for the bytes that wait in the scheduler. Otherwise the buffer would have to grow
         // later, and growing copies all its bytes.
         long wanted = body.readableBytes() + scheduler.bytes();
-        int room = wanted < BATCH_BYTES
-                ? (int) wanted + MAX_GATHERED_PAYLOAD_BYTES
-                : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+        int room =
+                wanted < BATCH_BYTES ? (int) wanted + MAX_GATHERED_PAYLOAD_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 

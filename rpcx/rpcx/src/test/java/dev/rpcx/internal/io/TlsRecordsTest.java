@@ -234,10 +234,9 @@ class TlsRecordsTest {
     @Test
     void theLargestRecordIsPassedWhereverItIsCut() {
         records.handshaken();
-        for (int cut :
-                new int[] {
-                    1, HEADER, HEADER + 1, 1_000, Outbound.MAX_SMALL_BYTES, Outbound.MAX_SMALL_BYTES + 1, MAX_CONTENT
-                }) {
+        for (int cut : new int[] {
+            1, HEADER, HEADER + 1, 1_000, Outbound.MAX_SMALL_BYTES, Outbound.MAX_SMALL_BYTES + 1, MAX_CONTENT
+        }) {
             passed.clear();
             ByteBuf record = data(MAX_CONTENT);
             read(record, cut);

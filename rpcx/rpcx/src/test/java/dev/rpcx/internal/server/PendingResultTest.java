@@ -459,7 +459,8 @@ class PendingResultTest {
         PendingResult pending = givenUp(made);
         seen.giveUp();
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
-        assertThat(pending.handOverCharge(account, List.of(seen), 5_000, 100, 0)).isFalse();
+        assertThat(pending.handOverCharge(account, List.of(seen), 5_000, 100, 0))
+                .isFalse();
         stage.complete("1");
         assertThat(held()).isPositive();
         made.complete("2");
