@@ -61,7 +61,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>If the server itself ends the stream, for example because an item is too large, the line shows the reason, in
  *       this example the outcome TOO_LARGE.
  *   <li>An interceptor that was added before this log can replace the handler's stream by a stream of its own. If the
- *       server ends that stream, and it then cancels the handler's stream, the outcome is CANCELLED.
+ *       server ends the new stream, and the new stream then cancels the handler's, the outcome is CANCELLED.
  * </ul>
  *
  * <p>Two kinds of failure appear only in the client's log:

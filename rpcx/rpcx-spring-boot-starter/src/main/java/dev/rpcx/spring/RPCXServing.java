@@ -89,7 +89,7 @@ public final class RPCXServing implements SmartLifecycle {
             server = null;
         }
         // The field has been cleared before, so that a thread that asks for the state of the server meanwhile reads
-        // that it has stopped. Held by {@code StarterTest.howTheServerIsCanBeAskedWhileItStops}. The lock is not held
+        // that it has stopped. Tested by {@code StarterTest.howTheServerIsCanBeAskedWhileItStops}. The lock is not held
         // here, so that another thread that calls start() or stop() does not wait for the calls under way.
         if (stopping != null) {
             stopping.stop(properties.stop());

@@ -46,7 +46,7 @@ public final class SerialExecutor implements Executor, Runnable {
      * One of the states above. Each change from IDLE, by any thread, and each change to RUNNING, by the thread that
      * will run the signals, is a compare-and-set. Only the thread that succeeds goes on, so one thread at a time runs
      * signals. That thread stores IDLE before it looks for further signals, and {@link #execute} adds a signal before
-     * it reads the state. Otherwise a signal could stay in the queue, with no thread to run it. Held by
+     * it reads the state. Otherwise a signal could stay in the queue, with no thread to run it. Tested by
      * {@code SerialRace}.
      */
     private volatile int state = IDLE;

@@ -17,8 +17,8 @@ public final class StreamErrors {
     }
 
     /**
-     * Returns the error for a stream with an item that cannot be decoded: INVALID, or OVERLOADED if memory is lacking;
-     * EXECUTED.
+     * Returns the error for a stream with an item that cannot be decoded. The code is INVALID, or OVERLOADED if memory
+     * is lacking. The error says EXECUTED.
      */
     static RPCXException unreadableItem(Throwable e) {
         return new RPCXException(

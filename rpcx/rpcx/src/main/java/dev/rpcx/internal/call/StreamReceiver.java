@@ -123,7 +123,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
      * {@link #takeBack} and the next {@code open}, during and after the subscriber's last signal, and after the end of
      * a cancelled stream. While one thread opens the stream, other threads can request items. Each of them either adds
      * to {@link #demand}, under the lock, before {@code open} takes the demand, or sends its credit itself. So credit
-     * is neither lost nor sent twice. Held by {@code CreditRace}.
+     * is neither lost nor sent twice. Tested by {@code CreditRace}.
      */
     private @Nullable CreditSink creditSink;
 
@@ -136,7 +136,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Whether {@link #end} has been called. Items that still arrive after that are dropped. While one thread calls
      * {@code end}, another can call {@link #open}. Each of them stores its field, this one or {@link #creditSink},
-     * before it looks at both, so the later one gives the last signal. Held by
+     * before it looks at both, so the later one gives the last signal. Tested by
      * {@code RacesTest.aStreamEndsOnceWhoeverEndsIt}.
      */
     private boolean ended;

@@ -28,17 +28,17 @@ public final class CallSlots {
 
     /**
      * The number of slots that have been created. Any thread raises it by a compare-and-set, so no two slots get the
-     * same index. Held by {@code RacesTest.aSlotIsHadByOneCallAtATimeAlsoWhileSlotsAreTrimmed}.
+     * same index. Tested by {@code RacesTest.aSlotIsHadByOneCallAtATimeAlsoWhileSlotsAreTrimmed}.
      */
     private final AtomicInteger made = new AtomicInteger();
 
     /**
      * The top of the stack of free slots, together with a version number. The lower 32 bits are the index of the top
      * slot plus one, or 0 if no slot is free. The upper 32 bits are the version number, which every push and pop
-     * increments. Any thread pushes and pops by a compare-and-set, so no two calls get the same slot. Held by
+     * increments. Any thread pushes and pops by a compare-and-set, so no two calls get the same slot. Tested by
      * {@code SlotsRace} and {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}. Without the version number, a
      * thread that pops could miss that the top slot was taken and put back, and put a slot on top that a call uses.
-     * Held by {@code CallSlotsAloneTest.aSlotThatCameBackIsToldFromOneThatWasNeverGone}.
+     * Tested by {@code CallSlotsAloneTest.aSlotThatCameBackIsToldFromOneThatWasNeverGone}.
      */
     private final AtomicLong free = new AtomicLong();
 
@@ -65,7 +65,7 @@ public final class CallSlots {
      * A counter that is odd while {@link #trim} runs, and even otherwise. A thread that finds no free slot compares the
      * counter before and after its search, since {@code trim} takes all free slots for a moment. Written under the lock
      * of {@code this}, by any thread: odd before {@code trim} takes the first slot, and even after the last slot is
-     * back. Otherwise a call could be refused although slots are free. Held by
+     * back. Otherwise a call could be refused although slots are free. Tested by
      * {@code CallSlotsAloneTest.whileSlotsAreTrimmedNobodyIsToldThatThereAreNone}.
      */
     private volatile int trims;

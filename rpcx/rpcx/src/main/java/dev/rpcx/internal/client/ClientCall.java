@@ -115,7 +115,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * Bits that say how far the call has ended. The thread that takes the slot stores 0. The event loop, or the caller
      * that reads the reply itself, sets COMPLETED after it has stored the outcome, so a caller that sees the bit sees
      * the outcome too. WIRE_DONE is set when no more frames come, and CALLER_DONE when the caller needs the slot no
-     * more. The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Held by
+     * more. The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Tested by
      * {@code CallSlotsTest.everyCallEndsAndNoReplyMeetsAnotherCaller}.
      */
     private volatile int state = BOTH_DONE;
@@ -202,7 +202,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     // Until the call is sent or queued, the fields from onWire to hasHandlerBegun are written by the thread that has
     // taken the slot, and afterwards by the event loop. But while a caller has the right to read the socket (see
     // ReadTurn), this caller writes the fields of its own call, and the event loop writes only those of other calls.
-    // Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+    // Tested by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
     private boolean onWire;
 
     /**
@@ -689,7 +689,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         onWire = true;
         // The stores above have to be visible before the first byte is sent, since the event loop may see the reply at
         // once. If the event loop did not see them, it would drop the reply. The other half of this order is the fence
-        // in ClientConnection.beforeRead(). Held by
+        // in ClientConnection.beforeRead(). Tested by
         // {@code WriteTurnTest.threadsAndLoopShareASocketAndNoReplyIsLostOrAnothers}.
         VarHandle.fullFence();
         return true;

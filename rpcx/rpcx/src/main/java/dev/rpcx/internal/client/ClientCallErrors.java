@@ -75,8 +75,8 @@ final class ClientCallErrors {
     // ---- what cannot be sent
 
     /**
-     * Returns the error for a call whose arguments cannot be encoded: TOO_LARGE if they are too large for the codec,
-     * INVALID otherwise; NOT_EXECUTED.
+     * Returns the error for a call whose arguments cannot be encoded. The code is TOO_LARGE if they are too large for
+     * the codec, otherwise INVALID. The error says NOT_EXECUTED.
      */
     static RPCXException unusableArguments(CodecException e) {
         return new RPCXException(

@@ -167,7 +167,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
      * Number of threads that are creating a proxy for this cluster at present. A thread is counted before it begins the
      * watch, and until the watch has begun or failed. So the last of these threads to finish sees whether there is a
-     * watch. Otherwise the cluster could be given up while another thread begins its watch. Held by
+     * watch. Otherwise the cluster could be given up while another thread begins its watch. Tested by
      * {@code WatchesTest.aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn}.
      */
     private int creators;
@@ -303,7 +303,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
         // This thread has stored the watch, and now reads the client's closed flag. The thread that closes the client
         // sets the flag first, and then reads the field watch. Therefore either that thread sees this watch and ends
-        // it, or this thread sees the closed flag. Otherwise the watch could outlive the client. Held by
+        // it, or this thread sees the closed flag. Otherwise the watch could outlive the client. Tested by
         // {@code WatchesTest.aWatchThatBeginsWhileItsClientClosesEnds}.
         if (client.isClosed()) {
             endWatch();

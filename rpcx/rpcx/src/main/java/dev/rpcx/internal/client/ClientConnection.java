@@ -680,8 +680,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     @Override
     public void beforeRead() {
         // The fence makes visible here what a caller's thread stored before it sent the call whose reply is read next,
-        // see ClientCall.beforeDirectWrite(). A read from the network alone does not make these stores visible. Held by
-        // {@code WriteTurnTest.threadsAndLoopShareASocketAndNoReplyIsLostOrAnothers}.
+        // see ClientCall.beforeDirectWrite(). A read from the network alone does not make these stores visible.
+        // WriteTurnTest.threadsAndLoopShareASocketAndNoReplyIsLostOrAnothers tests this.
         VarHandle.acquireFence();
     }
 

@@ -115,7 +115,7 @@ public final class ConnectThrottle {
             PendingAttempt pending = new PendingAttempt(first.getKey(), first.getValue());
             if (pending.attempt.isDone()) {
                 // If another thread has ended the attempt before enter() put it into the map, attemptEnded() did not
-                // find it there. Held by
+                // find it there. Tested by
                 // {@code ConnectThrottleTest.anAttemptThatHasEndedAlreadyDoesNotBeginAndHoldsUpNobody}.
                 all.remove();
                 continue;

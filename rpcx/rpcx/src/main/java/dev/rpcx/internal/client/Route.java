@@ -482,7 +482,7 @@ public abstract class Route {
          * Makes this call wait for {@code next}, a connection that is open or being opened. If {@code next} has
          * completed already, this method handles the result of {@code next} immediately. The call may have stopped
          * waiting in the meantime, for example because its deadline has passed. In that case, this method removes the
-         * call from {@code next} again. Held by
+         * call from {@code next} again. Tested by
          * {@code WaitingCallsTest.aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver}.
          */
         void waitFor(PendingConnection<C> next) {

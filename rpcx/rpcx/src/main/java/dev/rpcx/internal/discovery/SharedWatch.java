@@ -164,13 +164,13 @@ public final class SharedWatch implements Endpoints.Listener {
             SharedWatch equal = equal(seen, endpoints, hash);
             synchronized (LOCK) {
                 // If another thread has ended the watch since the search, the watch has no users, and the search is
-                // repeated. Held by {@code SharedWatchTest.aWatchThatEndsWhileItIsComparedIsNotJoined}.
+                // repeated. Tested by {@code SharedWatchTest.aWatchThatEndsWhileItIsComparedIsNotJoined}.
                 if (equal != null && equal.users > 0) {
                     equal.users++;
                     return equal;
                 }
                 // If another thread has changed the list since the search, the search is repeated. Otherwise equal
-                // endpoints could have two watches. Held by
+                // endpoints could have two watches. Tested by
                 // {@code SharedWatchTest.aWatchThatBeginsWhileOthersAreComparedIsJoined}.
                 if (equal == null && inUse == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);

@@ -40,7 +40,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     /**
      * Opened by the event loop's thread when {@link #unrunTasks} holds the tasks that the loop has not run. A thread
      * that has added a task too late waits for this. If the latch were opened earlier, the thread could miss its task
-     * in that list, and take the task for one that has run. Held by
+     * in that list, and take the task for one that has run. Tested by
      * {@code LoopTasksTest.aTaskThatComesAtTheEndOfALoopIsRunOrRefused}.
      */
     private final CountDownLatch ended = new CountDownLatch(1);

@@ -141,7 +141,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      * State of the right to read: one of the constants from {@code LOOP} to {@code BROKEN}. The event loop and the
      * threads of callers change it. Whoever takes the right sees {@code loan}, {@code callerTurns} and {@code rest} as
      * the thread before has left them, because that thread writes {@code owner} last. If two threads read at the same
-     * time, each could get a part of a frame. Held by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+     * time, each could get a part of a frame. Tested by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
      */
     private volatile int owner = LOOP;
 
@@ -501,7 +501,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /**
      * Ends reading by callers. Wakes a caller that waits at the socket, and waits until the caller no longer uses the
      * socket. The wait is short, because a woken caller never blocks. After this method has returned, no caller uses
-     * the socket. Held by {@code ReadTurnAloneTest.theEndWaitsForACallerAtTheSocket}.
+     * the socket. Tested by {@code ReadTurnAloneTest.theEndWaitsForACallerAtTheSocket}.
      */
     public void end() {
         while (owner != ENDED) {

@@ -111,7 +111,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      *
      * <p>The event loop and every other thread that writes change this field. Whoever takes the right sees what the
      * thread before has written, such as {@code buffer} and {@code socket}, because that thread writes {@code owner}
-     * last. Two threads that write at the same time would mix their messages. Held by {@code WriteTurnRace}.
+     * last. Two threads that write at the same time would mix their messages. Tested by {@code WriteTurnRace}.
      */
     private volatile int owner = LOOP;
 
@@ -245,7 +245,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Gives the calling thread's right to write back, so that any thread can take it. The field {@code wanted} is read
-     * after that. In the other order, the event loop could be refused the right without being woken later. Held by
+     * after that. In the other order, the event loop could be refused the right without being woken later. Tested by
      * {@code WriteTurnRace}.
      *
      * @return true if the event loop wants this right; the calling thread has to wake the event loop in this case
@@ -274,7 +274,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             wanted = true;
             // The event loop tries once more to take the right to write. The other thread can have given this right
             // back just before this thread set the field wanted. In that case, the other thread does not wake the event
-            // loop. Held by {@code WriteTurnRace}.
+            // loop. Tested by {@code WriteTurnRace}.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -419,7 +419,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /**
      * Prevents all further writing by other threads, before the socket is closed. When this method returns, no other
      * thread uses the socket. Usually waits for at most one write of another thread, and such a write never blocks.
-     * Held by {@code RacesTest.nobodyWritesOnceTheTurnHasEnded}.
+     * Tested by {@code RacesTest.nobodyWritesOnceTheTurnHasEnded}.
      */
     public void end() {
         ended = true;

@@ -440,7 +440,7 @@ public final class Ledger {
         int i = kind.ordinal();
         // Each thread adds first, and then compares the sums that its own additions have returned. If two threads
         // compared before they added, both could take the last room. If they read the sums again, both could be
-        // refused. Held by {@code LedgerRace}.
+        // refused. Tested by {@code LedgerRace}.
         long all = held[i].addAndGet(amount);
         long own = account.held.addAndGet(i, amount);
         Address address = account.address;

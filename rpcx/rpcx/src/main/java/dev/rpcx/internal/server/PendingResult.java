@@ -56,7 +56,7 @@ public final class PendingResult extends Stages.Waiter {
     /**
      * Call that waits for the result; null when a thread has taken the call over. Guarded by {@code this}. The thread
      * that ends the stage, a thread that fails to begin the wait, and the event loop that gives the call up can all try
-     * to take the call over. Only the first one ends the call. Held by
+     * to take the call over. Only the first one ends the call. Tested by
      * {@code WireAtOnceTest.whatMeetsByChanceEndsEachCallOnceAndLeavesNothing}.
      */
     private @Nullable Call call;

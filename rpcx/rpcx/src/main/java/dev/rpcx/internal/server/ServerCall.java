@@ -574,7 +574,7 @@ public final class ServerCall extends Outbound
             //
             // The event loop holds the same lock in cancel(). Either the event loop finds this result, or this thread
             // finds that the call has been cancelled. Otherwise nobody would stop waiting for a stage that never ends.
-            // Held by the tests of {@code OutlastedConnectionTest}.
+            // Tested by the tests of {@code OutlastedConnectionTest}.
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -804,7 +804,7 @@ public final class ServerCall extends Outbound
     /**
      * Takes the right to send the final frame of the call. Only one thread gets this right: the thread that writes the
      * reply itself, or the event loop for an error. If the event loop sends the reply, it does not take this right. It
-     * knows itself whether it has already ended the call by an error, and then drops the reply. Held by
+     * knows itself whether it has already ended the call by an error, and then drops the reply. Tested by
      * {@code WireRacesTest.aReplyAndACancelAtOnceEndTheCallExactlyOnce}.
      *
      * @return false if the right had been taken before

@@ -147,7 +147,7 @@ public final class ServerCore {
     /**
      * Whether the time for the stop is over, so that no handler starts any more. Written by the thread that stops the
      * server, or by an event loop when the time of {@link #drain} is over. Threads that run handlers read the field
-     * before a handler starts, and event loops read it in {@link #lingerNanos}. Held by
+     * before a handler starts, and event loops read it in {@link #lingerNanos}. Tested by
      * {@code StopTest.noHandlerOfAnEventLoopBeginsAfterwards}.
      */
     private volatile boolean cutOff;

@@ -139,7 +139,7 @@ public final class VirtualWorkers {
             waking.set(false);
             // The check is repeated, because another thread may have queued a call, or called close(), before this
             // thread cleared the flag "waking". The other thread woke no worker if it saw that this flag was set. Then
-            // the call could stay queued. Held by {@code VirtualWorkersTest.eachTaskRunsOnce}.
+            // the call could stay queued. Tested by {@code VirtualWorkersTest.eachTaskRunsOnce}.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -155,7 +155,7 @@ public final class VirtualWorkers {
      * may throw. The worker's thread will run later nevertheless. Therefore this method takes the wake-up back before
      * it throws, that is, sets the worker's counter to {@link #TAKEN_BACK}. The worker then ends when it runs. If the
      * worker has already seen the wake-up, this method takes nothing back and does not throw. This thread and the
-     * worker change the counter by compare-and-set, so only one of them goes on with the task. Held by
+     * worker change the counter by compare-and-set, so only one of them goes on with the task. Tested by
      * {@code VirtualWorkersTest.aTaskThatAWorkerHasBegunIsNotRefusedWhereItsStartFails} and
      * {@code VirtualWorkersTest.aWorkerWhoseStartHasFailedRunsNothingWhenItComesAllTheSame}.
      */
@@ -215,7 +215,7 @@ public final class VirtualWorkers {
         /**
          * Task with which the worker begins; null if the worker takes its first task from the queue. The thread that
          * wakes an idle worker writes this field before {@link #wakes}, whose volatile write makes the task visible to
-         * the worker. In the other order, the worker could miss the task. Held by
+         * the worker. In the other order, the worker could miss the task. Tested by
          * {@code VirtualWorkersTest.whatComesOneByOneIsRunByWorkersThatAreThere}.
          */
         private @Nullable Runnable first;

@@ -162,7 +162,7 @@ final class WorkerPool {
             long now = counts.get();
             // This thread ends only if the other threads are enough for all counted tasks. An empty queue does not show
             // that they are enough, because the thread that gives a task counts the task before it queues the task.
-            // Held by {@code PoolThreadsTest.noTaskWaitsForAThreadThatWasEnding}.
+            // Tested by {@code PoolThreadsTest.noTaskWaitsForAThreadThatWasEnding}.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }

@@ -44,7 +44,7 @@ public abstract class Outbound implements WriteTurn.Message {
      * The message behind this one in the queue {@link Outbox}; null if there is none. The thread that adds this message
      * clears the link, the thread that adds the next message stores it, and the thread that takes messages reads and
      * clears it. A message has its content before the link to it is stored, so the thread that takes the message sees
-     * the content. Held by {@code OutboxRace}. At a server, {@code SentReplies} and {@code Admission} use this field
+     * the content. Tested by {@code OutboxRace}. At a server, {@code SentReplies} and {@code Admission} use this field
      * for lists of calls that are not in the queue.
      */
     public volatile @Nullable Outbound next;

@@ -34,7 +34,7 @@ public final class Outbox {
      */
     public void add(Outbound message) {
         // The link is cleared before the exchange. After the exchange, another thread can add a message behind this
-        // one, and this thread would clear the link to that message. Held by {@code OutboxRace}.
+        // one, and this thread would clear the link to that message. Tested by {@code OutboxRace}.
         Outbound.NEXT.setRelease(message, (Outbound) null);
         Outbound before = TAIL.getAndSet(this, message);
         // The store is volatile, because the calling thread next reads the connection's flag "scheduled", and this read

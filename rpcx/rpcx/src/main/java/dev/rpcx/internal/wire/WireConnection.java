@@ -479,7 +479,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * Takes the turn to write, see {@link WriteTurn}, for the event loop. If another thread has written only a part of
      * a frame, takes over the rest of the frame. This method does not wait until that thread wakes the event loop,
-     * which can happen later or never. Held by
+     * which can happen later or never. Tested by
      * {@code WireHereTest.theLoopWritesTheRestOfAFrameBeforeItsOwnEvenIfNobodyHasToldItYet}.
      *
      * @return whether the event loop has the turn to write
@@ -654,7 +654,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void beginFlush() {
         // Another thread writes its message itself if it finds "scheduled" false, and then gets the turn to write.
         // Earlier messages of that thread can still be queued, and must be sent first. Therefore the event loop takes
-        // the turn, or asks for it so that no other thread gets it, before it clears "scheduled". Held by
+        // the turn, or asks for it so that no other thread gets it, before it clears "scheduled". Tested by
         // {@code WriteTurnTest.callsOfOneThreadArriveInTheirOrderWhicheverWayTheyAreSent}.
         try {
             takeTurn();
@@ -1485,7 +1485,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             scheduler.clear();
-            // end() waits until another thread has finished its write, and no other thread writes afterwards. Held by
+            // end() waits until another thread has finished its write, and no other thread writes afterwards. Tested by
             // {@code RacesTest.nobodyWritesOnceTheTurnHasEnded}.
             turn.end();
         }
