@@ -275,8 +275,8 @@ public final class ServerCall extends Outbound
     /**
      * Returns the number of bytes to charge for the reply. The reply's buffer and the request's metadata stay in memory
      * until the call ends, so their bytes are added up. What is charged already for the request, and for a buffer that
-     * was kept from an earlier call, is subtracted; what is charged already for the reply is not. The result is at
-     * least the size of the reply.
+     * was kept from an earlier call, is subtracted. The result includes what is charged already for the reply, and is
+     * at least the size of the reply.
      */
     public long replyBytes() {
         CallCharges own = charges;
