@@ -27,7 +27,7 @@
  *   <li>What a message may take: {@link Limits} are the limits of one message: its size, depth, elements, numbers and
  *       memory; {@link Memory} grants memory while a message is read; {@link HeapArray} computes what an array really
  *       takes of the heap, and how far a buffer grows; {@link KeyHashes} counts keys of sets and maps that have the
- *       same hash, since comparing them takes time.
+ *       same hash, since comparing them takes time, and {@link In} limits how much of that one message may cause.
  *   <li>Errors: {@link CodecException} says which kind of fault it is, and names fields as the schema does;
  *       {@link Words} finds the text of a foreign exception that a peer may see, without names of classes.
  * </ul>

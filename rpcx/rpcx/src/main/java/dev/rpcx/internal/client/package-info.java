@@ -18,8 +18,8 @@
  *   <li>What is sent and read: {@link RequestWriter} takes a slot and writes the request into it;
  *       {@link BoundPublisher} wraps the stream that a call sends, so that the stream's publisher runs in the context
  *       of the caller; {@link ReplyReader} decodes the result.
- *   <li>Retries: {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, and
- *       which error the caller sees.
+ *   <li>Retries: {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, how many
+ *       there may be, and which error the caller sees.
  *   <li>Which instance: {@link RouteKey} computes a number from the argument that decides which instance is called;
  *       {@link Route} is where a proxy's calls go, and where they wait for a connection; {@link ClientCluster} has the
  *       instances that {@code discovery} names, and ejects those that fail; {@link Chooser} decides which of them gets
