@@ -395,7 +395,7 @@ public final class Tokens {
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
                 // the token has expired during this check, so the store may have forgotten that a copy of it was used
-                throw UsedTokens.expiredMeanwhile();
+                throw Token.expiredMeanwhile();
             }
             if (token.caller() == null) {
                 return new Caller(token.signer(), List.of());

@@ -1,5 +1,6 @@
 package dev.rpcx.internal.call;
 
+import dev.rpcx.RPCXException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -63,6 +64,11 @@ public record Token(
         public boolean isSignedBy(SecretKeySpec key, String service, String method) {
             return MessageDigest.isEqual(signature(key, claims, service, method), mac);
         }
+    }
+
+    /** Returns the error for a call whose token has expired during its check: OVERLOADED, NOT_EXECUTED. */
+    public static RPCXException expiredMeanwhile() {
+        return RPCXException.refused(RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
     }
 
     /**

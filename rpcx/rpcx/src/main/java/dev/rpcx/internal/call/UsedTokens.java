@@ -100,11 +100,6 @@ public final class UsedTokens {
         return map;
     }
 
-    /** Returns the error for a call whose token has expired during its check: OVERLOADED, NOT_EXECUTED. */
-    public static RPCXException expiredMeanwhile() {
-        return RPCXException.refused(RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
-    }
-
     /** Remembers a token, and returns whether it was used for the first time. See {@code Tokens.OneUse}. */
     public boolean first(String signer, String token, Instant until) {
         long second = until.getEpochSecond();
@@ -114,7 +109,7 @@ public final class UsedTokens {
             if (second < now) {
                 // The token has expired since the caller checked it. So a copy of the token could have been used and,
                 // after it expired, forgotten.
-                throw expiredMeanwhile();
+                throw Token.expiredMeanwhile();
             }
             if (second <= forgottenTo) {
                 throw new IllegalStateException("the clock has gone back by " + (forgottenTo + 1 - now)
