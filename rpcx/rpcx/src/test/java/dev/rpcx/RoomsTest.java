@@ -76,7 +76,7 @@ class RoomsTest {
     private static final SliceAssignment BY_ROOM = new SliceAssignment() {
         @Override
         public SliceIdentifier getIdentifierOf(JavaClass c) {
-            return SliceIdentifier.of("room " + room(c));
+            return isOurs(c) ? SliceIdentifier.of("room " + room(c)) : SliceIdentifier.ignore();
         }
 
         @Override
