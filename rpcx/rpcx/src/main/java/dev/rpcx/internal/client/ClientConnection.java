@@ -263,8 +263,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * taken a slot. If the field is true and another connection of the instance is ready, the caller gives the slot
      * back and uses the other connection. So after the event loop has set this field and then found all slots free, no
      * call begins here as long as another connection is ready. Without this order, a call could end unsent, and would
-     * fail if it had subscribed to the stream that it sends. The caller's part is held by
-     * {@code ExtraConnectionsTest.aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother}.
+     * fail if it had subscribed to the stream that it sends.
+     * {@code ExtraConnectionsTest.aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother} tests the caller's part.
      */
     public volatile boolean isParting;
 

@@ -330,9 +330,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         synchronized (this) {
             // cancel() holds the same lock on the event loop. Either cancel() finds this result, or this thread finds
             // that the call has been cancelled. If neither did, nobody would stop waiting for a stage that never ends.
-            // The second case is held by
-            // {@code OutlastedConnectionTest.aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled}. The two can
-            // meet, by chance, in {@code OutlastedConnectionTest.soDoThoseOfConnectionsThatEndMeanwhile}.
+            // In OutlastedConnectionTest, aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled tests the second
+            // case, and in soDoThoseOfConnectionsThatEndMeanwhile the two can meet by chance.
             pendingResult = result;
             isGone = context.isCancelled();
         }

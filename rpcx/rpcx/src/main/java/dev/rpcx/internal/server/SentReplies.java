@@ -61,8 +61,8 @@ final class SentReplies {
     /**
      * Adds a call to the list of calls that the event loop has to end. The handler's thread must add the call before it
      * writes the reply: a client that has the reply can use the call's slot for a new request. The event loop has to
-     * end the old call before it reads that request. That the event loop does so is held by
-     * {@code ServerHereTest.aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree}.
+     * end the old call before it reads that request.
+     * {@code ServerHereTest.aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree} tests that the event loop does so.
      */
     void add(ServerCall call) {
         ServerCall last;
