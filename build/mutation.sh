@@ -45,7 +45,7 @@ ends      CallList,LingeringCharge,OrphanedWork,ConnectionThreads,MemoryReserve,
 faults    FaultyFrames*,FaultyPipe*                                  FaultyFramesTest,FaultyPipeTest
 times     ReadingClock,IndexedHeap                                   ReadingClockTest,IndexedHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
-readturn  ReadTurn,ReadTurn$*                                        ReadTurnAloneTest,ReadTurnSocketTest,ClientHereTest,ReadTurnTest
+readturn  ReadTurn,ReadTurn$*,CloseWatch$ReadWait                                        ReadTurnAloneTest,ReadTurnSocketTest,ClientHereTest,ReadTurnTest
 writeturn WriteTurn                                                  WriteTurnAloneTest,WireHereTest,WireFramesTest,RacesTest,ServerHereTest
 keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS

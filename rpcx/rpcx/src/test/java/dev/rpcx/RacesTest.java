@@ -7,6 +7,7 @@ import dev.rpcx.internal.call.SerialExecutor;
 import dev.rpcx.internal.call.StreamReceiver;
 import dev.rpcx.internal.client.CallSlots;
 import dev.rpcx.internal.client.ClientCall;
+import dev.rpcx.internal.io.FoundSocket;
 import dev.rpcx.internal.io.WriteTurn;
 import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
@@ -21,7 +22,6 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
 import io.netty.util.concurrent.Ticker;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -172,16 +172,10 @@ class RacesTest {
 
     /** A turn that its loop has given to whoever comes, as if it had found a socket. */
     private static WriteTurn freeTurn(EmbeddedChannel channel) {
-        try {
-            WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
-            Field socket = WriteTurn.class.getDeclaredField("socket");
-            socket.setAccessible(true);
-            socket.set(turn, SOCKET);
-            turn.loopDone();
-            return turn;
-        } catch (ReflectiveOperationException e) {
-            throw new AssertionError(e);
-        }
+        WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
+        FoundSocket.give(turn, SOCKET);
+        turn.loopDone();
+        return turn;
     }
 
     /** Nothing is written to it. */

@@ -198,6 +198,31 @@ class RoomsTest {
     }
 
     @Test
+    void onlyCloseWatchReliesOnTheInternalsOfNettysEpollTransport() {
+        Set<String> internals = Set.of(
+                "io.netty.channel.IoEvent",
+                "io.netty.channel.IoHandle",
+                "io.netty.channel.IoHandler",
+                "io.netty.channel.IoHandlerContext",
+                "io.netty.channel.IoOps",
+                "io.netty.channel.IoRegistration",
+                "io.netty.channel.epoll.EpollIoHandle",
+                "io.netty.channel.epoll.EpollIoHandler",
+                "io.netty.channel.epoll.EpollIoOps",
+                "io.netty.channel.unix.FileDescriptor",
+                "io.netty.channel.unix.Socket");
+        Set<String> users = new TreeSet<>();
+        for (JavaClass from : CLASSES) {
+            from.getDirectDependenciesFromSelf().forEach(each -> {
+                if (internals.contains(each.getTargetClass().getBaseComponentType().getName())) {
+                    users.add(top(from));
+                }
+            });
+        }
+        assertThat(users).containsExactly("dev.rpcx.internal.io.CloseWatch");
+    }
+
+    @Test
     void theDoorsAreThere() {
         Set<String> tops = new TreeSet<>();
         for (JavaClass c : CLASSES) {

@@ -29,7 +29,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class WriteTurnRace {
     @SuppressWarnings("NullAway") // null as in a turn that no caller gets
-    private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
+    private static final CloseWatch.DirectSocket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream()::send : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
 

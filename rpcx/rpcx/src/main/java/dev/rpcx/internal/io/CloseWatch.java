@@ -2,6 +2,7 @@ package dev.rpcx.internal.io;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
+import io.netty.channel.DefaultSelectStrategyFactory;
 import io.netty.channel.IoEvent;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
@@ -14,10 +15,14 @@ import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollIoOps;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.Socket;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,8 +30,9 @@ import org.jspecify.annotations.Nullable;
  * read or write another connection to which the system has given the same file descriptor. The socket's
  * {@link WriteTurn} and {@link ReadTurn} wait for such threads.
  *
- * <p>This class wraps the epoll handler of one event loop, and relies on internals of Netty. {@code NettyVersionsTest}
- * lists the versions of Netty that have been checked.
+ * <p>This class wraps the epoll handler of one event loop. It is the only class that relies on internals of Netty's
+ * epoll transport: the turns read, write and wait through its {@link Registration} and its {@link ReadWait}.
+ * {@code NettyVersionsTest} lists the versions of Netty that have been checked.
  */
 final class CloseWatch implements IoHandler {
     /** Object with which threads other than the event loop use a socket: a {@link WriteTurn} or a {@link ReadTurn}. */
@@ -36,6 +42,17 @@ final class CloseWatch implements IoHandler {
          * event loop, before the socket is closed.
          */
         void socketCloses();
+    }
+
+    /** A socket that other threads than the event loop can write to. */
+    interface DirectSocket {
+        /**
+         * Sends bytes of a direct buffer. Called by the thread that has the right to write. Never blocks.
+         *
+         * @return number of bytes that the socket has taken; 0 if it takes none at the moment
+         * @throws IOException if the socket has failed
+         */
+        int send(ByteBuffer bytes, int from, int end) throws IOException;
     }
 
     private final IoHandler epoll;
@@ -67,11 +84,12 @@ final class CloseWatch implements IoHandler {
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
-        return watch != null
+        Registration found = watch != null
                         && channel instanceof EpollSocketChannel epoll
                         && channel.pipeline().first() == connection
                 ? watch.registrations.get(epoll.fd())
                 : null;
+        return found == null || found.socket == null ? null : found;
     }
 
     @Override
@@ -119,13 +137,18 @@ final class CloseWatch implements IoHandler {
 
     /**
      * Registration of one socket at epoll. Stands between epoll and the socket's channel, and passes the method calls
-     * of each to the other. Only Netty's epoll handler calls {@code close}. Used on the event loop only.
+     * of each to the other. Only Netty's epoll handler calls {@code close}. Used on the event loop only, except for
+     * {@link #send} and {@link #receive}: the thread calls them that has the right to write or to read.
      */
     @SuppressWarnings("try")
-    final class Registration implements IoRegistration, EpollIoHandle {
+    final class Registration implements IoRegistration, EpollIoHandle, DirectSocket {
         private static final EpollIoOps READING = EpollIoOps.EPOLLIN.with(EpollIoOps.EPOLLRDHUP);
 
         private final EpollIoHandle channel;
+
+        /** Socket of {@link #send} and {@link #receive}; null if the channel's file descriptor is no {@code Socket}. */
+        private final @Nullable Socket socket;
+
         private @Nullable IoRegistration inEpoll;
 
         /** The {@link WriteTurn} with which other threads write to this socket; null if only the event loop writes. */
@@ -147,6 +170,27 @@ final class CloseWatch implements IoHandler {
 
         Registration(EpollIoHandle channel) {
             this.channel = channel;
+            this.socket = channel.fd() instanceof Socket found ? found : null;
+        }
+
+        private Socket socket() {
+            return Objects.requireNonNull(socket);
+        }
+
+        @Override
+        public int send(ByteBuffer bytes, int from, int end) throws IOException {
+            return socket().send(bytes, from, end);
+        }
+
+        /**
+         * Receives bytes into a direct buffer. Called by the thread that has the right to read. Never blocks.
+         *
+         * @return number of bytes that have been received; 0 if there are none at the moment; negative if the peer has
+         *     ended its direction
+         * @throws IOException if the socket has failed
+         */
+        int receive(ByteBuffer into, int from, int end) throws IOException {
+            return socket().recv(into, from, end);
         }
 
         private IoRegistration inEpoll() {
@@ -234,6 +278,123 @@ final class CloseWatch implements IoHandler {
                 reading.socketCloses();
             }
             return inEpoll().cancel();
+        }
+    }
+
+    /**
+     * Lets a caller's thread wait until a socket has something to read, by an epoll instance for this socket alone. The
+     * socket has to be lent to callers, so that the event loop does not read it.
+     */
+    static final class ReadWait implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
+        private final Socket socket;
+        private final BooleanSupplier mayWait;
+        private final IoHandler epoll;
+
+        /**
+         * Time at which the thread stops waiting, by {@code System.nanoTime()}. Only the thread that has the right to
+         * read uses this field.
+         */
+        private long untilNanos;
+
+        /**
+         * Whether the thread that waits has found something to read. Only the thread that has the right to read uses
+         * this field.
+         */
+        private boolean readable;
+
+        /**
+         * Thread that waits at the socket; null if none waits. Only the thread that has the right to read changes this
+         * field. The event loop reads it when it wakes the thread.
+         */
+        private volatile @Nullable Thread reader;
+
+        /**
+         * Opens the epoll instance, and registers the socket of {@code at} there.
+         *
+         * @param mayWait false if a thread that waits has to return; asked by the thread itself before it blocks
+         * @throws Exception if the epoll instance cannot be opened, for example for lack of a file descriptor
+         */
+        ReadWait(Registration at, BooleanSupplier mayWait) throws Exception {
+            this.socket = at.socket();
+            this.mayWait = mayWait;
+            epoll = EpollIoHandler.newFactory(4, DefaultSelectStrategyFactory.INSTANCE)
+                    .newHandler(this);
+            try {
+                epoll.initialize();
+                epoll.register(this).submit(EpollIoOps.EPOLLIN);
+            } catch (Exception | Error e) {
+                epoll.destroy();
+                throw e;
+            }
+        }
+
+        /**
+         * Waits on the calling thread until the socket has something to read.
+         *
+         * @return false if the socket had nothing to read before the thread had to return or had waited
+         *     {@code maxNanos}
+         */
+        boolean await(long maxNanos) {
+            readable = false;
+            untilNanos = System.nanoTime() + maxNanos;
+            reader = Thread.currentThread();
+            epoll.run(this);
+            reader = null;
+            return readable;
+        }
+
+        /**
+         * Makes {@link #await} return. Before this call, {@code mayWait} must have become false, because a thread that
+         * is only about to block is not woken, and asks {@code mayWait} instead. Thread-safe.
+         */
+        void wake() {
+            epoll.wakeup();
+        }
+
+        /** Ends the epoll instance. No thread may wait any more. */
+        void end() {
+            epoll.prepareToDestroy();
+            epoll.destroy();
+        }
+
+        @Override
+        public FileDescriptor fd() {
+            return socket;
+        }
+
+        @Override
+        public void handle(IoRegistration registration, IoEvent event) {
+            readable = true;
+        }
+
+        @Override
+        public void close() {
+            // nothing is closed here, because the channel closes the socket
+        }
+
+        @Override
+        public boolean canBlock() {
+            return mayWait.getAsBoolean();
+        }
+
+        @Override
+        public long delayNanos(long now) {
+            return Math.max(0, untilNanos - now);
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return untilNanos;
+        }
+
+        @Override
+        public boolean isExecutorThread(Thread thread) {
+            return thread == reader;
+        }
+
+        @Override
+        public void execute(Runnable task) {
+            task.run();
         }
     }
 }

@@ -4,17 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
-import io.netty.channel.DefaultSelectStrategyFactory;
-import io.netty.channel.IoEvent;
-import io.netty.channel.IoHandler;
-import io.netty.channel.IoHandlerContext;
-import io.netty.channel.IoRegistration;
-import io.netty.channel.epoll.EpollIoHandle;
-import io.netty.channel.epoll.EpollIoHandler;
-import io.netty.channel.epoll.EpollIoOps;
-import io.netty.channel.unix.FileDescriptor;
-import io.netty.channel.unix.Socket;
-import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -188,110 +177,16 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** The epoll instance and the buffers with which callers read from one socket. */
-    private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
+    /** What callers read from one socket with: how they wait for bytes, and the buffers for these. */
+    private static final class Loan {
         final CloseWatch.Registration loop;
-        final Socket socket;
+        final CloseWatch.ReadWait arrival;
         final ByteBuffer arrived = ByteBuffer.allocateDirect(MAX_BYTES);
         final ByteBuf frames = Unpooled.buffer(MAX_BYTES, MAX_BYTES);
-        private final ReadTurn turn;
-        private final IoHandler epoll;
 
-        /**
-         * Time at which the caller stops waiting for its reply, by {@code System.nanoTime()}. Only the thread that has
-         * the right to read uses this field.
-         */
-        private long untilNanos;
-
-        /**
-         * Whether the caller that waits has found something to read. Only the thread that has the right to read uses
-         * this field.
-         */
-        private boolean readable;
-
-        /**
-         * Thread of the caller that waits at the socket; null if no caller waits. Only the thread that has the right to
-         * read changes this field. The event loop reads it when it wakes the caller.
-         */
-        private volatile @Nullable Thread reader;
-
-        Loan(ReadTurn turn, CloseWatch.Registration loop, Socket socket) throws Exception {
-            this.turn = turn;
+        Loan(ReadTurn turn, CloseWatch.Registration loop) throws Exception {
             this.loop = loop;
-            this.socket = socket;
-            epoll = EpollIoHandler.newFactory(4, DefaultSelectStrategyFactory.INSTANCE)
-                    .newHandler(this);
-            try {
-                epoll.initialize();
-                epoll.register(this).submit(EpollIoOps.EPOLLIN);
-            } catch (Exception | Error e) {
-                epoll.destroy();
-                throw e;
-            }
-        }
-
-        /**
-         * Waits on the caller's thread until the socket has something to read.
-         *
-         * @return false if the socket had nothing to read before the event loop wanted the socket back, or before the
-         *     caller had waited {@code MAX_WAIT_NANOS}
-         */
-        boolean await() {
-            readable = false;
-            untilNanos = System.nanoTime() + MAX_WAIT_NANOS;
-            reader = Thread.currentThread();
-            epoll.run(this);
-            reader = null;
-            return readable;
-        }
-
-        void wake() {
-            epoll.wakeup();
-        }
-
-        void end() {
-            epoll.prepareToDestroy();
-            epoll.destroy();
-        }
-
-        @Override
-        public FileDescriptor fd() {
-            return socket;
-        }
-
-        @Override
-        public void handle(IoRegistration registration, IoEvent event) {
-            readable = true;
-        }
-
-        @Override
-        public void close() {
-            // nothing is closed here, because the channel closes the socket
-        }
-
-        @Override
-        public boolean canBlock() {
-            return !turn.wanted;
-        }
-
-        @Override
-        public long delayNanos(long now) {
-            return Math.max(0, untilNanos - now);
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return untilNanos;
-        }
-
-        @Override
-        public boolean isExecutorThread(Thread thread) {
-            return thread == reader;
-        }
-
-        @Override
-        public void execute(Runnable task) {
-            task.run();
+            arrival = new CloseWatch.ReadWait(loop, () -> !turn.wanted);
         }
     }
 
@@ -318,7 +213,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
                 // The call is checked after the right to read has been taken. Before this thread took the right, the
                 // event loop can have read the reply to this call and lent the socket again. If the call were not
                 // checked here, await() would wait for a second reply.
-                isOver = call.isCompleted() || lent.await() && take(lent, call);
+                isOver = call.isCompleted() || lent.arrival.await(MAX_WAIT_NANOS) && take(lent, call);
             } catch (IOException broken) {
                 // The socket has failed. Below, this thread makes the event loop take the socket back. When the event
                 // loop reads, it gets an error or the end of the stream, and ends the connection.
@@ -339,7 +234,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     private boolean take(Loan lent, Reader call) throws IOException {
-        int bytes = lent.socket.recv(lent.arrived, 0, MAX_BYTES);
+        int bytes = lent.loop.receive(lent.arrived, 0, MAX_BYTES);
         if (bytes <= 0) {
             return false;
         }
@@ -394,12 +289,12 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return loan != null;
         }
         CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel, connection);
-        if (registration == null || !(registration.fd() instanceof Socket socket)) {
+        if (registration == null) {
             lendingDisabled = true;
             return false;
         }
         try {
-            loan = new Loan(this, registration, socket);
+            loan = new Loan(this, registration);
             registration.reading = this;
         } catch (Exception | OutOfMemoryError none) {
             // the socket cannot be lent without a free file descriptor and memory, so the event loop reads as before
@@ -427,7 +322,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            Objects.requireNonNull(loan).wake();
+            Objects.requireNonNull(loan).arrival.wake();
             // The event loop tries once more to take the socket. The caller can have given the socket back just before
             // wanted was set. Such a caller does not tell the event loop. A caller that gives the socket back later
             // reads wanted afterwards, finds that it is set, and tells the event loop.
@@ -514,7 +409,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             wanted = true;
             Loan lent = loan;
             if (lent != null) {
-                lent.wake();
+                lent.arrival.wake();
             }
             Thread.yield();
         }
@@ -539,7 +434,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         loan = null;
         lendingDisabled = true;
         if (lent != null) {
-            lent.end();
+            lent.arrival.end();
         }
     }
 }

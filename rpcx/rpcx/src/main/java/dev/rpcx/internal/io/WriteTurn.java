@@ -5,7 +5,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOutboundBuffer;
-import io.netty.channel.unix.Socket;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -127,7 +126,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * channel for the first time, and always null if only the channel can write, for example with TLS. The socket stays
      * set after {@link #end}.
      */
-    private @Nullable Socket socket;
+    private CloseWatch.@Nullable DirectSocket socket;
 
     /**
      * Direct buffer for the message of a thread other than the event loop; null if there is none. Only the thread that
@@ -445,9 +444,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private boolean open() {
         if (socket == null) {
             CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel, connection);
-            if (registration != null && registration.fd() instanceof Socket descriptor) {
+            if (registration != null) {
                 registration.writing = this;
-                socket = descriptor;
+                socket = registration;
             }
         }
         return socket != null;

@@ -8,7 +8,6 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
@@ -55,11 +54,9 @@ class WriteTurnAloneTest {
     }
 
     /** The loop has flushed for the first time, as if it had found a socket. */
-    private void freeForThreads() throws ReflectiveOperationException {
+    private void freeForThreads() {
         Assumptions.assumeTrue(socket != null, "threads write to sockets themselves on Linux only");
-        Field found = WriteTurn.class.getDeclaredField("socket");
-        found.setAccessible(true);
-        found.set(turn, socket);
+        FoundSocket.give(turn, socket);
         turn.loopDone();
     }
 
