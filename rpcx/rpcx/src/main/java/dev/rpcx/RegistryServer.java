@@ -83,7 +83,8 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of all annotated classes of a package. These are the classes on the class path that have the
-     * annotation {@link RPCXServer}, and are in this package or in a package below it.
+     * annotation {@link RPCXServer}, and are in this package or in a package below it. An abstract class that only
+     * inherits the annotation is left out.
      *
      * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
      * @throws IllegalArgumentException if there is no such class, if a class cannot be loaded, or for one of the

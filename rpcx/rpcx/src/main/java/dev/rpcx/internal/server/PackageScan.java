@@ -2,6 +2,7 @@ package dev.rpcx.internal.server;
 
 import dev.rpcx.RPCXServer;
 import java.io.IOException;
+import java.lang.reflect.Modifier;
 import java.net.JarURLConnection;
 import java.net.URISyntaxException;
 import java.net.URL;
@@ -11,14 +12,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
 /**
  * Finds the services, that is, the classes that have or inherit the annotation {@link RPCXServer}, in a package and in
- * all packages below it. The scan loads all classes of these packages, but does not initialize them. A jar is searched
- * only if it has an entry for the folder of the package.
+ * all packages below it. An abstract class that only inherits the annotation is left out, since it cannot be
+ * instantiated. The scan loads all classes of these packages, but does not initialize them. A jar is searched only if
+ * it has a manifest, or an entry for the folder of the package.
  */
 public final class PackageScan {
     private PackageScan() {}
@@ -37,12 +40,7 @@ public final class PackageScan {
             for (URL place : Collections.list(loader.getResources(folder))) {
                 URLConnection connection = place.openConnection();
                 if (connection instanceof JarURLConnection jar) {
-                    // The JDK would keep a cached jar open, and would go on reading the old file after the jar has been
-                    // replaced.
-                    jar.setUseCaches(false);
-                    try (JarFile all = jar.getJarFile()) {
-                        all.stream().map(entry -> entry.getName()).forEach(names::add);
-                    }
+                    addEntries(jar, folder, names);
                 } else if (place.getProtocol().equals("file")) {
                     Path root = Path.of(place.toURI());
                     try (Stream<Path> files = Files.walk(root)) {
@@ -50,6 +48,13 @@ public final class PackageScan {
                                         + root.relativize(file).toString().replace('\\', '/'))
                                 .forEach(names::add);
                     }
+                }
+            }
+            // The class loader does not find the folder in a jar that has no entries for folders. It finds such a jar
+            // by the manifest, which almost every jar has.
+            for (URL manifest : Collections.list(loader.getResources(JarFile.MANIFEST_NAME))) {
+                if (manifest.openConnection() instanceof JarURLConnection jar) {
+                    addEntries(jar, folder, names);
                 }
             }
         } catch (IOException | URISyntaxException e) {
@@ -60,7 +65,7 @@ public final class PackageScan {
             if (name.startsWith(folder + "/") && name.endsWith(".class") && !name.endsWith("-info.class")) {
                 Class<?> type = load(
                         name.substring(0, name.length() - ".class".length()).replace('/', '.'), loader);
-                if (type.isAnnotationPresent(RPCXServer.class)) {
+                if (type.isAnnotationPresent(RPCXServer.class) && !isAbstractSubclass(type)) {
                     found.add(type);
                 }
             }
@@ -69,6 +74,22 @@ public final class PackageScan {
             throw new IllegalArgumentException("package " + packageName + ": no class with @RPCXServer in it");
         }
         return found;
+    }
+
+    private static void addEntries(JarURLConnection jar, String folder, Set<String> names) throws IOException {
+        // The JDK would keep a cached jar open, and would go on reading the old file after the jar has been replaced.
+        jar.setUseCaches(false);
+        try (JarFile all = jar.getJarFile()) {
+            all.stream()
+                    .map(entry -> entry.getName())
+                    .filter(name -> name.startsWith(folder + "/"))
+                    .forEach(names::add);
+        }
+    }
+
+    /** Returns whether a class with the annotation is abstract, and only inherits the annotation. */
+    private static boolean isAbstractSubclass(Class<?> type) {
+        return Modifier.isAbstract(type.getModifiers()) && type.getDeclaredAnnotation(RPCXServer.class) == null;
     }
 
     private static Class<?> load(String name, ClassLoader loader) {
