@@ -64,7 +64,9 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of these services. If no service is given, the registry has all services in the index that
-     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled.
+     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled. A
+     * class of the index is left out if a subclass with the same service name is in the index too, since the subclass
+     * inherits the methods of the class.
      *
      * @param services objects whose class is annotated with {@link RPCXServer}, or such classes. A class is
      *     instantiated with its constructor without parameters.
@@ -84,7 +86,8 @@ public final class RegistryServer {
     /**
      * Creates a registry of all annotated classes of a package. These are the classes on the class path that have the
      * annotation {@link RPCXServer}, and are in this package or in a package below it. An abstract class that only
-     * inherits the annotation is left out.
+     * inherits the annotation is left out. A class is also left out if a subclass with the same service name is found,
+     * since the subclass inherits the methods of the class.
      *
      * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
      * @throws IllegalArgumentException if there is no such class, if a class cannot be loaded, or for one of the

@@ -51,15 +51,19 @@ import org.jspecify.annotations.Nullable;
  *       below {@code META-INF/native-image/}; default {@code dev.rpcx/generated}.
  * </ul>
  *
+ * <p>The compiler runs the processor for all sources, and not only for those with these annotations. If a class that is
+ * compiled again has lost its annotation, the index has to be written without the class.
+ *
  * <p>With JDK 17 to 22, the compiler finds the processor on the class path if no processor path is given. With any JDK,
  * the compiler finds the processor on the processor path.
  */
-@SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
+@SupportedAnnotationTypes("*")
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
      * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. Subclasses
-     * inherit this annotation. Each line is the binary name of one class. {@code ServiceIndex} reads the file at start.
+     * inherit this annotation. An abstract class that only inherits the annotation is not in the index. Each line is
+     * the binary name of one class. {@code ServiceIndex} reads the file at start.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 
@@ -154,12 +158,14 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     private void service(TypeElement type) {
         String name = binaryName(type);
-        if (type.getKind().isInterface() || type.getModifiers().contains(Modifier.ABSTRACT)) {
-            refuse(
-                    type,
-                    name + ": @RPCXServer on what cannot be made, since it is "
-                            + (type.getKind().isInterface() ? "an interface" : "abstract")
-                            + " (expected: a class that is neither)");
+        if (isAbstract(type)) {
+            if (isAnnotatedItself(type)) {
+                refuse(
+                        type,
+                        name + ": @RPCXServer on what cannot be made, since it is "
+                                + (type.getKind().isInterface() ? "an interface" : "abstract")
+                                + " (expected: a class that is neither)");
+            }
             return;
         }
         services.put(name, type);
@@ -183,6 +189,17 @@ public final class ServiceProcessor extends AbstractProcessor {
         if (published.isEmpty()) {
             refuse(type, name + " publishes nothing (expected: a method with @Method)");
         }
+    }
+
+    private static boolean isAbstract(TypeElement type) {
+        return type.getKind().isInterface() || type.getModifiers().contains(Modifier.ABSTRACT);
+    }
+
+    /** Returns whether the annotation {@link RPCXServer} is on this type itself, and not only on a superclass. */
+    private static boolean isAnnotatedItself(TypeElement type) {
+        return type.getAnnotationMirrors().stream()
+                .anyMatch(mirror -> mirror.getAnnotationType().asElement() instanceof TypeElement annotation
+                        && annotation.getQualifiedName().contentEquals(RPCXServer.class.getName()));
     }
 
     private void client(TypeElement type) {
@@ -375,18 +392,19 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     /**
      * Writes the index of services to the folder of the compiled classes. A service that only an earlier build has
-     * compiled stays in the index as long as its class exists and has the annotation {@link RPCXServer}. If no service
-     * is left, the file is not changed.
+     * compiled stays in the index as long as its class exists, has the annotation {@link RPCXServer}, and is not
+     * abstract. If no service is left, the index becomes an empty file. The file is not written if it would not change.
      */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();
-        for (String name : indexed(filer)) {
+        List<String> before = indexed(filer);
+        for (String name : before) {
             TypeElement type = processingEnv.getElementUtils().getTypeElement(name.replace('$', '.'));
-            if (type != null && type.getAnnotation(RPCXServer.class) != null) {
+            if (type != null && type.getAnnotation(RPCXServer.class) != null && !isAbstract(type)) {
                 services.putIfAbsent(name, type);
             }
         }
-        if (services.isEmpty()) {
+        if (before.equals(List.copyOf(services.keySet()))) {
             return;
         }
         try {

@@ -800,6 +800,7 @@ final class Forms {
             server("SERVER Service<T> { @Method void a(int x) {} }"),
             server("SERVER Service<T> { @Method void a(T x) {} }", "what T stands for is not known here"),
             server("SERVER Service extends Base {} class Base { @Method void a() {} }"),
+            server("SERVER Service { @Method void a() {} } abstract class Lower extends Service {}"),
             server(
                     "SERVER Service implements I { @Method public void a(String x, String y) {} }"
                             + " interface I { void a(@Field(2) String x, @Field(1) String y); }",

@@ -7,6 +7,7 @@ import dev.rpcx.Client;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import dev.rpcx.codec.RandomTypes;
+import dev.rpcx.internal.server.ServiceIndex;
 import dev.rpcx.schema.SchemaException;
 import java.io.IOException;
 import java.net.URI;
@@ -130,6 +131,54 @@ class ServiceProcessorTest {
         Files.delete(out.resolve("p/Outer.class"));
         assertThat(compile(withProcessor(), Source.of("Greetings", GREETER))).isEmpty();
         assertThat(index()).isEqualTo("p.Greetings\n");
+    }
+
+    @Test
+    void anIndexBecomesEmptyWithItsLastService() throws Exception {
+        compile(withProcessor(), Source.of("Greetings", GREETER));
+        assertThat(index()).isEqualTo("p.Greetings\n");
+        assertThat(compile(withProcessor(), Source.of("Greetings", "class Greetings {}")))
+                .isEmpty();
+        assertThat(index()).isEmpty();
+        assertThatThrownBy(() -> inClassPathOfOut(RegistryServer::registry))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("nothing to publish");
+    }
+
+    @Test
+    void withoutServicesThereIsNoIndex() {
+        assertThat(compile(withProcessor(), Source.of("Greetings", "class Greetings {}")))
+                .isEmpty();
+        assertThat(out.resolve(INDEX)).doesNotExist();
+    }
+
+    @Test
+    void aServiceThatBecomesAbstractLeavesTheIndex() throws Exception {
+        compile(
+                withProcessor(),
+                Source.of("Greetings", GREETER),
+                Source.of("Louder", "class Louder extends Greetings {}"));
+        assertThat(index()).isEqualTo("p.Greetings\np.Louder\n");
+        assertThat(compile(withProcessor(), Source.of("Louder", "abstract class Louder extends Greetings {}")))
+                .isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\n");
+    }
+
+    @Test
+    void aSubclassIsPublishedInPlaceOfItsSuperclass() throws Exception {
+        assertThat(compile(
+                        withProcessor(),
+                        Source.of("Greetings", GREETER),
+                        Source.of("Louder", "class Louder extends Greetings {}"),
+                        Source.of("Other", "@RPCXServer(\"other\") class Other extends Greetings {}")))
+                .isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Louder\np.Other\n");
+        List<String> found = inClassPathOfOut(() ->
+                ServiceIndex.services().stream().map(type -> type.getName()).toList());
+        assertThat(found).containsExactly("p.Louder", "p.Other");
+        List<String> published =
+                inClassPathOfOut(() -> RegistryServer.registry().published());
+        assertThat(published).containsExactly("greeter/hello", "other/hello");
     }
 
     @Test

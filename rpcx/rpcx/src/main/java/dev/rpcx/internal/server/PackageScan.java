@@ -20,8 +20,9 @@ import java.util.stream.Stream;
 /**
  * Finds the services, that is, the classes that have or inherit the annotation {@link RPCXServer}, in a package and in
  * all packages below it. An abstract class that only inherits the annotation is left out, since it cannot be
- * instantiated. The scan loads all classes of these packages, but does not initialize them. A jar is searched only if
- * it has a manifest, or an entry for the folder of the package.
+ * instantiated. A class is also left out if a subclass with the same service name is found. The scan loads all classes
+ * of these packages, but does not initialize them. A jar is searched only if it has a manifest, or an entry for the
+ * folder of the package.
  */
 public final class PackageScan {
     private PackageScan() {}
@@ -73,7 +74,7 @@ public final class PackageScan {
         if (found.isEmpty()) {
             throw new IllegalArgumentException("package " + packageName + ": no class with @RPCXServer in it");
         }
-        return found;
+        return ServiceIndex.withoutReplaced(found);
     }
 
     private static void addEntries(JarURLConnection jar, String folder, Set<String> names) throws IOException {

@@ -1,5 +1,6 @@
 package dev.rpcx.internal.server;
 
+import dev.rpcx.RPCXServer;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -15,7 +16,8 @@ import java.util.Map;
 
 /**
  * Reads the index of services, which RPCX's annotation processor writes at build time. Each jar or folder with services
- * contains a file {@code META-INF/rpcx/services}, and each line of the file names one class.
+ * contains a file {@code META-INF/rpcx/services}, and each line of the file names one class. A class is left out if a
+ * subclass with the same service name is in the index too.
  */
 public final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";
@@ -49,7 +51,32 @@ public final class ServiceIndex {
                         e);
             }
         });
-        return found;
+        return withoutReplaced(found);
+    }
+
+    /**
+     * Returns the classes without those that another one replaces. A class is replaced by a subclass with the same
+     * service name, because the subclass inherits the methods that its superclass publishes. A server cannot publish
+     * both.
+     */
+    static List<Class<?>> withoutReplaced(List<Class<?>> services) {
+        List<Class<?>> left = new ArrayList<>();
+        for (Class<?> type : services) {
+            if (services.stream().noneMatch(other -> isReplacedBy(type, other))) {
+                left.add(type);
+            }
+        }
+        return left;
+    }
+
+    private static boolean isReplacedBy(Class<?> type, Class<?> other) {
+        if (type == other || !type.isAssignableFrom(other)) {
+            return false;
+        }
+        RPCXServer own = type.getAnnotation(RPCXServer.class);
+        RPCXServer others = other.getAnnotation(RPCXServer.class);
+        // an index that is behind its classes can name a class without the annotation
+        return own != null && others != null && own.value().equals(others.value());
     }
 
     /**

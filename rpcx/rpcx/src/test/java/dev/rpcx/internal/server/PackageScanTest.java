@@ -97,6 +97,16 @@ class PackageScanTest {
     }
 
     @Test
+    void aClassIsLeftOutIfASubclassWithItsServiceNameIsFound() throws Exception {
+        Path classes = compiled(STOCK + "class Shelf extends Stock {}\n"
+                + "@RPCXServer(\"other\") class Other extends Stock {}");
+        assertThat(scanned(classes)).containsExactly("warehouse.Other", "warehouse.Shelf");
+        List<String> published = inClassPathOf(
+                classes, () -> RegistryServer.scan("warehouse").published());
+        assertThat(published).containsExactly("other/count", "stock/count");
+    }
+
+    @Test
     void anAbstractClassThatHasTheAnnotationItselfIsRefused() throws Exception {
         Path classes = compiled(STOCK + "@RPCXServer(\"shelf\") abstract class Shelf extends Stock {}");
         assertThatThrownBy(() -> inClassPathOf(classes, () -> RegistryServer.scan("warehouse")))
