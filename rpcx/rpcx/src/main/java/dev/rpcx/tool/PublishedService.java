@@ -3,6 +3,7 @@ package dev.rpcx.tool;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.internal.call.PublishedMethod;
+import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.schema.Framing;
 import dev.rpcx.internal.schema.Lock;
 import dev.rpcx.internal.schema.MessageType;
@@ -10,14 +11,11 @@ import dev.rpcx.internal.schema.ProtoFile.Rpc;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Parameter;
-import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.Flow;
 
 /**
  * A service with its methods, as one class or interface declares it.
@@ -117,20 +115,12 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
 
     private static Rpc rpc(PublishedMethod published, Schema schema) {
         Method method = published.method();
-        MessageType request = schema.parameters(method);
-        boolean streamsIn = false;
-        for (Parameter parameter : method.getParameters()) {
-            if (parameter.getType() == Flow.Publisher.class
-                    && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // A .proto has no separate message that opens a stream. The call begins with the first item, so the
-                // type of the request is the type of an item.
-                Type item = publisher.getActualTypeArguments()[0];
-                request = schema.value(item, method);
-                streamsIn = true;
-            }
-        }
-        boolean streamsOut = method.getReturnType() == Flow.Publisher.class;
-        return new Rpc(published.name(), request, schema.result(method), streamsIn, streamsOut);
+        Type items = Streams.itemsTaken(method);
+        // A .proto has no separate message that opens a stream. The call begins with the first item, so the type of the
+        // request is the type of an item.
+        MessageType request = items == null ? schema.parameters(method) : schema.value(items, method);
+        return new Rpc(
+                published.name(), request, schema.result(method), items != null, Streams.returnsStream(method));
     }
 
     /**

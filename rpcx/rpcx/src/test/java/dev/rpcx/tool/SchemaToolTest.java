@@ -1,9 +1,12 @@
 package dev.rpcx.tool;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.rpcx.Method;
+import dev.rpcx.OneWay;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.internal.call.Streams;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.io.ByteArrayOutputStream;
@@ -212,6 +215,23 @@ class SchemaToolTest {
             Flow.Publisher<String> done();
 
             V1.Order order(Flow.Publisher<V1.Order> order);
+        }
+    }
+
+    /** Methods that no client or server can start with. */
+    static class Refused {
+        interface Beside {
+            void send(Flow.Publisher<String> texts, int limit);
+        }
+
+        @SuppressWarnings("rawtypes")
+        interface Untyped {
+            void send(Flow.Publisher items);
+        }
+
+        interface Notices {
+            @OneWay
+            void send(Flow.Publisher<String> texts);
         }
     }
 
@@ -573,6 +593,19 @@ class SchemaToolTest {
                     .isEqualTo(0);
         }
         assertThat(file).exists();
+    }
+
+    @Test
+    void aStreamThatIsRefusedAtStartIsRefusedWithTheSameText() {
+        for (Class<?> type : List.of(Refused.Beside.class, Refused.Untyped.class, Refused.Notices.class)) {
+            String text = catchThrowable(() -> Streams.itemsTaken(type.getDeclaredMethods()[0]))
+                    .getMessage();
+            assertThat(run("lock", file.toString(), type.getName())).isEqualTo(1);
+            assertThat(errors().lines()).containsExactly(text);
+            assertThat(run("proto", "a", type.getName())).isEqualTo(1);
+            assertThat(errors().lines()).containsExactly(text);
+        }
+        assertThat(file).doesNotExist();
     }
 
     @Test
