@@ -6,6 +6,8 @@ import dev.rpcx.Tls;
 import dev.rpcx.Tokens;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -51,6 +53,9 @@ final class Remote {
     }
 
     static Endpoint endpoint(String text) {
+        if (text.contains("://")) {
+            throw new Mistake(Printable.clipped(text) + " (expected: host:port, and no URL)");
+        }
         int colon = text.lastIndexOf(':');
         String host = text.substring(0, Math.max(0, colon));
         String port = text.substring(colon + 1);
@@ -58,10 +63,25 @@ final class Remote {
             throw new Mistake(Printable.clipped(text) + " (expected: host:port, a port being 1 to 65535)");
         }
         boolean isBracketed = host.startsWith("[") && host.endsWith("]");
-        if (!isBracketed && host.indexOf(':') >= 0) {
+        String name = isBracketed ? host.substring(1, host.length() - 1) : host;
+        if (isBracketed ? !isIpv6(name) : name.indexOf(':') >= 0) {
             throw new Mistake(Printable.clipped(text) + " (expected: an address of IPv6 in brackets, [::1]:9000)");
         }
-        return new Endpoint(isBracketed ? host.substring(1, host.length() - 1) : host, Integer.parseInt(port));
+        return new Endpoint(name, Integer.parseInt(port));
+    }
+
+    /** Returns whether the text is an address of IPv6, with or without a zone such as {@code %eth0}. */
+    private static boolean isIpv6(String text) {
+        String address = text.split("%", 2)[0];
+        if (address.indexOf(':') < 0) {
+            return false;
+        }
+        try {
+            // Java looks up no name in DNS for a text in brackets that contains a colon.
+            return InetAddress.getAllByName("[" + address + "]").length > 0;
+        } catch (UnknownHostException e) {
+            return false;
+        }
     }
 
     /**

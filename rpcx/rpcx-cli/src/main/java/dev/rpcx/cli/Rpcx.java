@@ -35,6 +35,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * The command {@code rpcx}, with a method for each of its commands. A mistake in what was asked is printed in one line,
@@ -159,6 +160,10 @@ public final class Rpcx {
         }
         if (!parsed.hasSubcommand() && !parsed.isVersionHelpRequested()) {
             throw new Mistake(noCommand("", parsed.commandSpec()));
+        }
+        if (last.getCommandSpec().helpCommand() && !last.getUnmatchedArguments().isEmpty()) {
+            // picocli ignores these words, since it does so wherever help is asked for
+            throw new UnmatchedArgumentException(last, last.getUnmatchedArguments());
         }
         expectFitting(parsed, last.getCommandSpec());
         return new CommandLine.RunLast().execute(parsed);

@@ -3,6 +3,7 @@ package dev.rpcx.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.rpcx.Endpoint;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
@@ -168,6 +169,13 @@ class CommandLineTest {
     }
 
     @Test
+    void anAddressOfIpv6StandsInBrackets() {
+        assertThat(Remote.endpoint("[::1]:9000")).isEqualTo(new Endpoint("::1", 9000));
+        assertThat(Remote.endpoint("[fe80::1%eth0]:9000")).isEqualTo(new Endpoint("fe80::1%eth0", 9000));
+        assertThat(Remote.endpoint("[::ffff:127.0.0.1]:9000")).isEqualTo(new Endpoint("::ffff:127.0.0.1", 9000));
+    }
+
+    @Test
     void printsAProto() {
         assertThat(run("proto", "people", PeopleClient.class.getName())).isZero();
         assertThat(said()).contains("service People", "rpc Older");
@@ -298,6 +306,8 @@ class CommandLineTest {
                 Map.entry(new String[] {"lock", "-x", type}, "-x: no such option of lock"),
                 Map.entry(new String[] {"--", "list", address}, "list: stands behind --"),
                 Map.entry(new String[] {"help", "lsit"}, "lsit: no such command, did you mean list?"),
+                Map.entry(new String[] {"help", "list", "extra"}, "extra: one word too many (expected: rpcx help"),
+                Map.entry(new String[] {"help", "list", "--tls"}, "--tls: no such option of help"),
                 Map.entry(new String[] {"call", address, type, "@" + text}, "has no method @" + text),
                 Map.entry(new String[] {"list", address, "\u001B[31m\nx"}, "\\u001b[31m\\u000ax: one word too many"),
                 Map.entry(new String[] {"li\u001B[31mst"}, "li\\u001b[31mst: no such command"),
@@ -307,6 +317,15 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", address, "--" + "x".repeat(100_000)}, "100002 characters"),
                 Map.entry(new String[] {"help", "\u001B[31m"}, "\\u001b[31m: no such command"),
                 Map.entry(new String[] {"list", "::1:9000"}, "[::1]:9000"),
+                Map.entry(
+                        new String[] {"list", "[zz::1]:9000"},
+                        "[zz::1]:9000 (expected: an address of IPv6 in brackets, [::1]:9000)"),
+                Map.entry(new String[] {"list", "[1:2]:9000"}, "[1:2]:9000 (expected: an address of IPv6"),
+                Map.entry(new String[] {"list", "[localhost]:9000"}, "[localhost]:9000 (expected: an address of IPv6"),
+                Map.entry(
+                        new String[] {"list", "http://localhost:9000"},
+                        "http://localhost:9000 (expected: host:port, and no URL)"),
+                Map.entry(new String[] {"health", "https://[::1]:9000/x"}, "(expected: host:port, and no URL)"),
                 Map.entry(new String[] {"list", "localhost:0"}, "port: 0"),
                 Map.entry(new String[] {"list", "localhost:+90"}, "host:port"),
                 Map.entry(new String[] {"list", "localhost:99999999999"}, "1 to 65535"),
