@@ -473,6 +473,47 @@ class WaitingCallsTest {
         taken.dropUnsent();
     }
 
+    /**
+     * One thread makes the call go on to the next wait while another one ends the wait at the deadline. The test holds
+     * the monitor of the wait, so the second thread has to stop before it marks the wait as ended, until the first one
+     * has checked whether the wait is over.
+     */
+    @Test
+    void aCallWhoseTimeIsOverAsItGoesOnToTheNextWaitIsOver() throws Exception {
+        client.create(Remote.class, "peer", 1).patientLength(new byte[0]);
+        EmbeddedChannel channel = hand.opened.get(0);
+        hand.settle(channel);
+        ClientConnection full = Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
+        full.slots.limit(1);
+        ClientCall taken = full.slots.acquire(0);
+        assertThat(full.isFull()).isTrue();
+        Filled route = new Filled();
+        List<RPCXException.Code> ends = new ArrayList<>();
+        long soon = hand.ticker.nanoTime() + TimeUnit.MILLISECONDS.toNanos(100);
+        Route.Wait wait = Objects.requireNonNull(route.await(
+                0,
+                soon,
+                TIMES,
+                CircuitBreaker.PERMITTED,
+                (connected, failure) ->
+                        ends.add(Objects.requireNonNull(failure).code())));
+        hand.ticker.advance(101, TimeUnit.MILLISECONDS);
+        Thread deadline = new Thread(hand::runTimers);
+        route.between = () -> {
+            deadline.start();
+            await().until(() -> deadline.getState() == Thread.State.BLOCKED);
+        };
+        synchronized (wait) {
+            route.asked.get(0).complete(full);
+        }
+        deadline.join();
+        assertThat(route.asked).hasSize(2);
+        assertThat(ends).containsExactly(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(route.asked.get(1).isWaitedFor()).isFalse();
+        taken.dropUnsent();
+    }
+
     @Test
     void aCallWaitsUntilEachInstanceHasFailedSinceItCame() {
         Remote remote = client.create(Remote.class, Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));

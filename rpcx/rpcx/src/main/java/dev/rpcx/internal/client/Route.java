@@ -510,17 +510,22 @@ public abstract class Route {
             return all <= Wire.MAX_SLOTS;
         }
 
-        /** Ends the wait with an error, since too many calls wait for a connection. */
+        /**
+         * Ends the wait with an error, since too many calls wait for a connection. The order of the steps is that of
+         * {@link #giveUp}.
+         */
         void refuse() {
             RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
-            stopWaiting(pending, this);
-            // This statement ends the wait even if another thread is about to make the call wait for another
-            // connection. That thread then removes the call from that connection again. If that thread has already
-            // checked whether the wait is over, the call stays registered at that connection. When the connection comes
-            // or fails, nothing more happens to the call.
-            end(null, refused);
+            ConnectionCallback<C> callback = over();
+            try {
+                stopWaiting(pending, this);
+            } finally {
+                if (callback != null) {
+                    callback.ended(null, refused);
+                }
+            }
         }
 
         @Override
@@ -561,13 +566,22 @@ public abstract class Route {
 
         /**
          * Ends the wait because the deadline has passed. If an earlier attempt to end the wait has failed halfway, the
-         * call can still be counted as waiting; this method then also stops counting the call.
+         * call can still be counted as waiting; this method then also stops counting the call. As in {@link #ended},
+         * the error for the call is created before the wait is marked as ended. The order of the other steps is that of
+         * {@link #giveUp}. Tested by
+         * {@code WaitingCallsTest.aCallWhoseTimeIsOverAsItGoesOnToTheNextWaitIsOver}.
          */
         @Override
         public void run() {
             RPCXException late = late();
-            stopWaiting(pending, this);
-            endFailed(late);
+            ConnectionCallback<C> callback = over();
+            try {
+                stopWaiting(pending, this);
+            } finally {
+                if (callback != null) {
+                    tellFailed(callback, late);
+                }
+            }
             stopCounting();
         }
 
@@ -599,7 +613,7 @@ public abstract class Route {
             if (taken == null) {
                 waitFor(source.connect());
             } else {
-                end(taken, null);
+                end(taken);
             }
         }
 
@@ -609,9 +623,12 @@ public abstract class Route {
          */
         private void endFailed(RPCXException failure) {
             ConnectionCallback<C> callback = over();
-            if (callback == null) {
-                return;
+            if (callback != null) {
+                tellFailed(callback, failure);
             }
+        }
+
+        private void tellFailed(ConnectionCallback<C> callback, RPCXException failure) {
             try {
                 recordOutcome(Health.Outcome.of(failure, times, givenNanos, 0), permit);
             } finally {
@@ -619,10 +636,10 @@ public abstract class Route {
             }
         }
 
-        private void end(@Nullable C connected, @Nullable RPCXException failure) {
+        private void end(C connected) {
             ConnectionCallback<C> callback = over();
             if (callback != null) {
-                callback.ended(connected, failure);
+                callback.ended(connected, null);
             }
         }
 
