@@ -577,7 +577,16 @@ final class TypeCheck {
                 continue;
             }
             ExecutableElement getter = getter(element, field);
-            ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
+            ExecutableElement setter = setter(element, field);
+            if (setter != null && modifiers.contains(Modifier.FINAL)) {
+                // a method with the field's own name is a setter only if there is a getter
+                if (getter != null || !setter.getSimpleName().contentEquals(name)) {
+                    refusal.accept(field, raw + "." + name + ": " + Accessors.ofFinalField());
+                    isWhole = false;
+                    continue;
+                }
+                setter = null;
+            }
             if (getter != null && setter != null) {
                 member(type, typeOf(getter, type), raw + "." + name, field);
                 // A subclass may override the getter with a more specific return type. RPCX then calls the override.

@@ -509,7 +509,15 @@ final class Forms {
                     + " private int i; public static int getI() { return 1; } public static void setI(int v) {} }"),
             message(
                     "static class Sent { " + NAME + " private final int i = 1; public int getI() { return i; } }",
-                    "i: a public getter"),
+                    "i: a public getter and no public setter"),
+            message(
+                    "static class Sent { " + NAME + " private final int i = 1; public int getI() { return i; } public"
+                            + " void setI(int v) {} }",
+                    "i: a public setter of a final field"),
+            message(
+                    "static class Sent { " + NAME + " private final int i = 1; public void setI(int v) {} }",
+                    "i: a public setter of a final field"),
+            message("static class Sent { " + NAME + " private final int i = 1; public void i(int v) {} }"),
             message("static class Sent { " + NAME + " private final int i = 1; }"),
             message("static class Sent { " + NAME
                     + " private transient Date d; public Date getD() { return d; } public void setD(Date v) {} }"),
@@ -658,7 +666,7 @@ final class Forms {
             message(
                     "static class Sent extends Base { private final String name = \"\"; } static class Base { " + NAME
                             + "}",
-                    "name: a public getter and no public setter"),
+                    "name: a public setter of a final field"),
             message("static class Sent extends Base { private int other; public int getOther() { return other; }"
                     + " public void setOther(int v) {} private Date name; } static class Base { private"
                     + " String name; }"));

@@ -279,7 +279,7 @@ class ServiceProcessorTest {
                         "static class Wither { private final long c = 0; public long c() { return c; }"
                                 + " public Wither c(long v) { return this; } }"
                                 + " record Bad(Wither x) {}",
-                        "p.Client$Wither.c: a public getter and no public setter"),
+                        "p.Client$Wither.c: a public setter of a final field"),
                 fault("static class Empty { int i; } record Bad(Empty x) {}", "p.Client$Empty", "getter and a setter"),
                 fault(
                         "static class Bean { private Date d; public Date getD() { return d; } public void setD(Date v) { d = v; } }"

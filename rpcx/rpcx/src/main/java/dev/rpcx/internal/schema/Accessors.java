@@ -31,6 +31,12 @@ public final class Accessors {
                 + " (expected: both; or none, or a transient field, where it is no component)";
     }
 
+    /** Returns the text of the error for a final field that has a public setter of its own type. */
+    public static String ofFinalField() {
+        return "a public setter of a final field (expected: a field that is not final; or neither getter nor setter, or"
+                + " a transient field, where it is no component)";
+    }
+
     /** Returns the text of the error for a field whose accessors all have another type than the field. */
     public static String ofOtherType(String accessor) {
         return accessor + "() has another type than the field (expected: its own; or a transient field, where it is no"

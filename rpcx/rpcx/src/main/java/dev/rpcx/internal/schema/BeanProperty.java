@@ -34,8 +34,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
      *     accessors of this name belong to the field of the subclass
      * @param below properties for the fields that subclasses of {@code declaring} declare, by field name; such a
      *     property is returned in place of a field of {@code declaring} with the same name
-     * @throws SchemaException if a field has only a getter, only a setter, or only accessors of another type, since the
-     *     value of the field would be lost
+     * @throws SchemaException if a field has only a getter, only a setter, or only accessors of another type, or if a
+     *     final field has a setter, since the value of the field would be lost
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
@@ -63,7 +63,14 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
-            Method setter = Modifier.isFinal(field.getModifiers()) ? null : setter(type, setters, field.getType());
+            Method setter = setter(type, setters, field.getType());
+            if (setter != null && Modifier.isFinal(field.getModifiers())) {
+                // a method with the field's own name is a setter only if there is a getter
+                if (getter != null || !setter.getName().equals(name)) {
+                    throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.ofFinalField());
+                }
+                setter = null;
+            }
             if (getter != null && setter != null) {
                 AnnotatedElement annotated =
                         numbered != null && numbered.isAnnotationPresent(Field.class) ? numbered : field;

@@ -516,7 +516,7 @@ class SchemaTest {
         refused(OnlySet.class, "OnlySet.kept", "a public setter and no public getter", "transient");
         refused(Shared.class, "Shared.active", "isActive() is also the accessor of isActive");
         refused(OtherType.class, "OtherType.id", "getId() has another type than the field");
-        refused(Wither.class, "Wither.cents", "a public getter and no public setter");
+        refused(Wither.class, "Wither.cents", "a public setter of a final field", "transient");
     }
 
     @Test
