@@ -16,7 +16,8 @@ import org.apache.zookeeper.data.Stat;
 /**
  * Registers one instance of a service in ZooKeeper, for as long as this is open and its process lives. The instance has
  * an ephemeral node of its own, which is made again after a session has expired. Another process of the same address
- * has another node; neither changes the other's. Close this before the server stops, so that clients leave first.
+ * has another node; neither changes the other's. Close this before the server stops, so that clients begin no more
+ * calls at it.
  *
  * <p>Without a {@link ZooKeeperAccess} everybody who reaches ZooKeeper can add and delete instances. Clients are then
  * protected only if an instance has to show its certificate.

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Watch of a registry that all clients of the process with equal endpoints share. So these clients need only one thread
- * or connection to the registry. The watch begins when the first client joins, and ends when the last client leaves.
+ * or connection to the registry. The watch begins when the first client joins, and ends when the last client quits.
  * Thread-safe.
  *
  * <p>The user's {@code Endpoints} are never called under the lock of the whole process. So if {@code watch},
@@ -43,7 +43,7 @@ public final class SharedWatch implements Endpoints.Listener {
 
     /**
      * What {@code Endpoints.watch} has returned; null before. A thread that joins stores it under the lock
-     * {@link #beginning}. A thread on which a client leaves reads it, and closes it if that client is the last one.
+     * {@link #beginning}. A thread on which a client quits reads it, and closes it if that client is the last one.
      */
     private volatile Endpoints.@Nullable Watch watch;
 
@@ -80,7 +80,7 @@ public final class SharedWatch implements Endpoints.Listener {
         private long heard;
 
         /**
-         * Whether the listener's client has left. Set by the thread on which the client leaves, and read by threads
+         * Whether the listener's client has quit. Set by the thread on which the client quits, and read by threads
          * that pass on news.
          */
         private volatile boolean isOver;
@@ -90,7 +90,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
 
         /**
-         * Passes news to the listener, unless the listener's client has left, or the listener has got the same or later
+         * Passes news to the listener, unless the listener's client has quit, or the listener has got the same or later
          * news already. Catches what the listener throws, so that the other listeners still get the news.
          */
         synchronized void deliver(News news) {
@@ -244,8 +244,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(entry);
         }
-        // Only a thread that joins for one of the users sets the field watch, and it does so before that user leaves.
-        // All users leave under LOCK, the last user after all others. So the thread on which the last user leaves sees
+        // Only a thread that joins for one of the users sets the field watch, and it does so before that user quits.
+        // All users quit under LOCK, the last user after all others. So the thread on which the last user quits sees
         // the field as any of them has set it, and the field does not change any more. Otherwise the watch could go on
         // without users.
         Endpoints.Watch over = watch;

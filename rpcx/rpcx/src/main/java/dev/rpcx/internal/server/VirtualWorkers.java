@@ -34,8 +34,8 @@ public final class VirtualWorkers {
     private static final int MAX_IDLE = 256;
 
     /**
-     * Time, in nanoseconds, after which a worker leaves the queued calls to the next worker. So other virtual threads
-     * can use the platform thread that carries the worker.
+     * Time, in nanoseconds, after which a worker hands the queued calls over to the next worker. So other virtual
+     * threads can use the platform thread that carries the worker.
      */
     private static final long TIME_SLICE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
