@@ -131,14 +131,14 @@ public interface Interceptor {
     }
 
     /**
-     * Runs code that only observes a call, for example to write a log line about the call's end. If {@code watching}
+     * Runs code that only observes a call, for example to write a log line about the call's end. If {@code observer}
      * throws an exception, the call's result stays the same. The logger {@code dev.rpcx.callbacks} logs such
      * exceptions, at most one a minute.
      */
-    static void aside(Runnable watching) {
-        Given.notNull(watching, "watching", "a Runnable");
+    static void aside(Runnable observer) {
+        Given.notNull(observer, "observer", "a Runnable");
         try {
-            watching.run();
+            observer.run();
         } catch (Throwable t) {
             CallbackFailures.log(t);
         }

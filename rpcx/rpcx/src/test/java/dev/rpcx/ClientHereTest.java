@@ -242,7 +242,7 @@ class ClientHereTest {
 
     private static void awaitOnPurpose(CountDownLatch end) {
         try {
-            LoopWatch.waitOnPurpose(end::await);
+            LoopChecker.waitOnPurpose(end::await);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

@@ -80,7 +80,7 @@ class ServerHereTest {
         String blocksAt(String text) throws InterruptedException {
             if (text.equals("blocks")) {
                 begun.add(text);
-                LoopWatch.waitOnPurpose(mayEnd::acquire);
+                LoopChecker.waitOnPurpose(mayEnd::acquire);
             }
             return "a";
         }
@@ -192,7 +192,7 @@ class ServerHereTest {
                 () -> {
                     begun.countDown();
                     try {
-                        LoopWatch.waitOnPurpose(end::await);
+                        LoopChecker.waitOnPurpose(end::await);
                     } catch (InterruptedException e) {
                         throw new IllegalStateException(e);
                     }

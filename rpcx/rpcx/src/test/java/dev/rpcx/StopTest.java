@@ -363,7 +363,7 @@ class StopTest {
         }
         await().until(() -> blocked.core().ledger().audit().isEmpty());
         // which is what this is about
-        LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
+        LoopChecker.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
 
     /** They have come, and wait for their loop. */
@@ -389,7 +389,7 @@ class StopTest {
         }
         await().until(() -> blocked.core().ledger().audit().isEmpty());
         assertThat(service.begun.get()).isZero();
-        LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
+        LoopChecker.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
 
     @Test

@@ -11,7 +11,7 @@ import dev.rpcx.Endpoints;
 import dev.rpcx.Inside;
 import dev.rpcx.Instances;
 import dev.rpcx.LongForm;
-import dev.rpcx.LoopWatch;
+import dev.rpcx.LoopChecker;
 import dev.rpcx.NameServer;
 import dev.rpcx.RPCXException;
 import dev.rpcx.StandStill;
@@ -541,7 +541,7 @@ class EndpointsDnsTest {
         }
     }
 
-    /** One event loop: what stops it stops the calls of the other proxy. {@link LoopWatch} looks too. */
+    /** One event loop: what stops it stops the calls of the other proxy. {@link LoopChecker} looks too. */
     @Test
     void aNameServerThatDoesNotAnswerStopsNobodyElse() throws Exception {
         try (NameServer nameServer = NameServer.silent();

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.Client;
-import dev.rpcx.LoopWatch;
+import dev.rpcx.LoopChecker;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
@@ -245,12 +245,12 @@ class LoopThreadTest {
         LoopThread blocked = new LoopThread(blocks, "blocked-on-purpose");
         blocked.start();
         try {
-            await().until(() -> LoopWatch.REPORTS.stream().anyMatch(report -> report.contains("blocked-on-purpose")));
+            await().until(() -> LoopChecker.REPORTS.stream().anyMatch(report -> report.contains("blocked-on-purpose")));
         } finally {
             end.run();
         }
         blocked.join();
-        assertThat(LoopWatch.REPORTS).allMatch(report -> report.contains("blocked-on-purpose"));
-        LoopWatch.REPORTS.clear();
+        assertThat(LoopChecker.REPORTS).allMatch(report -> report.contains("blocked-on-purpose"));
+        LoopChecker.REPORTS.clear();
     }
 }

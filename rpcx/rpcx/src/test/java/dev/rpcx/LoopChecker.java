@@ -26,22 +26,22 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * disk from which a class is loaded. A look that comes late does not count, since the machine and the event loops stood
  * still. JUnit finds this class by itself.
  */
-public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
+public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
     public static final List<String> REPORTS = new CopyOnWriteArrayList<>();
 
     private static final long LOOK_NANOS = 20_000_000;
     private static final int LOOKS = 3;
 
     private static final class Holder {
-        static final Thread WATCH = new Thread(LoopWatch::watch, "loop-watch");
+        static final Thread CHECKER = new Thread(LoopChecker::check, "loop-checker");
 
         static {
-            WATCH.setDaemon(true);
-            WATCH.start();
+            CHECKER.setDaemon(true);
+            CHECKER.start();
         }
 
-        static boolean isWatching() {
-            return WATCH.isAlive();
+        static boolean isChecking() {
+            return CHECKER.isAlive();
         }
     }
 
@@ -54,7 +54,7 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
 
     @Override
     public void beforeAll(ExtensionContext context) {
-        assertThat(Holder.isWatching()).isTrue();
+        assertThat(Holder.isChecking()).isTrue();
     }
 
     @Override
@@ -76,7 +76,7 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
         waiting.await();
     }
 
-    private static void watch() {
+    private static void check() {
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         Map<Long, Wait> waits = new HashMap<>();
         while (true) {
@@ -136,7 +136,7 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
 
     private static boolean isOnPurpose(ThreadInfo info) {
         return Arrays.stream(info.getStackTrace())
-                .anyMatch(frame -> frame.getClassName().equals(LoopWatch.class.getName())
+                .anyMatch(frame -> frame.getClassName().equals(LoopChecker.class.getName())
                         && frame.getMethodName().equals("waitOnPurpose"));
     }
 
