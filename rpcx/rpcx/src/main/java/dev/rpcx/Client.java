@@ -278,29 +278,29 @@ public final class Client implements AutoCloseable {
          * some hundred callers, so the default is 1 to 4.
          *
          * <ul>
-         *   <li>The client keeps {@code kept} connections open even without calls. For a proxy of a single address, the
+         *   <li>The client keeps {@code min} connections open even without calls. For a proxy of a single address, the
          *       client opens each of these connections only when a call needs the connection.
-         *   <li>While all connections are crowded, the client adds connections, up to {@code most}. A connection is
+         *   <li>While all connections are crowded, the client adds connections, up to {@code max}. A connection is
          *       crowded if it has 1024 calls in flight, or three quarters of the calls that the server takes on one
          *       connection, whichever is less.
-         *   <li>A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s, and another connection
+         *   <li>A connection beyond {@code min} is closed if it has had no call for 10 to 20 s, and another connection
          *       is not crowded.
          *   <li>If no connection has room for a call, the call goes to another instance that has room.
          *   <li>Without such an instance, the call waits for a new connection, but at most until the call's time is
-         *       over. If there are {@code most} connections already, or the client pauses after a failure to connect,
+         *       over. If there are {@code max} connections already, or the client pauses after a failure to connect,
          *       the call fails with {@link RPCXException.Code#OVERLOADED} and is not executed.
          * </ul>
          *
-         * @param kept minimum: 1 to 64
-         * @param most maximum: {@code kept} to 64
+         * @param min minimum: 1 to 64
+         * @param max maximum: {@code min} to 64
          */
-        public Builder connections(int kept, int most) {
-            if (kept < 1 || most < kept || most > 64) {
-                throw new IllegalArgumentException("connections: " + kept + " to " + most
+        public Builder connections(int min, int max) {
+            if (min < 1 || max < min || max > 64) {
+                throw new IllegalArgumentException("connections: " + min + " to " + max
                         + " (expected: 1 to 64, the first no more than the second)");
             }
-            connections = kept;
-            maxConnections = most;
+            connections = min;
+            maxConnections = max;
             return this;
         }
 

@@ -58,13 +58,13 @@ public final class VisibleText {
 
     /**
      * Returns the text as one line, in which {@link #append} has escaped the invisible characters. A text of more than
-     * {@code most} characters, counted before they are escaped, is cut and ends with an ellipsis.
+     * {@code max} characters, counted before they are escaped, is cut and ends with an ellipsis.
      */
-    public static String line(String text, int most) {
+    public static String line(String text, int max) {
         Given.notNull(text, "text", "what the line says");
         StringBuilder line = new StringBuilder();
-        text.codePoints().limit(most).forEach(c -> append(line, c));
-        return text.codePointCount(0, text.length()) <= most
+        text.codePoints().limit(max).forEach(c -> append(line, c));
+        return text.codePointCount(0, text.length()) <= max
                 ? line.toString()
                 : line.append("…").toString();
     }

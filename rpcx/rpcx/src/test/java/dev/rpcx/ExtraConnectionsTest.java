@@ -144,7 +144,7 @@ class ExtraConnectionsTest {
     /** A thread keeps to one connection while that takes its calls, and no longer. */
     @ParameterizedTest
     @CsvSource({"4, 4, 40", "1, 2, 20", "2, 2, 20", "1, 4, 40", "2, 4, 40"})
-    void aBurstOfOneThreadFillsAllConnections(int kept, int most, int burst) throws Exception {
+    void aBurstOfOneThreadFillsAllConnections(int min, int max, int burst) throws Exception {
         Service service = new Service();
         Server server = Server.builder(RegistryServer.registry(service))
                 .host("127.0.0.1")
@@ -152,10 +152,10 @@ class ExtraConnectionsTest {
                 .build()
                 .start();
         try (Client client =
-                Client.builder().connections(kept, most).eventLoops(1).build()) {
+                Client.builder().connections(min, max).eventLoops(1).build()) {
             Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
             List<Thread> callers = new ArrayList<>();
-            for (int i = 0; i < kept; i++) {
+            for (int i = 0; i < min; i++) {
                 Thread caller = new Thread(() -> calls.echo("x"));
                 caller.start();
                 callers.add(caller);

@@ -46,13 +46,13 @@ public final class Given {
     }
 
     /**
-     * Checks that a time lies between {@code least} and {@code most}, both included. Returns the time.
+     * Checks that a time lies between {@code min} and {@code max}, both included. Returns the time.
      *
      * @param expected allowed range in words, for the text of the exception
      */
-    public static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
+    public static Duration time(@Nullable Duration value, String name, Duration min, Duration max, String expected) {
         Duration time = notNull(value, name, expected);
-        if (time.compareTo(least) < 0 || time.compareTo(most) > 0) {
+        if (time.compareTo(min) < 0 || time.compareTo(max) > 0) {
             throw new IllegalArgumentException(name + ": " + time + " (expected: " + expected + ")");
         }
         return time;

@@ -51,11 +51,11 @@ public final class ProtoFields {
 
     /** Reads the tags of a message and of its nested messages, and limits how many tags they have in total. */
     public static final class Counted {
-        private final int most;
+        private final int max;
         private int read;
 
-        public Counted(int most) {
-            this.most = most;
+        public Counted(int max) {
+            this.max = max;
         }
 
         /**
@@ -64,8 +64,8 @@ public final class ProtoFields {
          * @throws WireFault if the tag is longer than 32 bits, or if the limit on the number of tags has been reached
          */
         public int tag(ByteBuf in) {
-            if (read == most) {
-                throw new WireFault("more than " + most + " fields");
+            if (read == max) {
+                throw new WireFault("more than " + max + " fields");
             }
             read++;
             return ProtoFields.tag(in);
