@@ -93,8 +93,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int peakItems;
 
     /**
-     * Whether tasks are under way that give all waiting items to the subscriber, so that a new item needs no new task.
-     * A task gives one item, and queues the next task if more items wait. When a task takes the last waiting item, the
+     * Whether tasks are queued or running that give all waiting items to the subscriber. A new item then needs no new
+     * task. A task gives one item, and queues the next task if more items wait. When a task takes the last waiting item, the
      * value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
      */
     private boolean isGiving;

@@ -53,7 +53,7 @@ public final class PoolShares {
     @FunctionalInterface
     public interface Pool {
         /**
-         * Runs {@code run} on a thread at once, or throws. A {@code PoolShares} object never has more runs under way
+         * Runs {@code run} on a thread at once, or throws. A {@code PoolShares} object never has more runs in progress
          * than its maximum number of threads. A run that has no more task and is about to return does not count.
          */
         void run(EventLoop loop, Runnable run);
