@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Tells a client which instances a service has, for example from a fixed list, DNS or a registry. The object is passed
+ * Names the instances of a service to a client, for example from a fixed list, DNS or a registry. The object is passed
  * to {@link Client#create(Class, Endpoints)}.
  *
  * <p>An implementation passes on what its registry says. If the registry fails or returns an empty list, the client

@@ -18,7 +18,7 @@ public class RPCXException extends RuntimeException {
     private static final int MAX_CAUSES = 32;
 
     /**
-     * Tells why a call failed. The constants have the order of their numbers on the wire. These numbers never change,
+     * Says why a call failed. The constants have the order of their numbers on the wire. These numbers never change,
      * so new constants have to be added at the end.
      */
     public enum Code {
@@ -55,7 +55,7 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Tells whether the handler of a failed call was started. A caller has to know this before trying the call again.
+     * Says whether the handler of a failed call was started. A caller has to know this before trying the call again.
      * The constants have the order of their numbers on the wire.
      */
     public enum Executed {

@@ -19,7 +19,7 @@
  *         <li>On an interface that is called: {@link dev.rpcx.RPCXClient} names the service, {@code Method} gives a
  *             method its name and time, and allows retries and hedges, {@link dev.rpcx.OneWay} makes a call a notice,
  *             {@link dev.rpcx.RouteBy} marks the argument that decides which instance is called.
- *         <li>Where to call: {@link dev.rpcx.Endpoint} is one instance, {@link dev.rpcx.Endpoints} tells which
+ *         <li>Where to call: {@link dev.rpcx.Endpoint} is one instance, {@link dev.rpcx.Endpoints} says which
  *             instances there are, {@link dev.rpcx.Choice} says how one of them is chosen.
  *         <li>During a call: {@link dev.rpcx.Interceptor} stands around it, {@link dev.rpcx.Metadata} travels beside
  *             the arguments, {@link dev.rpcx.CallContext} has the time that is left and the caller,
@@ -35,7 +35,7 @@
  * <p>The path of a call: a proxy of {@code internal.client} encodes it on the caller's thread into a slot of a
  * connection; {@code internal.wire} and {@code internal.io} send it; {@code internal.server} admits it, runs the
  * handler and sends the reply, which wakes the caller; the caller decodes it itself. The comments of these packages
- * tell it step by step; the comment of {@code dev.rpcx.internal} has the map of all rooms.
+ * describe it step by step; the comment of {@code dev.rpcx.internal} has the map of all rooms.
  *
  * <p>Threads: a connection belongs to one event loop. Only that loop uses the parts of the connection, except parts
  * whose comments say that any thread may call them.

@@ -142,8 +142,8 @@ public final class In extends Pool.Scratch {
     private float lookedUp;
 
     /**
-     * Memory in bytes of all sets and maps read so far, without their elements. Used to tell this memory apart from the
-     * memory of messages, since {@link #memoryLeft} is reduced by both.
+     * Memory in bytes of all sets and maps read so far, without their elements. Used to distinguish this memory from
+     * the memory of messages, since {@link #memoryLeft} is reduced by both.
      */
     private long collections;
 

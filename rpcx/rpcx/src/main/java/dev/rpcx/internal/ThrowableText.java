@@ -29,7 +29,7 @@ public final class ThrowableText {
     }
 
     /**
-     * Returns the text that tells a client why the server could not read or write a value. Only the message of a
+     * Returns the text that says to a client why the server could not read or write a value. Only the message of a
      * {@link CodecException} is quoted, so that the client does not learn names of classes of the server.
      */
     public static String wireWords(Throwable e) {

@@ -15,10 +15,10 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the file that tells the GraalVM native-image builder which classes are used by reflection. These are services,
- * clients' interfaces, and the types of parameters and results, with all types inside them. The file also names the
- * index of services as a resource. The format is described in GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0
- * (GraalVM for JDK 17 to 25).
+ * Writes the file from which the GraalVM native-image builder learns which classes are used by reflection. These are
+ * services, clients' interfaces, and the types of parameters and results, with all types inside them. The file also
+ * names the index of services as a resource. The format is described in GraalVM, <i>Reachability Metadata</i>, JSON
+ * schema 1.0 (GraalVM for JDK 17 to 25).
  */
 final class NativeConfiguration {
     /**
@@ -70,7 +70,7 @@ final class NativeConfiguration {
      * Writes the file to the folder of the compiled classes, if any line was added. A line of an earlier build stays in
      * the file as long as the type that the line names exists.
      *
-     * @param isThere tells whether the type with a given binary name still exists
+     * @param isThere returns whether the type with a given binary name still exists
      */
     void write(Filer filer, Predicate<String> isThere) throws IOException {
         if (entries.isEmpty()) {

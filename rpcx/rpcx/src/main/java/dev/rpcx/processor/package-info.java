@@ -17,8 +17,8 @@
  *       {@link dev.rpcx.processor.CallCheck} checks the method itself by the rules of {@code ClientProxy} and
  *       {@code RegistryServer}: its times, its result, the argument that chooses the instance, and the number of its
  *       parameters.
- *   <li>Native images: {@link dev.rpcx.processor.NativeConfiguration} writes the file that tells a GraalVM native image
- *       which of the checked types are used by reflection.
+ *   <li>Native images: {@link dev.rpcx.processor.NativeConfiguration} writes the file from which a GraalVM native
+ *       image learns which of the checked types are used by reflection.
  * </ul>
  *
  * <p>Threads: the processor starts no threads, and runs on the compiler's thread.

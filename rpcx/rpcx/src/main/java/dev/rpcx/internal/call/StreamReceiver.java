@@ -44,8 +44,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
          * immediately on the calling thread. A server does the same only if that thread is the event loop, or if the
          * loop has ended; otherwise it hands the task to the loop.
          */
-        default void onLoop(Runnable telling) {
-            telling.run();
+        default void onLoop(Runnable task) {
+            task.run();
         }
     }
 
@@ -94,8 +94,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Whether tasks are queued or running that give all waiting items to the subscriber. A new item then needs no new
-     * task. A task gives one item, and queues the next task if more items wait. When a task takes the last waiting item, the
-     * value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
+     * task. A task gives one item, and queues the next task if more items wait. When a task takes the last waiting
+     * item, the value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
      */
     private boolean isGiving;
 

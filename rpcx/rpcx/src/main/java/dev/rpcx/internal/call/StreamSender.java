@@ -151,7 +151,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     /**
      * Creates the sender of the outgoing stream of one call.
      *
-     * @param lastHead type of the frame that tells the peer that all items have been sent
+     * @param lastHead type of the frame that says to the peer that all items have been sent
      * @param failed receives the reason why no more items can be sent; {@code failed} may call {@link #addLast} to send
      *     an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent

@@ -16,7 +16,7 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The content of a signed token, which tells a server who makes a call. The bytes of a token, which
+ * The content of a signed token, which says to a server who makes a call. The bytes of a token, which
  * {@code docs/security.md} describes, have only one form: each part has a fixed length, or its length in front of it.
  * The signature covers these bytes, the service and the method, so a token is valid for one method only.
  *

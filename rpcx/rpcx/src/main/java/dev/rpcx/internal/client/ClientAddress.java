@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>In a {@link ClientCluster}, the address keeps its normal connections even if no call needs them. Calls that find
  * no connection wait in the cluster, and do not fail because of a pause. After each attempt to connect, the address
- * tells the cluster whether there is a connection.
+ * notifies the cluster whether there is a connection.
  */
 public final class ClientAddress extends Route {
     /**

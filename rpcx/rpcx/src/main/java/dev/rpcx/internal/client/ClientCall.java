@@ -500,7 +500,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Tells the connection that this slot has kept a large buffer. Never throws, since the slot may already have its
+     * Notifies the connection that this slot has kept a large buffer. Never throws, since the slot may already have its
      * next call, which a failure here must not end.
      */
     private void kept() {
@@ -1051,15 +1051,15 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * @param isFinal whether the frame that is being handled is the call's final frame
      */
     private void end(RPCXException outcome, boolean isFinal) {
-        boolean tells = !isFinal && !completed;
+        boolean sendsCancel = !isFinal && !completed;
         int callId = id;
-        if (tells && !sent) {
+        if (sendsCancel && !sent) {
             // The rest of the request is not sent. This happens only if the server is broken: before it had the
             // complete request, it has sent a frame that is not the final frame.
             recall();
         }
         complete(outcome, isFinal);
-        if (tells) {
+        if (sendsCancel) {
             connection.sendNow(Wire.CANCEL, callId);
         }
     }

@@ -115,7 +115,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Whether the registry has changed the weight of an instance since {@link #chooser} was created. */
     private boolean isWeighedAnew;
 
-    /** Instances that no longer belong to this cluster, but whose connections have not been told to end yet. */
+    /** Instances that no longer belong to this cluster, but whose connections have not been instructed to end yet. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /**
@@ -737,7 +737,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Begins to make the normal connections that instances lack, that is, connections that stay open without calls.
-     * Also tells the connections of instances that no longer belong to this cluster to finish their calls and to end.
+     * Also instructs the connections of instances that no longer belong to this cluster to finish their calls and to
+     * end.
      */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;

@@ -529,7 +529,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      *
      * @param serial {@link ClientCall#serial} of the call; the frame is dropped if the server has ended the call or
      *     the slot has another call by the time the frame is sent
-     * @param unsent number of items that the server may send and has not been told of; set to 0 when the frame is sent
+     * @param unsent number of items that the server may send and does not know of yet; set to 0 when the frame is sent
      */
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
@@ -822,7 +822,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Returns the sorted names of the methods that the server publishes. A connection returns the same list object each
-     * time. So a tool can tell by comparing the list objects whether two results come from the same connection.
+     * time. So a tool can find out by comparing the list objects whether two results come from the same connection.
      */
     private List<String> names() {
         synchronized (published) {

@@ -500,7 +500,8 @@ public final class ClientCore {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
                     // The attempt has failed, so its channel is closed, even if the channel is still connecting. If the
-                    // connection is closing already, it closes its channel itself, after it has told the server why.
+                    // connection is closing already, it closes its channel itself, after it has sent the server the
+                    // reason.
                     connecting.channel().close();
                 }
             });

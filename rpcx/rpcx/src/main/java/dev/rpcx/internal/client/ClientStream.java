@@ -386,7 +386,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * Ends a call for which {@link #begin} has thrown, for example because memory ran out. If the server knows the
-         * call, it is told to cancel the call. The subscriber gets the failure. The methods that are called here can
+         * call, it is asked to cancel the call. The subscriber gets the failure. The methods that are called here can
          * throw too.
          */
         private void failedBehind(Sent now, Throwable failure) {
@@ -410,7 +410,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // The server might not have been told to cancel, so the receiver does not wait for the server.
+                // The server might not have been asked to cancel, so the receiver does not wait for the server.
                 receiver.end(failure);
             }
         }

@@ -189,7 +189,7 @@ public abstract class Route {
     }
 
     /**
-     * Tells the circuit breaker how the last attempt of a call has ended, or that the call has got no connection.
+     * Reports to the circuit breaker how the last attempt of a call has ended, or that the call has got no connection.
      * Earlier attempts are not recorded. A call whose result is a stream is recorded as answered when the service first
      * answers, and usually once more if the call fails later. A trial is a call by which the circuit breaker tests the
      * service. If a trial sends a stream, the trial is recorded as answered when the server first asks for items of the
@@ -336,7 +336,7 @@ public abstract class Route {
     }
 
     /**
-     * Removes a call from those that wait for {@code pending}, and tells {@code pending} so. Does nothing if
+     * Removes a call from those that wait for {@code pending}, and notifies {@code pending}. Does nothing if
      * {@code pending} has notified the call already or is about to.
      */
     private static <C> void stopWaiting(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
@@ -618,7 +618,7 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait with an error, and tells the circuit breaker of the error. Does nothing if the wait has ended
+         * Ends the wait with an error, and reports the error to the circuit breaker. Does nothing if the wait has ended
          * before.
          */
         private void endFailed(RPCXException failure) {

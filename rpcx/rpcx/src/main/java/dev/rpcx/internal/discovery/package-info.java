@@ -1,5 +1,5 @@
 /**
- * Tells a client which instances a service has: from a fixed list, from DNS, or from a registry of the user.
+ * Names the instances of a service to a client: from a fixed list, from DNS, or from a registry of the user.
  *
  * <p>This package uses {@code io} for event loops and name servers, {@code dev.rpcx.internal}, and {@code Endpoint},
  * {@code Endpoints} and {@code VisibleText} of {@code dev.rpcx}. This package must not know who listens. The listener

@@ -269,7 +269,7 @@ final class CloseWatch implements IoHandler {
         @Override
         public boolean cancel() {
             registrations.remove(channel.fd(), this);
-            // The users are told while the socket is still open, and wait for the other threads. Tested by
+            // The users are notified while the socket is still open, and wait for the other threads. Tested by
             // {@code CloseWatchTest.whoeverClosesASocketItsUsersAreToldByTheLoopWhileItIsOpen}.
             if (writing != null) {
                 writing.socketCloses();

@@ -324,8 +324,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             wanted = true;
             Objects.requireNonNull(loan).arrival.wake();
             // The event loop tries once more to take the socket. The caller can have given the socket back just before
-            // wanted was set. Such a caller does not tell the event loop. A caller that gives the socket back later
-            // reads wanted afterwards, finds that it is set, and tells the event loop.
+            // wanted was set. Such a caller does not notify the event loop. A caller that gives the socket back later
+            // reads wanted afterwards, finds that it is set, and notifies the event loop.
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }

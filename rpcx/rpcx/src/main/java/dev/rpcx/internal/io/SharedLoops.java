@@ -50,7 +50,7 @@ public final class SharedLoops {
 
     /**
      * Gives the borrowed event loops back. Each borrower calls this method once, after the borrower's connections on
-     * these loops have ended or have been told to end.
+     * these loops have ended or have been instructed to end.
      */
     public synchronized void giveBack() {
         users--;

@@ -32,7 +32,7 @@ public final class SocketQueue {
 
     /**
      * Event that {@link TlsRecords} fires when a part of a TLS record has arrived, and the rest can still arrive in
-     * time. The event tells the connection that the peer is alive.
+     * time. The event notifies the connection that the peer is alive.
      */
     public static final Object PART = new Object();
 

@@ -266,7 +266,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Closes the connection because the peer has sent bytes that are not a TLS record. The next handlers first get an
-     * exception that tells the user the usual cause: the peer does not use TLS.
+     * exception that names the usual cause to the user: the peer does not use TLS.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));

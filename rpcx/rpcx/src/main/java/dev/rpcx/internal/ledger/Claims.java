@@ -125,8 +125,8 @@ final class Claims {
             }
             return hasRoom;
         } finally {
-            // If memory was short, some chosen connections have not been told to end. These connections are no longer
-            // counted as chosen, so that a later search can choose them again.
+            // If memory was short, some chosen connections have not been instructed to end. These connections are no
+            // longer counted as chosen, so that a later search can choose them again.
             for (; ended < greediest.size(); ended++) {
                 onHoldEnded(greediest.get(ended));
             }

@@ -266,8 +266,8 @@ public final class AdmissionLimit {
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
-     * Returns how many groups of connections each address has now. This number also tells which groups belong to one
-     * address, since their numbers are consecutive: see {@link AddressGroups#groupsPerAddress}.
+     * Returns how many groups of connections each address has now. This number also determines which groups belong to
+     * one address, since their numbers are consecutive: see {@link AddressGroups#groupsPerAddress}.
      */
     private final IntSupplier groupsPerAddress;
 

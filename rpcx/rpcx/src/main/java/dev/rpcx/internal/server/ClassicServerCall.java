@@ -109,7 +109,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     boolean mayHaveRun;
 
     /**
-     * What the reply tells the client about whether the call has been executed. The thread that ends the call writes
+     * What the reply says to the client about whether the call has been executed. The thread that ends the call writes
      * this field before the event loop learns of the end.
      */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
@@ -598,7 +598,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * Ends the call with a reply. Only the first call of this method has an effect.
      *
      * @param frame frame of the reply
-     * @param said what the reply tells the client about whether the call has been executed
+     * @param said what the reply says to the client about whether the call has been executed
      * @param isDone whether the handler has produced a result
      */
     private void endWith(byte[] frame, RPCXException.Executed said, boolean isDone) {

@@ -261,7 +261,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Ends the connection if a call with this id is under way, since the client could not tell the two replies apart.
+     * Ends the connection if a call with this id is under way, since the client could not distinguish the two replies.
      *
      * @throws WireFault a call with this id is under way
      */
@@ -722,7 +722,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      * Sends a reply. If there is no room for a large reply, this method sends an error instead.
      *
      * @param charged charge for the reply; null if the reply has not been charged
-     * @param executed what the reply tells the client about whether the call has been executed
+     * @param executed what the reply says to the client about whether the call has been executed
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
         if (charged != null) {

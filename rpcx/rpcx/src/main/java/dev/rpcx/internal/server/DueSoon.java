@@ -24,7 +24,7 @@ final class DueSoon {
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
-    /** Tells how much time a call has left. Some implementations also end a call that has no time left. */
+    /** Says how much time a call has left. Some implementations also end a call that has no time left. */
     interface Calls {
         /**
          * Returns the time that is left from {@code nowNanos} until a call reaches a time limit.
@@ -57,7 +57,7 @@ final class DueSoon {
     /**
      * Creates an empty set, which a scan of all calls has to fill.
      *
-     * @param calls tells how much time a call has left; unlike the argument of {@link #scan}, it ends no call
+     * @param calls says how much time a call has left; unlike the argument of {@link #scan}, it ends no call
      */
     DueSoon(Calls calls, LongSupplier clock) {
         this.calls = calls;
@@ -136,7 +136,7 @@ final class DueSoon {
     /**
      * Scans the calls in the set, and ends those that are due.
      *
-     * @param each tells how much time a call has left, and ends the call if no time is left
+     * @param each says how much time a call has left, and ends the call if no time is left
      * @return nanoseconds from {@code nowNanos} until the next call is due, of those in the set and those that
      *     {@link #add} has only noted; {@link #NEVER} if there is no such call. The result is too small if the noted
      *     call that is due first has ended meanwhile

@@ -3,8 +3,8 @@ package dev.rpcx.internal.server;
 import java.util.function.BooleanSupplier;
 
 /**
- * Tells the event loop of a connection that calls may be lost. A call is lost if the thread that was about to end the
- * call has failed, usually for lack of stack or memory. Such a thread may be unable to call any method, so it first
+ * Notifies the event loop of a connection that calls may be lost. A call is lost if the thread that was about to end
+ * the call has failed, usually for lack of stack or memory. Such a thread may be unable to call any method, so it first
  * writes two fields: it marks its call as lost, and after that it sets {@link #isAny}. Then the thread tries to call
  * {@link #requestCheck}; if the call of this method fails, the event loop ends the lost calls at its next check.
  */
@@ -41,7 +41,7 @@ public final class LostCalls {
      * Clears {@link #isAny}, and runs an action that ends the lost calls. Called if {@code isAny} is set, on the event
      * loop or, after the event loop's end, while holding the connection's lock.
      *
-     * @param ends action that ends the lost calls; returns false if it cannot tell yet which calls are lost. If the
+     * @param ends action that ends the lost calls; returns false if it does not know yet which calls are lost. If the
      *     action returns false or throws, {@code isAny} is set again
      */
     void endLost(BooleanSupplier ends) {

@@ -139,8 +139,8 @@ public final class ServerCore {
     private final CompletableFuture<Void> quiet = new CompletableFuture<>();
 
     /**
-     * Completes during a stop, when all connections and calls have ended, or when the event loops have been told to cut
-     * them off.
+     * Completes during a stop, when all connections and calls have ended, or when the event loops have been instructed
+     * to cut them off.
      */
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
@@ -444,8 +444,8 @@ public final class ServerCore {
      * event loops and the threads.
      *
      * @param time time after which the remaining connections and calls are cut off
-     * @return future that completes when all connections and calls have ended, or the event loops have been told to cut
-     *     them off; every call returns the same future
+     * @return future that completes when all connections and calls have ended, or the event loops have been instructed
+     *     to cut them off; every call returns the same future
      */
     public CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);

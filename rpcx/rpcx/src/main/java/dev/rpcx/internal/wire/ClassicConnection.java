@@ -362,9 +362,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Sends a frame in chunks, and tells {@code listener} of each chunk that has been sent or will never be sent. In
-     * total, {@code listener} is told of as many bytes as {@link #queuedBytes} returns for the frame, whether the frame
-     * is sent or not.
+     * Sends a frame in chunks, and notifies {@code listener} of each chunk that has been sent or will never be sent.
+     * In total, {@code listener} is notified of as many bytes as {@link #queuedBytes} returns for the frame, whether
+     * the frame is sent or not.
      */
     public final void write(byte[] frame, WriteListener listener) {
         begin(frame);
@@ -386,8 +386,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     /**
      * Closes the channel after only the first {@code written} bytes of a frame could be written to it. Now
-     * {@code listener} is told of the rest of the frame, which will never be sent. It is told of the written bytes when
-     * the channel has sent or dropped them.
+     * {@code listener} is notified of the rest of the frame, which will never be sent. It is notified of the written
+     * bytes when the channel has sent or dropped them.
      */
     private void endCut(int frameBytes, int written, WriteListener listener) {
         try {

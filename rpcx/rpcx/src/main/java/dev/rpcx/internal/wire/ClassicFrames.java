@@ -40,13 +40,13 @@ public final class ClassicFrames {
         void frame(byte[] frame, int bytes);
 
         /**
-         * Tells the reader that the arriving frame is skipped. The memory that has been reserved for this frame is no
-         * longer needed.
+         * Notifies the reader that the arriving frame is skipped. The memory that has been reserved for this frame is
+         * no longer needed.
          */
         void onSkip();
 
         /**
-         * Tells the reader that all bytes of a skipped frame have arrived.
+         * Notifies the reader that all bytes of a skipped frame have arrived.
          *
          * @param begin the first bytes of the frame, which can end in the middle of a field
          * @param bytes number of these first bytes
