@@ -22,7 +22,7 @@ import java.lang.annotation.Target;
  *   <li>After the server has acknowledged the call: the server logs a warning, at most one a minute.
  * </ul>
  *
- * <p>For example, if the attempt to connect fails because the only server is being restarted, all calls that wait for
+ * <p>For example, if the try to connect fails because the only server is being restarted, all calls that wait for
  * the connection are lost. A caller that has to know the outcome of a call has to use a method with a result.
  *
  * <p>The arguments are read before the method returns, and never again, even if the call is retried (see

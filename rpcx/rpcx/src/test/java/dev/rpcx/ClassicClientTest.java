@@ -106,7 +106,7 @@ class ClassicClientTest {
         }
     }
 
-    /** A queue that is full answers no SYN: the attempt to connect stands still. */
+    /** A queue that is full answers no SYN: the try to connect stands still. */
     @Test
     void aCallEndsInItsTimeAlsoWhileItsClientConnects() throws Exception {
         List<Socket> fillers = new ArrayList<>();

@@ -89,7 +89,7 @@ class ClusterErrorsTest {
     }
 
     @Test
-    void anInstanceIsConnectedToAgainWhateverFailsWhenAnAttemptDoes() {
+    void anInstanceIsConnectedToAgainWhateverFailsWhenATryDoes() {
         boolean hasFailed = true;
         for (int step = 0; hasFailed; step++) {
             Failing platform = new Failing();

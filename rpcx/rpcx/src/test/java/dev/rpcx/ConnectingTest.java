@@ -521,7 +521,7 @@ class ConnectingTest {
     }
 
     @Test
-    void anAttemptThatWaitsForOthersEndsWithItsClient() {
+    void aTryThatWaitsForOthersEndsWithItsClient() {
         Said said = new Said();
         Client client = client(1);
         client.create(Remote.class, said);
@@ -568,7 +568,7 @@ class ConnectingTest {
                 .hasSize(5);
     }
 
-    /** Netty takes 0 for no timeout, and then the attempt's own timer would end it, after four times as long. */
+    /** Netty takes 0 for no timeout, and then the try's own timer would end it, after four times as long. */
     @Test
     void aTimeToConnectOfLessThanAMillisecondIsNotNone() {
         assertThat(ClientCore.connectMillis(Duration.ofNanos(1_000))).isEqualTo(1);

@@ -273,7 +273,7 @@ class EndpointsTest {
     }
 
     @Test
-    void anAttemptToConnectEndsWithItsInstance() throws Exception {
+    void aTryToConnectEndsWithItsInstance() throws Exception {
         Registry registry = new Registry();
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
                 Instances instances = new Instances(1);
@@ -281,10 +281,10 @@ class EndpointsTest {
                         Client.builder().connectTimeout(Duration.ofHours(1)).build()) {
             registry.say(new Endpoint("127.0.0.1", silent.getLocalPort()));
             ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED).start(registry);
-            try (Socket attempt = silent.accept()) {
+            try (Socket connecting = silent.accept()) {
                 registry.say(instances.endpoint(0));
-                attempt.setSoTimeout(10_000);
-                while (attempt.getInputStream().read() >= 0) {
+                connecting.setSoTimeout(10_000);
+                while (connecting.getInputStream().read() >= 0) {
                     // the greeting; the end of the stream is what is waited for
                 }
             }
@@ -307,8 +307,8 @@ class EndpointsTest {
             registry.say(named);
             await().until(() -> cluster.toString().equals(ClientAddress.keyOf(named)));
             silent.setSoTimeout(10_000);
-            try (Socket attempt = silent.accept()) {
-                assertThat(attempt.isConnected()).isTrue();
+            try (Socket connecting = silent.accept()) {
+                assertThat(connecting.isConnected()).isTrue();
             }
             cluster.close();
         }

@@ -491,7 +491,7 @@ class ExtraConnectionsTest {
     /** The pause after one that has failed is short. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aCallThatNoConnectionTakesWaitsForTheNextAttemptAfterOneThatHasFailed(boolean isOfSeveral) {
+    void aCallThatNoConnectionTakesWaitsForTheNextTryAfterOneThatHasFailed(boolean isOfSeveral) {
         HandPlatform hand = new HandPlatform();
         Client client = client(hand);
         Calls calls = isOfSeveral

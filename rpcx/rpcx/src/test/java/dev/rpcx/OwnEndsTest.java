@@ -317,7 +317,7 @@ class OwnEndsTest {
         settle();
     }
 
-    /** An attempt to connect has failed, and the next one is in a moment: on this wire nobody greets. */
+    /** A try to connect has failed, and the next one is in a moment: on this wire nobody greets. */
     private Classic pausing() {
         Classic calls = client(true).create(Classic.class, "peer", 2);
         CompletableFuture<String> first = calls.call(new byte[1]);

@@ -42,7 +42,7 @@ final class SimScenario {
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
-    /** No call, connection attempt or silence lasts longer. */
+    /** No call, try to connect or silence lasts longer. */
     private static final long QUIET_NANOS = 30 * SECOND;
 
     /** Instances that do not change; equal if they are the same, so that maps of them have one order. */

@@ -142,11 +142,11 @@ class WaitingCallsTest {
     }
 
     @Test
-    void anAttemptToConnectKnowsOnlyOfCallsThatStillWait() {
+    void aTryToConnectKnowsOnlyOfCallsThatStillWait() {
         ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1);
-        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        CompletableFuture<ClientConnection> connecting = address.connect(0);
         hand.settle(hand.opened.get(0));
-        int own = attempt.getNumberOfDependents();
+        int own = connecting.getNumberOfDependents();
         List<RPCXException.Code> ends = new ArrayList<>();
         long soon = hand.ticker.nanoTime() + TimeUnit.MILLISECONDS.toNanos(1);
         for (int i = 0; i < CALLS; i++) {
@@ -161,14 +161,14 @@ class WaitingCallsTest {
         hand.ticker.advance(2, TimeUnit.MILLISECONDS);
         hand.settle(hand.opened.get(0));
         assertThat(ends).hasSize(CALLS).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
-        assertThat(attempt).isNotDone();
-        assertThat(attempt.getNumberOfDependents()).isEqualTo(own);
+        assertThat(connecting).isNotDone();
+        assertThat(connecting.getNumberOfDependents()).isEqualTo(own);
     }
 
     @Test
     void eachCallThatWaitsIsToldOnceAlsoBehindOneThatFails() {
         ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1);
-        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        CompletableFuture<ClientConnection> connecting = address.connect(0);
         List<Integer> told = new ArrayList<>();
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         for (int i = 0; i < 3; i++) {
@@ -178,7 +178,7 @@ class WaitingCallsTest {
                 throw new IllegalStateException("by the test, " + failure);
             });
         }
-        attempt.completeExceptionally(new IllegalStateException("no server"));
+        connecting.completeExceptionally(new IllegalStateException("no server"));
         assertThat(told).containsExactly(0, 1, 2);
         hand.ticker.advance(2, TimeUnit.MINUTES);
         hand.settle(hand.opened.get(0));
@@ -187,21 +187,21 @@ class WaitingCallsTest {
 
     /** A future reads the text of its failure too, however many wait. */
     @Test
-    void theLineOfAFailedAttemptIsMadeOnceForAllCallsThatWaitForIt() {
+    void theLineOfAFailedTryIsMadeOnceForAllCallsThatWaitForIt() {
         int forOne = readsOfAFailure(new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1), "no server", 1);
         ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 2), 1, 1);
         assertThat(readsOfAFailure(address, "no server", CALLS))
                 .isEqualTo(forOne)
                 .isPositive();
         assertThat(readsOfAFailure(address, "another one", CALLS))
-                .as("the next attempt")
+                .as("the next try")
                 .isBetween(1, CALLS - 1);
     }
 
     private int readsOfAFailure(ClientAddress address, String why, int waiting) {
         AtomicInteger reads = new AtomicInteger();
         List<RPCXException> told = new ArrayList<>();
-        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        CompletableFuture<ClientConnection> connecting = address.connect(0);
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         for (int i = 0; i < waiting; i++) {
             address.await(
@@ -211,7 +211,7 @@ class WaitingCallsTest {
                     CircuitBreaker.PERMITTED,
                     (connected, failure) -> told.add(Objects.requireNonNull(failure)));
         }
-        attempt.completeExceptionally(new IllegalStateException(why) {
+        connecting.completeExceptionally(new IllegalStateException(why) {
             private static final long serialVersionUID = 1L;
 
             @Override

@@ -27,7 +27,7 @@ public final class CodecException extends RuntimeException {
          */
         TOO_LARGE,
         /**
-         * {@link Memory} does not grant the memory that the objects of the message need. A later attempt to read the
+         * {@link Memory} does not grant the memory that the objects of the message need. A later try to read the
          * same message can succeed.
          */
         NO_MEMORY,

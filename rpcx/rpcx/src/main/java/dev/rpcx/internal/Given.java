@@ -59,7 +59,7 @@ public final class Given {
     }
 
     /**
-     * Checks that the time of a call or of a connection attempt is from 1 µs to 1 h. Returns the time, rounded down to
+     * Checks that the time of a call or of a try to connect is from 1 µs to 1 h. Returns the time, rounded down to
      * whole microseconds.
      */
     public static Duration callTime(String name, Duration time) {

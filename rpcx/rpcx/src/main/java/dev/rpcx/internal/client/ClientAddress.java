@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * One instance of a service, that is, one host and port, with this client's connections to it. The address connects
  * when a call first needs a connection, and when a call needs one after a connection has ended. If all connections are
  * crowded (see {@link ClientConnection#isCrowded}), the address makes an extra one, which closes after some time
- * without calls. Calls that need the same connection wait together for one attempt to make it.
+ * without calls. Calls that need the same connection wait together for one try to make it.
  *
  * <p>After a failure to connect, a pause follows, in which the address does not connect. Consecutive failures make the
  * pauses longer, up to a limit; see {@link Backoff}. A connection that ends as soon as it is established counts as a
@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * otherwise they fail immediately.
  *
  * <p>In a {@link ClientCluster}, the address keeps its normal connections even if no call needs them. Calls that find
- * no connection wait in the cluster, and do not fail because of a pause. After each attempt to connect, the address
+ * no connection wait in the cluster, and do not fail because of a pause. After each try to connect, the address
  * notifies the cluster whether there is a connection.
  */
 public final class ClientAddress extends Route {
@@ -37,7 +37,7 @@ public final class ClientAddress extends Route {
 
     /**
      * Maximum number of consecutive failures to connect after which a server still counts as known. A server becomes
-     * known when it keeps a connection for {@link #KEPT_NANOS}. Attempts to connect to known servers have their own
+     * known when it keeps a connection for {@link #KEPT_NANOS}. Tries to connect to known servers have their own
      * limit. A pause follows each failure. 32 such pauses add up to 14 to 27 s, which is longer than a restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
@@ -64,8 +64,8 @@ public final class ClientAddress extends Route {
 
     private final @Nullable ClientCluster cluster;
 
-    /** The latest attempt to make a connection on the classic wire; null if there was none. Guarded by {@code this}. */
-    private @Nullable ConnectionAttempt<ClassicClientConnection> classic;
+    /** The latest try to make a connection on the classic wire; null if there was none. Guarded by {@code this}. */
+    private @Nullable Connecting<ClassicClientConnection> classic;
 
     /**
      * Connections on the classic wire that have been replaced, and only finish their calls. Connections that have ended
@@ -74,12 +74,12 @@ public final class ClientAddress extends Route {
     private final List<ClassicClientConnection> drainingClassic = new ArrayList<>(1);
 
     /**
-     * The connections on the native wire, or the attempts to make them, by index. Any thread that needs a connection
-     * stores its attempt here by a compare-and-set. An attempt that could not be stored is never begun, so there is
-     * only one attempt at a time for each index. An event loop removes a connection that has ended, also by a
-     * compare-and-set, so that it does not remove a later attempt.
+     * The connections on the native wire, or the tries to make them, by index. Any thread that needs a connection
+     * stores its try here by a compare-and-set. A try that could not be stored is never begun, so there is
+     * only one try at a time for each index. An event loop removes a connection that has ended, also by a
+     * compare-and-set, so that it does not remove a later try.
      */
-    private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
+    private final AtomicReferenceArray<@Nullable Connecting<ClientConnection>> connections;
 
     /**
      * Number of normal connections, that is, connections that stay open when they have no calls. Normal connections
@@ -135,15 +135,15 @@ public final class ClientAddress extends Route {
     private boolean hasKept;
 
     /**
-     * Whether the latest attempt to connect has succeeded, and the end of a connection has not been recorded since. On
+     * Whether the latest try to connect has succeeded, and the end of a connection has not been recorded since. On
      * the native wire, the end is recorded when the connection takes no new calls any more, even if the connection
-     * still finishes calls. The attempt succeeded at the time {@link #upNanos}.
+     * still finishes calls. The try succeeded at the time {@link #upNanos}.
      */
     private boolean isUp;
 
     private long upNanos;
 
-    /** Time before which no attempt to connect begins. The time has passed if the address is not in a pause. */
+    /** Time before which no try to connect begins. The time has passed if the address is not in a pause. */
     private long pauseEndNanos;
 
     private @Nullable Throwable lastFailure;
@@ -312,14 +312,14 @@ public final class ClientAddress extends Route {
     /**
      * Begins to make one more connection. Does nothing if the client is closed, or if the address is in a pause. There
      * is one exception: if even the best connection is full, calls wait for the new one, so a pause of which at most
-     * 100 ms remain does not prevent the attempt. The attempt then connects at the end of the pause.
+     * 100 ms remain does not prevent the try. The try then connects at the end of the pause.
      *
      * @param index index of the new connection in {@link #connections}
      * @param best the best of the connections that are ready
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? MAX_WAITED_OUT_NANOS : 0;
-        // In a closed client, the attempt would fail immediately, and the failure would lead to another call of this
+        // In a closed client, the try would fail immediately, and the failure would lead to another call of this
         // method.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
@@ -341,7 +341,7 @@ public final class ClientAddress extends Route {
         int free = -1;
         boolean isComing = false;
         for (int i = 0; i < connections.length(); i++) {
-            ConnectionAttempt<ClientConnection> found = connections.get(i);
+            Connecting<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection == null) {
                 free = i;
@@ -367,7 +367,7 @@ public final class ClientAddress extends Route {
         return isFull == than.isFull() ? one.load() < than.load() : !isFull;
     }
 
-    private static boolean isComing(@Nullable ConnectionAttempt<ClientConnection> found) {
+    private static boolean isComing(@Nullable Connecting<ClientConnection> found) {
         return found != null && !found.ensureScheduled().isDone();
     }
 
@@ -389,13 +389,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns a connection that is not full. If all are full, returns an attempt to connect that is in progress; null
+     * Returns a connection that is not full. If all are full, returns a try to connect that is in progress; null
      * if there is none.
      */
     private @Nullable PendingConnection<ClientConnection> withRoom() {
         PendingConnection<ClientConnection> pending = null;
         for (int i = 0; i < connections.length(); i++) {
-            ConnectionAttempt<ClientConnection> found = connections.get(i);
+            Connecting<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection != null && !connection.isFull()) {
                 return found;
@@ -435,7 +435,7 @@ public final class ClientAddress extends Route {
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
-            ConnectionAttempt<ClientConnection> pending = connections.get(i);
+            Connecting<ClientConnection> pending = connections.get(i);
             if (pending != null && !pending.isDone()) {
                 serveWaiting(pending);
                 isAnyLeft |= pending.isWaitedFor();
@@ -446,7 +446,7 @@ public final class ClientAddress extends Route {
         }
     }
 
-    private void serveWaiting(ConnectionAttempt<ClientConnection> pending) {
+    private void serveWaiting(Connecting<ClientConnection> pending) {
         ClientConnection least = leastLoaded();
         if (least == null) {
             return;
@@ -461,14 +461,14 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with this index, or the attempt to make that connection. If there is neither, begins an
-     * attempt. If the address is in a pause that is too long to wait for, returns an attempt that has already failed.
+     * Returns the connection with this index, or the try to make that connection. If there is neither, begins to
+     * connect. If the address is in a pause that is too long to wait for, returns a try that has already failed.
      *
-     * @param patienceNanos maximum time for which an attempt waits for the end of a pause
+     * @param patienceNanos maximum time for which a try waits for the end of a pause
      */
     private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
-            ConnectionAttempt<ClientConnection> found = connections.get(index);
+            Connecting<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
                 return found.ensureScheduled();
             }
@@ -476,7 +476,7 @@ public final class ClientAddress extends Route {
             if (pause > patienceNanos) {
                 return inPause(pause);
             }
-            ConnectionAttempt<ClientConnection> attempt = new ConnectionAttempt<>(index) {
+            Connecting<ClientConnection> connecting = new Connecting<>(index) {
                 @Override
                 void open() {
                     ClientAddress.this.open(this, index >= kept);
@@ -488,37 +488,37 @@ public final class ClientAddress extends Route {
                     return leastLoaded();
                 }
             };
-            if (connections.compareAndSet(index, found, attempt)) {
-                return attempt.ensureScheduled();
+            if (connections.compareAndSet(index, found, connecting)) {
+                return connecting.ensureScheduled();
             }
         }
     }
 
     /**
-     * One attempt to make a connection, and the future of that connection. The attempt is a task of an event loop. A
+     * One try to make a connection, and the future of that connection. The try is a task of an event loop. A
      * caller whose stack is exhausted may fail to give the task to the loop. In that case, the next caller that finds
-     * the attempt gives the task to the loop.
+     * the try gives the task to the loop.
      */
-    private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
+    private abstract class Connecting<C> extends PendingConnection<C> implements Runnable {
         /**
-         * Whether this attempt has begun. Two callers can give the attempt to two event loops, of which only the first
+         * Whether this try has begun. Two callers can give the try to two event loops, of which only the first
          * to set this field begins.
          */
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether this attempt, which is a task, has been given to the event loop. The field is also true if the client
+         * Whether this try, which is a task, has been given to the event loop. The field is also true if the client
          * is closed, and the loop takes no more tasks. Call no method between giving the task to the loop and setting
          * this field, since an exhausted stack would then leave the field false. Any thread reads and sets the field.
          * Two threads that find it false both give the task to a loop, see {@link #hasBegun}.
          */
         private volatile boolean isScheduled;
 
-        ConnectionAttempt(int index) {
-            whenComplete((connected, failure) -> attempted(index, failure));
+        Connecting(int index) {
+            whenComplete((connected, failure) -> connectEnded(index, failure));
         }
 
-        ConnectionAttempt<C> ensureScheduled() {
+        Connecting<C> ensureScheduled() {
             if (!isScheduled) {
                 if (!client.execute(this)) {
                     completeExceptionally(new IllegalStateException("the client is closed"));
@@ -536,7 +536,7 @@ public final class ClientAddress extends Route {
                     lookSoon();
                 } catch (Throwable e) {
                     // The timer that looks for free slots on existing connections has not been set. Unless another call
-                    // sets that timer, this call waits until this attempt to connect has ended.
+                    // sets that timer, this call waits until this try to connect has ended.
                     ThreadTools.report(e);
                 }
             }
@@ -544,7 +544,7 @@ public final class ClientAddress extends Route {
         }
 
         /**
-         * Begins the attempt. Does nothing if the attempt has begun already, since two callers may have given this task
+         * Begins the try. Does nothing if the try has begun already, since two callers may have given this task
          * to the event loop. Event loop only.
          */
         @Override
@@ -566,14 +566,14 @@ public final class ClientAddress extends Route {
         }
 
         /**
-         * Goes on with the attempt to connect. Called when the address is not in a pause any more. In a cluster, the
-         * attempt now waits until {@link ConnectThrottle} lets it connect.
+         * Goes on with the try to connect. Called when the address is not in a pause any more. In a cluster, the
+         * try now waits until {@link ConnectThrottle} lets it connect.
          */
         private void begin() {
             if (retired) {
-                // The attempt ends itself here, because retire(), on another thread, may have looked at the list of
-                // connections before this attempt was in the list. That thread sets the field before it looks, and this
-                // attempt was in the list before this event loop reads the field. So one of the two ends the attempt.
+                // The try ends itself here, because retire(), on another thread, may have looked at the list of
+                // connections before this try was in the list. That thread sets the field before it looks, and this
+                // try was in the list before this event loop reads the field. So one of the two ends the try.
                 // Otherwise the client could stay connected to the instance.
                 completeExceptionally(noLongerThere());
                 return;
@@ -587,13 +587,13 @@ public final class ClientAddress extends Route {
                 of.connectThrottle(isKnown()).enter(this, this::start);
             } catch (Throwable e) {
                 // enter() has failed. If a timer has called this method after a pause, no other code would end the
-                // attempt to connect. Therefore the attempt is ended here.
+                // try to connect. Therefore the try is ended here.
                 completeExceptionally(e);
             }
         }
 
         /**
-         * Connects, unless this attempt to connect has ended already, for example because the instance has been removed
+         * Connects, unless this try to connect has ended already, for example because the instance has been removed
          * from its service. In a cluster, {@link ConnectThrottle} calls this method.
          */
         private void start() {
@@ -601,7 +601,7 @@ public final class ClientAddress extends Route {
                 return;
             }
             try {
-                // This timer ends the attempt if nothing else does, so that no call waits forever.
+                // This timer ends the try if nothing else does, so that no call waits forever.
                 Future<?> end = client.timer(
                         () -> completeExceptionally(new IllegalStateException("no connection in time")),
                         2 * client.patienceNanos());
@@ -619,12 +619,18 @@ public final class ClientAddress extends Route {
         abstract void open();
     }
 
-    private void open(ConnectionAttempt<ClientConnection> attempt, boolean isExtra) {
+    private void open(Connecting<ClientConnection> connecting, boolean isExtra) {
         client.open(
                 this,
                 (channel, account) -> new ClientConnection(
-                        channel, account, this, isExtra, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
-                attempt,
+                        channel,
+                        account,
+                        this,
+                        isExtra,
+                        client.callTimeoutNanos(),
+                        client.keepAliveNanos(),
+                        connecting),
+                connecting,
                 false);
     }
 
@@ -641,7 +647,7 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns an attempt to connect that has already failed. Used during a pause after a failure to connect, in which
+     * Returns a try to connect that has already failed. Used during a pause after a failure to connect, in which
      * the address does not connect.
      *
      * @param nanos remaining time of the pause
@@ -661,7 +667,7 @@ public final class ClientAddress extends Route {
         return failed;
     }
 
-    private void attempted(int index, @Nullable Throwable failure) {
+    private void connectEnded(int index, @Nullable Throwable failure) {
         synchronized (this) {
             if (failure == null) {
                 // The number of failures is not reset here, since the server may still end this connection at once.
@@ -687,7 +693,7 @@ public final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             notified.failed(this, failure);
         } else {
-            // The attempt has failed, but the instance has another connection. The waiting calls get that connection.
+            // The try has failed, but the instance has another connection. The waiting calls get that connection.
             notified.connected(this);
         }
         keepConnected(index);
@@ -697,7 +703,7 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // The address is in a pause already, because another attempt has failed or another connection has ended.
+            // The address is in a pause already, because another try has failed or another connection has ended.
             // Connections that end together count as one failure.
             return;
         }
@@ -750,7 +756,7 @@ public final class ClientAddress extends Route {
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
             // The connection has begun to take calls, since the server has sent the complete list of its methods. A
-            // connection that ends before that has no calls, and its end is recorded as a failed attempt to connect.
+            // connection that ends before that has no calls, and its end is recorded as a failed try to connect.
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -759,7 +765,7 @@ public final class ClientAddress extends Route {
             }
         }
         for (int index = 0; cluster != null && index < kept; index++) {
-            ConnectionAttempt<ClientConnection> held = connections.get(index);
+            Connecting<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 keepConnected(index);
             }
@@ -781,7 +787,7 @@ public final class ClientAddress extends Route {
     void forget(ClientConnection connection) {
         draining.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
-            ConnectionAttempt<ClientConnection> held = connections.get(index);
+            Connecting<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 connections.compareAndSet(index, held, null);
             }
@@ -806,12 +812,12 @@ public final class ClientAddress extends Route {
 
     /**
      * Called when this instance no longer belongs to its service, normally because the registry no longer names it. The
-     * instance's connections finish their calls, and then end. Attempts to connect to the instance fail immediately.
+     * instance's connections finish their calls, and then end. Tries to connect to the instance fail immediately.
      */
     void retire() {
         retired = true;
         for (int index = 0; index < connections.length(); index++) {
-            ConnectionAttempt<ClientConnection> held = connections.get(index);
+            Connecting<ClientConnection> held = connections.get(index);
             if (held != null && !held.completeExceptionally(noLongerThere()) && !held.isCompletedExceptionally()) {
                 held.join().retire();
             }
@@ -833,13 +839,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection on the classic wire that new calls use, or the attempt to make it. If there is neither,
-     * begins an attempt. But if the address is in a pause after a failure to connect, and more than 100 ms of the pause
-     * remain, returns an attempt that has already failed.
+     * Returns the connection on the classic wire that new calls use, or the try to make it. If there is neither,
+     * begins to connect. But if the address is in a pause after a failure to connect, and more than 100 ms of the pause
+     * remain, returns a try that has already failed.
      */
     @Override
     public synchronized PendingConnection<ClassicClientConnection> connectClassic() {
-        ConnectionAttempt<ClassicClientConnection> found = classic;
+        Connecting<ClassicClientConnection> found = classic;
         if (found != null
                 && (!found.isDone()
                         || !found.isCompletedExceptionally() && found.join().isUsable())) {
@@ -852,14 +858,14 @@ public final class ClientAddress extends Route {
         if (found != null && !found.isCompletedExceptionally() && !tryReplaceClassic(found.join())) {
             return found.ensureScheduled();
         }
-        ConnectionAttempt<ClassicClientConnection> attempt = new ConnectionAttempt<>(0) {
+        Connecting<ClassicClientConnection> connecting = new Connecting<>(0) {
             @Override
             void open() {
                 openClassic(this);
             }
         };
-        classic = attempt;
-        return attempt.ensureScheduled();
+        classic = connecting;
+        return connecting.ensureScheduled();
     }
 
     /**
@@ -878,26 +884,26 @@ public final class ClientAddress extends Route {
         return drainingClassic.size() < MAX_DRAINING && drainingClassic.add(connection);
     }
 
-    private void openClassic(PendingConnection<ClassicClientConnection> attempt) {
+    private void openClassic(PendingConnection<ClassicClientConnection> connecting) {
         client.open(
                 this,
                 (channel, account) -> {
-                    channel.closeFuture().addListener(over -> endedClassic(attempt));
+                    channel.closeFuture().addListener(over -> endedClassic(connecting));
                     return new ClassicClientConnection(
                             channel, account, client.platform(), toString(), client.keepAliveNanos());
                 },
-                attempt,
+                connecting,
                 true);
     }
 
     /**
-     * Records the end of the connection on the classic wire that this attempt has made. This happens on the event loop,
+     * Records the end of the connection on the classic wire that this try has made. This happens on the event loop,
      * before the connection's callers get their errors. Otherwise the next call of such a caller could connect without
-     * a pause. Does nothing if the attempt failed, or if the connection has been replaced.
+     * a pause. Does nothing if the try failed, or if the connection has been replaced.
      */
-    private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
-        if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
-            ended(ticker().nanoTime() - upNanos, attempt.join().memoryWanted());
+    private synchronized void endedClassic(PendingConnection<ClassicClientConnection> connecting) {
+        if (connecting == classic && connecting.isDone() && !connecting.isCompletedExceptionally()) {
+            ended(ticker().nanoTime() - upNanos, connecting.join().memoryWanted());
         }
     }
 

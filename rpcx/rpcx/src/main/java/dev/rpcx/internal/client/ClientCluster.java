@@ -62,13 +62,13 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final Choice choice;
 
     /**
-     * Limits the attempts to connect to instances that have never kept a connection, or have failed too often since.
+     * Limits the tries to connect to instances that have never kept a connection, or have failed too often since.
      * Such instances may exist only in the registry.
      */
     private final ConnectThrottle named;
 
     /**
-     * Limits the attempts to connect to instances that have kept a connection before, and have not failed too often
+     * Limits the tries to connect to instances that have kept a connection before, and have not failed too often
      * since. The limit is separate from {@link #named}, so that instances which exist only in the registry do not hold
      * up known ones.
      */
@@ -129,7 +129,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private @Nullable Long takenNanos;
 
     /**
-     * Number of failed attempts to connect so far, to all instances together. An attempt does not count if its instance
+     * Number of failed tries to connect so far, to all instances together. A try does not count if its instance
      * has another connection.
      */
     private long failures;
@@ -539,7 +539,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an attempt to connect to an instance has failed, and the instance has no other connection. A waiting
+     * Called when a try to connect to an instance has failed, and the instance has no other connection. A waiting
      * call fails if every instance has now failed to connect since the call began to wait.
      */
     void failed(ClientAddress address, Throwable why) {

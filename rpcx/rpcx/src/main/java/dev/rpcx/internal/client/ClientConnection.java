@@ -162,7 +162,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /**
      * The future for which calls wait until this connection takes calls. The future completes when the server has sent
      * its dictionary, that is, the complete list of its methods. The future fails if the connection ends before that,
-     * or if the attempt to connect is given up first, for example after too long a time.
+     * or if the try to connect is given up first, for example after too long a time.
      */
     private final CompletableFuture<ClientConnection> connecting;
 
@@ -1225,11 +1225,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             stopTimers();
             published.completeExceptionally(new IllegalStateException(why));
         } finally {
-            endAttemptAndCalls(why);
+            endConnectAndCalls(why);
         }
     }
 
-    private void endAttemptAndCalls(String why) {
+    private void endConnectAndCalls(String why) {
         try {
             // The loss of the connection is recorded before the calls end, since a call that ends may ask for a new
             // connection, on its caller's thread or on this one.

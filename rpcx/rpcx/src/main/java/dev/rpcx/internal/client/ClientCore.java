@@ -64,7 +64,7 @@ import org.jspecify.annotations.Nullable;
  * Makes the proxies of a client, opens its connections, and closes the client. The methods of the public class
  * {@code Client} delegate to this class, which is thread-safe.
  *
- * <p>Closing the client has to find every connection, every connection attempt and every watch of a registry, even one
+ * <p>Closing the client has to find every connection, every try to connect and every watch of a registry, even one
  * that a call begins at the same moment. So the code that closes the client is in the same class as the code that opens
  * connections.
  */
@@ -124,10 +124,10 @@ public final class ClientCore {
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     /**
-     * The connection attempts in progress. {@link #end} makes each of them fail, so that no call waits for them any
-     * longer. An event loop adds an attempt, and the thread that ends the attempt removes it.
+     * The tries to connect in progress. {@link #end} makes each of them fail, so that no call waits for them any
+     * longer. An event loop adds a try, and the thread that ends the try removes it.
      */
-    private final Set<PendingConnection<?>> connectionAttempts = ConcurrentHashMap.newKeySet();
+    private final Set<PendingConnection<?>> pendingConnections = ConcurrentHashMap.newKeySet();
 
     /**
      * Maps the methods of the proxies to their numbers. Two proxies use the same number for a method if they declare
@@ -148,9 +148,9 @@ public final class ClientCore {
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
     /**
-     * Whether the client is closed. The thread that closes the client sets the field, and then looks for attempts,
+     * Whether the client is closed. The thread that closes the client sets the field, and then looks for tries,
      * clusters and channels. A thread that begins one of these adds it to its map or set, and then reads the field. So
-     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise an attempt, a
+     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise a try, a
      * watch or a channel could outlive the client.
      */
     private volatile boolean closed;
@@ -345,9 +345,9 @@ public final class ClientCore {
 
     /**
      * Returns the longest time, in nanoseconds, for which a call waits for a connection to any instance of a service.
-     * The time is twice the connect timeout. That is enough for the connection attempt in progress and for the next
-     * one, if the server greets each of them within the connect timeout. A single connection attempt ends at the latest
-     * after twice the returned time, counted from the moment at which the attempt begins to connect.
+     * The time is twice the connect timeout. That is enough for the try to connect in progress and for the next
+     * one, if the server greets each of them within the connect timeout. A single try to connect ends at the latest
+     * after twice the returned time, counted from the moment at which the try begins to connect.
      */
     long patienceNanos() {
         return 2 * connectNanos;
@@ -400,14 +400,14 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a connection attempt, so that {@link #end} makes the attempt fail. Otherwise the attempt might never
-     * end, since a closed event loop runs no timers. Must be called on an event loop, before the attempt sets its first
-     * timer. If the client is being closed at that moment, either {@code end} finds the attempt, or the attempt cannot
+     * Registers a try to connect, so that {@link #end} makes the try fail. Otherwise the try might never
+     * end, since a closed event loop runs no timers. Must be called on an event loop, before the try sets its first
+     * timer. If the client is being closed at that moment, either {@code end} finds the try, or the try cannot
      * set its timer and fails for that reason.
      */
-    void endWithThis(PendingConnection<?> attempt) {
-        connectionAttempts.add(attempt);
-        attempt.whenComplete((connected, failure) -> connectionAttempts.remove(attempt));
+    void endWithThis(PendingConnection<?> pending) {
+        pendingConnections.add(pending);
+        pending.whenComplete((connected, failure) -> pendingConnections.remove(pending));
     }
 
     /**
@@ -447,24 +447,24 @@ public final class ClientCore {
     }
 
     /**
-     * Opens a connection to an address, and completes {@code attempt} with the connection or with the failure. After
+     * Opens a connection to an address, and completes {@code result} with the connection or with the failure. After
      * the channel is connected, the TLS handshake and the server's greeting together can take the connect timeout once
      * more.
      *
-     * @param atOnce true to complete {@code attempt} as soon as the channel is connected and the TLS handshake, if
-     *     there is one, has ended; false if the connection itself completes {@code attempt} when the server has sent
+     * @param atOnce true to complete {@code result} as soon as the channel is connected and the TLS handshake, if
+     *     there is one, has ended; false if the connection itself completes {@code result} when the server has sent
      *     its greeting
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
             BiFunction<Channel, Account, C> maker,
-            CompletableFuture<C> attempt,
+            CompletableFuture<C> result,
             boolean atOnce) {
         if (closed) {
-            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+            result.completeExceptionally(new IllegalStateException("the client is closed"));
             return;
         }
-        // Stored on the event loop of the channel, and read by any thread that ends the attempt.
+        // Stored on the event loop of the channel, and read by any thread that ends the try.
         AtomicReference<@Nullable C> made = new AtomicReference<>();
         try {
             ChannelFuture connecting = bootstrap
@@ -496,10 +496,10 @@ public final class ClientCore {
                         }
                     })
                     .connect(loops.remote(address.endpoint.host(), address.endpoint.port()));
-            attempt.whenComplete((connected, failure) -> {
+            result.whenComplete((connected, failure) -> {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
-                    // The attempt has failed, so its channel is closed, even if the channel is still connecting. If the
+                    // The try has failed, so its channel is closed, even if the channel is still connecting. If the
                     // connection is closing already, it closes its channel itself, after it has sent the server the
                     // reason.
                     connecting.channel().close();
@@ -508,48 +508,48 @@ public final class ClientCore {
             connecting.addListener(done -> {
                 C connection = made.get();
                 if (!done.isSuccess() || connection == null) {
-                    attempt.completeExceptionally(
+                    result.completeExceptionally(
                             done.cause() == null ? new IllegalStateException("not connected") : done.cause());
                 } else if (closed) {
-                    attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+                    result.completeExceptionally(new IllegalStateException("the client is closed"));
                 } else if (atOnce && tls == null) {
-                    attempt.complete(connection);
+                    result.complete(connection);
                 } else {
                     Channel channel = connecting.channel();
                     if (atOnce) {
                         completeAfterHandshake(
-                                attempt, connection, channel.pipeline().get(SslHandler.class));
+                                result, connection, channel.pipeline().get(SslHandler.class));
                     }
                     Future<?> timer = channel.eventLoop()
                             .schedule(
-                                    () -> attempt.completeExceptionally(new IllegalStateException(
+                                    () -> result.completeExceptionally(new IllegalStateException(
                                             "connected, but the server has not answered in time")),
                                     connectNanos,
                                     TimeUnit.NANOSECONDS);
-                    attempt.whenComplete((greeted, failure) -> timer.cancel(false));
+                    result.whenComplete((greeted, failure) -> timer.cancel(false));
                 }
             });
         } catch (Throwable e) {
-            // Errors are caught too, since calls wait until the future "attempt" completes.
-            attempt.completeExceptionally(e);
+            // Errors are caught too, since calls wait until the future "result" completes.
+            result.completeExceptionally(e);
         }
     }
 
     /**
-     * Completes a connection attempt when its TLS handshake has ended. Used on the classic wire, where the server sends
+     * Completes a try to connect when its TLS handshake has ended. Used on the classic wire, where the server sends
      * no greeting.
      */
     private static <C> void completeAfterHandshake(
-            CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
+            CompletableFuture<C> result, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
-            attempt.completeExceptionally(new IllegalStateException("closed before the handshake"));
+            result.completeExceptionally(new IllegalStateException("closed before the handshake"));
             return;
         }
         engine.handshakeFuture().addListener(shaken -> {
             if (shaken.isSuccess()) {
-                attempt.complete(connection);
+                result.complete(connection);
             } else {
-                attempt.completeExceptionally(shaken.cause());
+                result.completeExceptionally(shaken.cause());
             }
         });
     }
@@ -630,11 +630,11 @@ public final class ClientCore {
     }
 
     /**
-     * Marks the client as closed, closes its connections, and ends its connection attempts, waiting calls and watches.
+     * Marks the client as closed, closes its connections, and ends its tries to connect, waiting calls and watches.
      * This is the part of {@link #close} that does not wait. Only the registries' code, which runs on the calling
      * thread here, can block. The event loops stay open.
      *
-     * @return future that completes when no connection, connection attempt or watch remains; null if the client was
+     * @return future that completes when no connection, try to connect or watch remains; null if the client was
      *     closed before
      */
     public @Nullable CompletableFuture<Void> end() {
@@ -642,11 +642,11 @@ public final class ClientCore {
     }
 
     /**
-     * Marks the client as closed, closes its connections, and ends its connection attempts, waiting calls and watches.
+     * Marks the client as closed, closes its connections, and ends its tries to connect, waiting calls and watches.
      * This is the part of {@link #close} that does not wait. The event loops stay open.
      *
      * @param registries executor that ends the watches of registries, since a registry's code can block or throw
-     * @return future that completes when no connection, connection attempt or watch remains; null if the client was
+     * @return future that completes when no connection, try to connect or watch remains; null if the client was
      *     closed before
      */
     private @Nullable CompletableFuture<Void> end(Executor registries) {
@@ -657,12 +657,12 @@ public final class ClientCore {
             closed = true;
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
-        // Ending an attempt runs the callbacks of the calls that wait for it. The callbacks run on an event loop and
+        // Ending a try runs the callbacks of the calls that wait for it. The callbacks run on an event loop and
         // not on this thread, since a callback might never return.
-        for (PendingConnection<?> attempt : connectionAttempts) {
+        for (PendingConnection<?> pending : pendingConnections) {
             over.add(done(
                     loops.group,
-                    () -> attempt.completeExceptionally(new IllegalStateException("the client is closed"))));
+                    () -> pending.completeExceptionally(new IllegalStateException("the client is closed"))));
         }
         for (ClientCluster cluster : clusters.values()) {
             over.add(done(loops.group, cluster::endCalls));

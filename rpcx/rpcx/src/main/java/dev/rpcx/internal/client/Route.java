@@ -565,7 +565,7 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the deadline has passed. If an earlier attempt to end the wait has failed halfway, the
+         * Ends the wait because the deadline has passed. If an earlier try to end the wait has failed halfway, the
          * call can still be counted as waiting; this method then also stops counting the call. As in {@link #ended},
          * the error for the call is created before the wait is marked as ended. The order of the other steps is that of
          * {@link #giveUp}. Tested by

@@ -80,7 +80,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
                 if (found == null || found.isEmpty()) {
                     promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    // a random address, so that the next attempt to connect may try another one
+                    // a random address, so that the next try to connect may use another one
                     InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
                     promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }

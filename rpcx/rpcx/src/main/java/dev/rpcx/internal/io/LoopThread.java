@@ -50,9 +50,9 @@ public final class LoopThread extends FastThreadLocalThread {
         private @Nullable Untold nextUntold;
 
         /**
-         * Notifies the caller that this call has ended, after an earlier attempt has failed for lack of memory.
+         * Notifies the caller that this call has ended, after an earlier try has failed for lack of memory.
          *
-         * @return false if this attempt has failed for lack of memory too
+         * @return false if this try has failed for lack of memory too
          */
         public abstract boolean endUntold();
     }

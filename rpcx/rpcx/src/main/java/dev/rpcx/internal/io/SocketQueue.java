@@ -228,7 +228,7 @@ public final class SocketQueue {
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // The task could not be scheduled, and isEvictionDue prevents any later attempt. Therefore the channel
+                // The task could not be scheduled, and isEvictionDue prevents any later try. Therefore the channel
                 // is closed here.
                 closeNow(channel);
             }

@@ -328,9 +328,9 @@ public final class AdmissionLimit {
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time of the next attempt to update the limit. An attempt changes nothing if calls have ended in too few
-     * groups of connections, since a few groups, mostly of a few addresses, say little about the others. The next
-     * attempt is then at least {@link #LOOK_NANOS} (12.5 ms) later.
+     * Earliest time of the next look at whether to update the limit. A look changes nothing if calls have ended in too
+     * few groups of connections, since a few groups, mostly of a few addresses, say little about the others. The next
+     * look is then at least {@link #LOOK_NANOS} (12.5 ms) later.
      */
     private volatile long nextLookNanos;
 

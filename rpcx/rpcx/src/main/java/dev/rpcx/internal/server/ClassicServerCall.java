@@ -393,7 +393,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             leaveUnlearnt();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // The wait for a result can be given up only once, so no later attempt could end the call. Therefore the
+            // The wait for a result can be given up only once, so no later try could end the call. Therefore the
             // failure is only reported, and the call ends now.
             ThreadTools.report(noMemory);
         }

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests when attempts to connect begin, without connections and under a simulated clock. */
+/** Tests when tries to connect begin, without connections and under a simulated clock. */
 @Timeout(60)
 class ConnectThrottleTest {
     private static final long EACH_NANOS = TimeUnit.SECONDS.toNanos(1) / ConnectThrottle.MAX_A_SECOND;
@@ -23,7 +23,7 @@ class ConnectThrottleTest {
     private final Client client =
             Inside.on(Client.builder(), hand).eventLoops(1).build();
 
-    /** The clock does not stand at 0, and no attempt has begun for long. */
+    /** The clock does not stand at 0, and no try has begun for long. */
     private final ConnectThrottle throttle = throttle();
 
     /** In the order in which they have begun. */
@@ -45,18 +45,18 @@ class ConnectThrottleTest {
     }
 
     private CompletableFuture<Integer> enter() {
-        CompletableFuture<Integer> attempt = new CompletableFuture<>();
-        throttle.enter(attempt, () -> begun.add(attempt));
-        return attempt;
+        CompletableFuture<Integer> connecting = new CompletableFuture<>();
+        throttle.enter(connecting, () -> begun.add(connecting));
+        return connecting;
     }
 
-    /** Attempts that end as soon as they have begun: only their rate holds them back. */
+    /** Tries that end as soon as they have begun: only their rate holds them back. */
     private void enterQuick(int count) {
         for (int i = 0; i < count; i++) {
-            CompletableFuture<Integer> attempt = new CompletableFuture<>();
-            throttle.enter(attempt, () -> {
-                begun.add(attempt);
-                attempt.complete(1);
+            CompletableFuture<Integer> connecting = new CompletableFuture<>();
+            throttle.enter(connecting, () -> {
+                begun.add(connecting);
+                connecting.complete(1);
             });
         }
     }
@@ -67,14 +67,14 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptBeginsAtOnceWhereNothingIsUnderWay() {
-        CompletableFuture<Integer> attempt = enter();
-        assertThat(begun).containsExactly(attempt);
+    void aTryBeginsAtOnceWhereNothingIsInProgress() {
+        CompletableFuture<Integer> connecting = enter();
+        assertThat(begun).containsExactly(connecting);
         assertThat(throttle.waiting()).isZero();
     }
 
     @Test
-    void afterASecondWithoutAnyASecondsAttemptsBeginTogetherAndTheOthersOneByOne() {
+    void afterASecondWithoutAnyASecondsTriesBeginTogetherAndTheOthersOneByOne() {
         enterQuick(ConnectThrottle.MAX_A_SECOND + 10);
         assertThat(begun).hasSize(ConnectThrottle.MAX_A_SECOND);
         assertThat(throttle.waiting()).isEqualTo(10);
@@ -90,7 +90,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void howeverLongNothingBeganNoMoreThanASecondsAttemptsBeginTogether() {
+    void howeverLongNothingBeganNoMoreThanASecondsTriesBeginTogether() {
         enterQuick(100);
         assertThat(begun).hasSize(100);
         pass(TimeUnit.SECONDS.toNanos(1) / 2);
@@ -111,7 +111,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void soManyAreUnderWayAtOnceAndTheNextBeginAsTheyEndInTheirOrder() {
+    void soManyAreInProgressAtOnceAndTheNextBeginAsTheyEndInTheirOrder() {
         List<CompletableFuture<Integer>> all = new ArrayList<>();
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 3; i++) {
             all.add(enter());
@@ -128,7 +128,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptThatEndsBeforeItIsTheNextDoesNotBegin() {
+    void aTryThatEndsBeforeItIsTheNextDoesNotBegin() {
         List<CompletableFuture<Integer>> all = new ArrayList<>();
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 3; i++) {
             all.add(enter());
@@ -143,7 +143,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptThatHasEndedAlreadyDoesNotBeginAndHoldsUpNobody() {
+    void aTryThatHasEndedAlreadyDoesNotBeginAndHoldsUpNobody() {
         throttle.enter(CompletableFuture.completedFuture(1), () -> begun.add(new CompletableFuture<>()));
         assertThat(begun).isEmpty();
         assertThat(throttle.waiting()).isZero();
@@ -152,7 +152,7 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptWhoseBeginFailsEndsWithThatAndTheNextBegins() {
+    void aTryWhoseBeginFailsEndsWithThatAndTheNextBegins() {
         CompletableFuture<Integer> failing = new CompletableFuture<>();
         throttle.enter(failing, () -> {
             throw new IllegalStateException("by the test");
@@ -178,10 +178,10 @@ class ConnectThrottleTest {
     }
 
     @Test
-    void anAttemptOfAClientThatIsClosedEnds() {
+    void aTryOfAClientThatIsClosedEnds() {
         Inside.core(client).end();
-        CompletableFuture<Integer> attempt = enter();
-        assertThat(attempt).isCompletedExceptionally();
+        CompletableFuture<Integer> connecting = enter();
+        assertThat(connecting).isCompletedExceptionally();
         assertThat(begun).isEmpty();
     }
 
@@ -190,8 +190,8 @@ class ConnectThrottleTest {
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 1; i++) {
             enter();
         }
-        // a look is due in a second, since as many as may be are under way
-        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(attempt -> attempt.complete(1));
+        // a look is due in a second, since as many as may be are in progress
+        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(connecting -> connecting.complete(1));
         assertThat(throttle.waiting()).isZero();
         enterQuick(ConnectThrottle.MAX_A_SECOND - ConnectThrottle.MAX_AT_ONCE - 1);
         assertThat(throttle.waiting()).isZero();

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests peers that are gone without having closed the connection, servers that never greet, and pauses between attempts
+ * Tests peers that are gone without having closed the connection, servers that never greet, and pauses between tries
  * to connect.
  */
 @Timeout(60)
@@ -170,7 +170,7 @@ class KeepAliveTest {
     }
 
     @Test
-    void attemptsPauseLongerAndLongerAndTheServerIsFoundWhenItIsBack() throws Exception {
+    void triesPauseLongerAndLongerAndTheServerIsFoundWhenItIsBack() throws Exception {
         int port;
         try (ServerSocket free = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
