@@ -39,8 +39,8 @@ type Conn struct {
 	generation map[uint16]uint16
 	free       []uint16 // slots whose call has ended
 	nextSlot   int      // slots from here on were never used
-	leaving    bool     // no more requests on this connection
-	sending    int      // requests that have not left whole
+	draining   bool     // no more requests on this connection
+	sending    int      // requests that have not been sent whole
 	goneAway   bool     // GOAWAY was sent
 	failure    error    // why the connection ended
 	ready      chan struct{}
@@ -56,8 +56,8 @@ const keepAlive = 60 * time.Second
 type call struct {
 	id       uint32
 	slot     uint16
-	begun    bool // the request's first frame has left
-	whole    bool // all of the request has left
+	begun    bool // the request's first frame has been sent
+	whole    bool // all of the request has been sent
 	over     bool // the final frame has come, or the connection has ended
 	nobody   bool // CANCEL was sent, or follows the first frame
 	reply    []byte
@@ -354,12 +354,12 @@ func (c *Conn) Ping(ctx context.Context) error {
 func (c *Conn) Leaving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leaving
+	return c.draining
 }
 
 // Close lets the calls under way end, within the context's time, and closes the connection.
 func (c *Conn) Close(ctx context.Context) error {
-	c.leave()
+	c.drain()
 	select {
 	case <-c.ended:
 		return nil
@@ -369,10 +369,10 @@ func (c *Conn) Close(ctx context.Context) error {
 	}
 }
 
-// leave ends requests on this connection. GOAWAY waits for requests that have left in part only.
-func (c *Conn) leave() {
+// drain ends requests on this connection. GOAWAY waits for requests that have been sent in part only.
+func (c *Conn) drain() {
 	c.mu.Lock()
-	c.leaving = true
+	c.draining = true
 	say := !c.goneAway && c.sending == 0
 	c.goneAway = c.goneAway || say
 	c.mu.Unlock()
@@ -407,7 +407,7 @@ func (c *Conn) begin(ctx context.Context, kind Type, method Method, body []byte,
 	case c.failure != nil:
 		defer c.mu.Unlock()
 		return nil, c.failure
-	case c.leaving:
+	case c.draining:
 		defer c.mu.Unlock()
 		return nil, &Error{Unavailable, "the connection is closing", NotExecuted}
 	case uint64(len(body)) > uint64(c.server.MaxMessageBytes):
@@ -459,10 +459,10 @@ func (c *Conn) begin(ctx context.Context, kind Type, method Method, body []byte,
 	c.mu.Lock()
 	k.whole = true
 	c.sending--
-	leave := c.leaving && !c.goneAway && c.sending == 0
+	due := c.draining && !c.goneAway && c.sending == 0
 	c.mu.Unlock()
-	if leave {
-		c.leave()
+	if due {
+		c.drain()
 	}
 	return k, err
 }
@@ -602,7 +602,7 @@ func (c *Conn) read() {
 			}
 			c.mu.Unlock()
 		case GOAWAY:
-			c.leave()
+			c.drain()
 		case ERROR:
 			c.mu.Lock()
 			wanted := frame.ID == 0 || c.under(frame.ID) != nil

@@ -33,7 +33,7 @@ var prefaceChecks = []check{
 		p.greeted()
 		p.settled()
 	}},
-	{"preface: all in one packet", "its preface, settings and first requests may leave in one packet", func(t *T) {
+	{"preface: all in one packet", "its preface, settings and first requests may go out in one packet", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		content := append([]byte{}, wire.Preface...)
@@ -818,7 +818,7 @@ var requestChecks = []check{
 		p.errs(id(0, 6), wire.NoSuchMethod, wire.NotExecuted)
 		p.settled()
 	}},
-	{"cancel: a handler at work", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... A second CANCEL finds no call under way and is passed over.", func(t *T) {
+	{"cancel: a handler at work", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has been sent already; then the server does nothing. ... A second CANCEL finds no call under way and is passed over.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {
@@ -858,7 +858,7 @@ var requestChecks = []check{
 		}
 		p.settled()
 	}},
-	{"cancel: between parts", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... executed is 1 if the handler has not started and will not, otherwise 3.", func(t *T) {
+	{"cancel: between parts", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has been sent already; then the server does nothing. ... executed is 1 if the handler has not started and will not, otherwise 3.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		parts := split(p.named(id(0, 1), "echo", text(long(500))), 100, 100)
@@ -1084,7 +1084,7 @@ var streamChecks = []check{
 		p.replies(id(0, 2), nil)
 		p.settled()
 	}},
-	{"stream: a reader that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... With more PARTs or ITEMs to come, the answer is ERROR 1.", func(t *T) {
+	{"stream: a reader that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has been sent already; then the server does nothing. ... With more PARTs or ITEMs to come, the answer is ERROR 1.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {
@@ -1243,7 +1243,7 @@ var streamChecks = []check{
 		p.afterCredit(k, number(2000000))
 		p.settled()
 	}},
-	{"stream: a writer that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing.", func(t *T) {
+	{"stream: a writer that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has been sent already; then the server does nothing.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {

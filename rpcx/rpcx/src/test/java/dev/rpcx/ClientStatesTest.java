@@ -62,7 +62,7 @@ class ClientStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"set", "left"})
+    @ValueSource(strings = {"set", "draining"})
     void eachFrameOfACallInEachStateDoesWhatItsCellSays(String connection) {
         for (String kind : KINDS) {
             StateTables.Table table = calls(kind);
@@ -78,7 +78,7 @@ class ClientStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"set", "left"})
+    @ValueSource(strings = {"set", "draining"})
     void eachFrameOfAConnectionInEachStateDoesWhatItsCellSays(String connection) {
         StateTables.Table table = StateTables.read("Client: connection");
         for (String kind : KINDS) {

@@ -164,7 +164,7 @@ final class ClientWalk implements AutoCloseable {
         }
         hold();
         drive(state);
-        if (connection.equals("left")) {
+        if (connection.equals("draining")) {
             peer.send(Wire.GOAWAY, 0);
             answer("GOAWAY", 0);
             serverDrains = true;
@@ -340,7 +340,7 @@ final class ClientWalk implements AutoCloseable {
             }
             expectEnd(expected.answer());
             assertThat(failure(holder)).as("the other call").isNotNull();
-            // a subscriber that has cancelled hears nothing more; a request that has not left goes to another
+            // a subscriber that has cancelled hears nothing more; a request that has not been sent goes to another
             // connection
             if (outcome != null && !(brings && state.startsWith("given up")) && !state.equals("sending")) {
                 join(outcome.handle((value, thrown) -> ""));

@@ -33,7 +33,7 @@ public final class ServerWalk {
     public static final byte[] ITEM_BODY = {8, (byte) 0xAC, 2};
 
     private static final Set<String> CONNECTION_STATES =
-            Set.of("open", "set", "client left", "server left", "both left");
+            Set.of("open", "set", "client draining", "server draining", "both draining");
     private static final AtomicInteger GATES = new AtomicInteger();
 
     /** A call of a walk: what has been sent of it, and its handler's gate. */
@@ -83,7 +83,7 @@ public final class ServerWalk {
         }
     }
 
-    /** Keeps the connection open when a side has left it. */
+    /** Keeps the connection open when a side drains it. */
     public void hold() throws Exception {
         holder = new Call(HOLDER, false, false, ByteBufUtil.getBytes(RawPeer.text(TEXT)));
         calls.add(holder);

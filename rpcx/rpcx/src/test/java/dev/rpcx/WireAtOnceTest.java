@@ -381,7 +381,7 @@ class WireAtOnceTest {
                 return;
             }
             assertThat(call)
-                    .as("the call of " + frame + ", server left: " + serverDrains)
+                    .as("the call of " + frame + ", server drains: " + serverDrains)
                     .isNotNull();
             switch (frame.type()) {
                 case Wire.CREDIT -> call.credited = true;

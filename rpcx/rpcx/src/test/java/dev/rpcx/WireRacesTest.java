@@ -167,15 +167,15 @@ class WireRacesTest {
             switch (race) {
                 case "server: reply against cancel" -> {
                     raw.begin("unaryElsewhere");
-                    return replyAgainstCancel(raw, first.equals("the REPLY leaves"));
+                    return replyAgainstCancel(raw, first.equals("the REPLY is sent"));
                 }
                 case "server: reply in parts against cancel" -> {
-                    return largeReplyAgainstCancel(raw, first.equals("the last PART leaves"));
+                    return largeReplyAgainstCancel(raw, first.equals("the last PART is sent"));
                 }
                 case "server: end of a stream against cancel" -> {
                     raw.begin("bringsElsewhere");
                     raw.gate.subscribed.get(10, TimeUnit.SECONDS);
-                    if (first.equals("the REPLY leaves")) {
+                    if (first.equals("the REPLY is sent")) {
                         raw.send(Wire.CREDIT, 100);
                         String last = raw.last();
                         raw.send(Wire.CANCEL);

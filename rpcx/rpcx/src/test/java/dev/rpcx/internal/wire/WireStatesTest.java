@@ -93,11 +93,11 @@ class WireStatesTest {
         }
 
         boolean serverDrains() {
-            return connection.equals("server left") || connection.equals("both left");
+            return connection.equals("server draining") || connection.equals("both draining");
         }
 
         boolean clientDrains() {
-            return connection.equals("client left") || connection.equals("both left");
+            return connection.equals("client draining") || connection.equals("both draining");
         }
 
         StateTables.Reaction reaction() {
@@ -236,7 +236,7 @@ class WireStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"open", "set", "client left"})
+    @ValueSource(strings = {"open", "set", "client draining"})
     void eachFrameOfACallInEachStateDoesWhatItsCellSays(String connection) {
         for (String kind : KINDS) {
             for (String place : PLACES) {
@@ -247,7 +247,7 @@ class WireStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"server left", "both left"})
+    @ValueSource(strings = {"server draining", "both draining"})
     void eachFrameOfACallDoesWhatItsCellSaysAfterTheServersGoAway(String connection) throws Exception {
         for (String kind : KINDS) {
             for (String place : PLACES) {
@@ -258,7 +258,7 @@ class WireStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"open", "set", "client left"})
+    @ValueSource(strings = {"open", "set", "client draining"})
     void eachFrameOfAConnectionInEachStateDoesWhatItsCellSays(String connection) {
         for (String kind : KINDS) {
             for (String place : LongForm.ON ? PLACES : PLACES.subList(0, 1)) {
@@ -269,7 +269,7 @@ class WireStatesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"server left", "both left"})
+    @ValueSource(strings = {"server draining", "both draining"})
     void eachFrameOfAConnectionDoesWhatItsCellSaysAfterTheServersGoAway(String connection) throws Exception {
         for (String kind : KINDS) {
             for (String place : LongForm.ON ? PLACES : PLACES.subList(0, 1)) {
