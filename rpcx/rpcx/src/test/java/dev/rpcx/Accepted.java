@@ -16,7 +16,7 @@ import java.util.function.Function;
 public record Accepted<H extends ChannelHandler>(H handler, RawPeer peer) {
     private static final int PATIENCE_SECONDS = 10;
 
-    /** @param makes the handler, once the channel is there */
+    /** @param makes makes the handler of the new channel */
     public static <H extends ChannelHandler> Accepted<H> by(
             Loops loops, ServerBootstrap server, Function<Channel, H> makes) throws Exception {
         CompletableFuture<H> accepted = new CompletableFuture<>();

@@ -18,13 +18,13 @@ class AdmissionSharesTest {
     private final AdmissionLimit.Group other = limit.group(7);
     private final AdmissionLimit.Group third = limit.group(15);
 
-    /** As when calls have been late: what it has learnt is not looked at here. */
+    /** Sets the limit as if calls had been late. These tests do not look at what the limit has learnt. */
     @BeforeEach
     void sink() throws ReflectiveOperationException {
         var field = AdmissionLimit.class.getDeclaredField("limit");
         field.setAccessible(true);
         field.setInt(limit, LIMIT);
-        // by as many connections
+        // each of these calls is of another connection
         assertThat(entering(full)).isEqualTo(LIMIT);
     }
 
@@ -51,7 +51,7 @@ class AdmissionSharesTest {
         for (int i = 1; i < AddressGroups.COUNT; i++) {
             int entered = entering(limit.group(i));
             assertThat(entered).as("group %s", i).isEqualTo(LIMIT / (i + 1));
-            // one that has no part runs nothing, and shares with nobody
+            // a group whose part is 0 runs nothing, so the others get no smaller parts because of it
             running += entered;
         }
         assertThat(limit.running()).isEqualTo(running).isLessThan((int) (3.4 * LIMIT));
@@ -101,7 +101,10 @@ class AdmissionSharesTest {
         assertThat(other.admit()).as("none is left").isFalse();
     }
 
-    /** An address has other groups when others come or go: what it runs already counts where it was. */
+    /**
+     * The groups of an address change when other addresses come or go. What a connection runs by then counts in its
+     * former group.
+     */
     @Test
     void aConnectionThatHasComeToAnotherGroupBeginsThere() {
         assertThat(other.admit(20, 20)).isTrue();

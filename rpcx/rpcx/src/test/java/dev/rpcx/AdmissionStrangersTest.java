@@ -28,7 +28,7 @@ class AdmissionStrangersTest {
     private static final int MAX = 10_000;
     private static final int HONEST_CONNECTIONS = 8;
 
-    /** What happens at a time, in the order of its number. */
+    /** Something that happens at a time. Events of the same time happen in the order of their numbers. */
     private record Event(double at, int number, Runnable what) implements Comparable<Event> {
         @Override
         public int compareTo(Event other) {
@@ -45,10 +45,10 @@ class AdmissionStrangersTest {
     private final int[] running = new int[HONEST_CONNECTIONS + 100];
     private int number;
 
-    /** Opened when they are called by first. */
+    /** The account of each connection. It is opened at the first call of the connection. */
     private final Account[] accounts = new Account[running.length];
 
-    /** Each of the others has an address, and the strangers have one. */
+    /** Each honest connection has an address of its own, and all connections of the strangers have one address. */
     private IntUnaryOperator addressOf = connection -> Math.min(connection, HONEST_CONNECTIONS);
 
     private double now;
@@ -96,7 +96,7 @@ class AdmissionStrangersTest {
         return true;
     }
 
-    /** Each takes some third more or less than the others. */
+    /** Makes an honest call, and then the next one. Each takes up to 30 % more or less than {@code takes}. */
     private void honest(double perSecond, double takes, double given) {
         honest++;
         double taken = takes * (0.7 + 0.6 * random.nextDouble());
@@ -124,7 +124,7 @@ class AdmissionStrangersTest {
         assertThat(refused / (double) honest).as("limit %s", limit.limit()).isLessThan(part);
     }
 
-    /** As where all come through one proxy: each connection is its own group. */
+    /** All connections have one address, as if they came through one proxy. So each connection is its own group. */
     @ParameterizedTest
     @CsvSource({
         "20, 0.03, 1, 12, 4, 30, 5",
@@ -151,7 +151,10 @@ class AdmissionStrangersTest {
         expectRefused(0.1);
     }
 
-    /** Others come from some addresses, by one connection or more each, and a stranger by ten from its own. */
+    /**
+     * The honest calls come from some addresses, by one or more connections each. A stranger has ten connections from
+     * its own address.
+     */
     @ParameterizedTest
     @CsvSource({
         "2, 20, 0.03, 1, 6, 4, 30, 5",
@@ -175,7 +178,7 @@ class AdmissionStrangersTest {
         "8, 300, 0.1, 2, 50, 34, 60, 30",
         "8, 500, 0.05, 2, 80, 64, 120, 60",
         "8, 100, 0.03, 1, 15, 3, 30, 10",
-        // late ones, of as many calls a second as the others'
+        // the strangers make about as many calls a second as the others, and their calls are late
         "8, 20, 0.03, 0.32, 20, 2, 2.1, 2",
         "8, 20, 0.1, 0.32, 1, 0.05, 3.1, 3",
         "8, 30, 0.1, 0.32, 1, 0.05, 3.1, 3",
@@ -184,10 +187,10 @@ class AdmissionStrangersTest {
         "8, 300, 0.1, 0.5, 1, 0.0625, 3, 2.9",
         "8, 50, 0.1, 0.32, 10, 0.5, 0.2, 0.16",
         "8, 20, 0.3, 0.92, 10, 1, 0.9, 0.83",
-        // quick ones that are given much, and such as end just in time
+        // the strangers' calls are quick and are given much time, or end just in time
         "8, 20, 0.03, 1, 60, 20, 0.001, 60",
         "8, 50, 0.1, 2, 30, 10, 9.9, 10",
-        // and such as sleep for an hour
+        // the strangers' calls sleep for an hour
         "8, 100, 0.03, 1, 5, 1.7, 3600, 3601",
     })
     void strangersOfOneAddressTakeLittleFromTheOthers(
@@ -216,14 +219,17 @@ class AdmissionStrangersTest {
         run(300);
         honest = 0;
         refused = 0;
-        // of a second, each, though eight is what may run at once: most are late
+        // each call works for a second, and only eight work at once, so most calls are late
         int before = limit.limit();
         at(301, () -> overload(8, 1, 3, 3, false));
         run(330);
         assertThat(limit.limit()).as("an overload is seen").isLessThan(before);
     }
 
-    /** So many work at once, each for so long; calls come some times as fast as that, by chance or evenly. */
+    /**
+     * Makes more calls than their handlers can work off. {@code workers} handlers work at once, each for {@code works}
+     * seconds. Calls come {@code times} times as fast as such handlers end, by chance or evenly.
+     */
     private void overload(int workers, double works, double times, double given, boolean isByChance) {
         double wait = Math.max(0, limit.running() - (workers - 1)) * works / workers;
         double part = isByChance ? 0.8 + 0.4 * random.nextDouble() : 1;
@@ -232,7 +238,7 @@ class AdmissionStrangersTest {
         at(now + pause, () -> overload(workers, works, times, given, isByChance));
     }
 
-    /** They end when their time is over, and that is no reason to let more of them in. */
+    /** The calls end when their time is over, and that is no reason to admit more of them. */
     @Test
     void anOverloadFromTheFirstCallIsCutThoughCallsHaveMuchTime() {
         at(0, () -> overload(25, 0.41, 5.2, 9.3, true));
@@ -242,7 +248,7 @@ class AdmissionStrangersTest {
         assertThat(good / 100.0).as("in time a second; limit %s", limit.limit()).isGreaterThan(0.9 * 25 / 0.41);
     }
 
-    /** They end at a rate that says nothing of what the others' calls need. */
+    /** The stranger's calls end at a rate that says nothing of what the others' calls need. */
     @ParameterizedTest
     @CsvSource({"1000, 1", "0.002, 1", "0.01, 4", "0.0005, 1", "0.05, 1"})
     void quickCallsOfAStrangerKeepNoOverloadFromBeingCut(double everySeconds, int together) {
@@ -291,7 +297,10 @@ class AdmissionStrangersTest {
     private double pauseBegins;
     private double pauseEnds;
 
-    /** Each takes some third more or less than the others, and those that begin in a pause end behind it. */
+    /**
+     * Makes a call, and then the next one. Each takes up to 30 % more or less than {@code works}. A call that begins in
+     * a pause ends behind it.
+     */
     private void calls(int connection, double perSecond, double works, double given) {
         double wait = now >= pauseBegins ? Math.max(0, pauseEnds - now) : 0;
         honest++;
@@ -299,7 +308,9 @@ class AdmissionStrangersTest {
         at(now - Math.log(1 - random.nextDouble()) / perSecond, () -> calls(connection, perSecond, works, given));
     }
 
-    /** Ten that take 20 s, ten late ones, and five that hold what is left for an hour, before anybody else comes. */
+    /**
+     * Before anybody else comes, a stranger makes ten calls that take 20 s, ten late ones, and five that take 1 000 s.
+     */
     @Test
     void whoHoldsALimitForLongDoesSoForTenSecondsAtMost() {
         for (int i = 0; i < 10; i++) {

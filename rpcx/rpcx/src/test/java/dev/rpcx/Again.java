@@ -10,10 +10,10 @@ import java.time.Duration;
 public final class Again {
     private static final int ATTEMPTS = 5;
 
-    /** Enough for 50 s where the first attempt has 200 ms. */
+    /** With this number, the attempts have about 50 s in all if the first one has 200 ms. */
     private static final int DOUBLINGS = 8;
 
-    /** Enough for what has to be loaded and connected before a situation comes about, on a machine that runs. */
+    /** On a machine that runs, this time is enough to load and connect all that a situation needs to come about. */
     private static final long ENOUGH_MILLIS = 1_000;
 
     /** What is attempted. It fails with an assertion, or with the failure of a call. */

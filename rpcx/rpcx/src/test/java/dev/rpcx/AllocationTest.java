@@ -82,7 +82,7 @@ class AllocationTest {
                 call.run();
             }
             long[] bytes = {0, 0};
-            // a thread of another test may end meanwhile: what it had allocated until then is nobody's
+            // a thread of another test may end meanwhile, and then its bytes count for nobody
             bytesByThread()
                     .forEach((thread, now) -> bytes[isClient(thread) ? 0 : 1] += now - before.getOrDefault(thread, 0L));
             best[0] = Math.min(best[0], bytes[0] / CALLS);
@@ -91,11 +91,11 @@ class AllocationTest {
         return best;
     }
 
-    /** Virtual threads count for the platform threads that carry them. */
+    /** The bytes of a virtual thread count for the platform threads that carry it. */
     private Map<Long, Long> bytesByThread() {
         Map<Long, Long> bytes = new HashMap<>();
         for (long thread : threads.getAllThreadIds()) {
-            // -1 of one that has ended
+            // the number of a thread that has ended is -1
             bytes.put(thread, Math.max(0, threads.getThreadAllocatedBytes(thread)));
         }
         return bytes;

@@ -19,16 +19,16 @@ public final class AtOnce {
 
     private AtOnce() {}
 
-    /** One connection's life. */
+    /** Runs one connection from its start to its end. */
     public interface Batch {
-        /** @param how 0 to 3: which end the connection comes to */
+        /** @param how the way in which the connection ends, from 0 to 3 */
         void run(Random chance, int how) throws Exception;
     }
 
     /**
      * Runs the batches; the ledger is at zero after each.
      *
-     * @return how many, and from which seeds
+     * @return the number of batches and their seeds, as text
      */
     public static String batches(int shortForm, Batch batch) {
         int batches = Integer.getInteger("rpcx.atonce.batches", LongForm.of(shortForm, LONG_FORM));

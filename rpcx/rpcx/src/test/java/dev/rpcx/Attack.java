@@ -274,13 +274,16 @@ enum Attack {
         CLASSIC,
         CLASSIC_DEAF,
 
-        /** To the port that wants certificates, with bytes of its own. */
+        /** The connection goes to the port that requires certificates, and the script sends all its bytes. */
         LOCKED,
 
-        /** To the port with TLS that takes everybody, with bytes of its own. */
+        /** The connection goes to the port with TLS that accepts every client, and the script sends all its bytes. */
         SECURED,
 
-        /** To the same, behind a handshake and a preface. What the script says is sealed: see {@link #sealed}. */
+        /**
+         * The connection goes to the same port, and begins with a handshake and a preface. The bytes of the script are
+         * sealed: see {@link #sealed}.
+         */
         TLS,
         TLS_DEAF;
 
@@ -301,9 +304,9 @@ enum Attack {
         }
     }
 
-    /** A place of its own, since an enum's constants cannot name its fields. */
+    /** Holds a constant outside the enum, since the constants of an enum cannot name its fields. */
     static final class Ends {
-        /** Said by a script: the connection is closed, and made anew. */
+        /** A script returns this to have the connection closed and made anew. */
         static final ByteBuf HANG_UP = Unpooled.buffer(0);
 
         private Ends() {}
@@ -333,7 +336,8 @@ enum Attack {
     }
 
     /**
-     * What a connection sends at its tick of this number; null for nothing, {@link Ends#HANG_UP} to be closed by us.
+     * Returns what a connection sends at its tick of this number, or null if it sends nothing. For
+     * {@link Ends#HANG_UP}, the attacker closes the connection.
      */
     @Nullable
     ByteBuf next(int round) {
@@ -348,7 +352,7 @@ enum Attack {
 
     private static final int AS_IT_IS = 0;
 
-    /** Said by the script of a connection whose handshake is done: the type of a record, and its content. */
+    /** Returns the type and the content of a record, for the script of a connection whose handshake is done. */
     private static ByteBuf sealed(int type, ByteBuf content) {
         return Unpooled.buffer()
                 .writeByte(type)
@@ -356,12 +360,12 @@ enum Attack {
                 .writeBytes(content.duplicate());
     }
 
-    /** The same, for bytes that are no record, or less than one. */
+    /** Returns the same for bytes that are no record, or only a part of one. */
     private static ByteBuf asItIs(ByteBuf bytes) {
         return sealed(AS_IT_IS, bytes);
     }
 
-    /** What such a script has said, as bytes of this connection. */
+    /** Returns what such a script has returned, as bytes to send on this connection. */
     static ByteBuf seal(RawTls tls, ByteBuf said) throws java.security.GeneralSecurityException {
         ByteBuf all = Unpooled.buffer();
         while (said.isReadable()) {
@@ -372,7 +376,7 @@ enum Attack {
         return all;
     }
 
-    /** What is the same each time is made once. */
+    /** Returns a script that makes its bytes only once, because they are the same for each connection. */
     private static IntFunction<@Nullable ByteBuf> one(java.util.function.Supplier<IntFunction<@Nullable ByteBuf>> of) {
         java.util.concurrent.atomic.AtomicReference<@Nullable IntFunction<@Nullable ByteBuf>> made =
                 new java.util.concurrent.atomic.AtomicReference<>();
@@ -386,7 +390,7 @@ enum Attack {
         };
     }
 
-    /** A call id: its generation changes with each round. */
+    /** Returns a call id, whose generation changes with each round. */
     private static int id(int round, int k) {
         return (1 + Math.floorMod(round, 60_000)) << 16 | Math.floorMod(k, SLOTS);
     }
@@ -434,7 +438,7 @@ enum Attack {
         return RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER);
     }
 
-    /** A sign of life that asks for nothing. */
+    /** Returns a sign of life that asks for nothing. */
     private static ByteBuf pong() {
         return RawPeer.frame(Wire.PONG, 7, Unpooled.EMPTY_BUFFER);
     }
@@ -453,7 +457,7 @@ enum Attack {
         return Unpooled.wrappedBuffer(call(Wire.REQUEST, id, method, Unpooled.EMPTY_BUFFER), credit(id, items));
     }
 
-    /** A request in as many frames as it takes. */
+    /** Returns a request in as many frames as it takes. */
     private static ByteBuf whole(int id, String method, ByteBuf body) {
         ByteBuf all = Unpooled.buffer().writeBytes(begun(id, method));
         while (body.readableBytes() > 16_000) {
@@ -503,7 +507,7 @@ enum Attack {
         return Unpooled.wrappedBuffer(some);
     }
 
-    /** What a client says first, to a server whose answer costs it a signature. */
+    /** Returns the first message of a TLS client. The answer costs the server a signature. */
     private static ByteBuf hello() {
         try {
             SSLEngine engine = SSLContext.getDefault().createSSLEngine();
@@ -576,7 +580,7 @@ enum Attack {
     }
 
     private static ByteBuf subscribersBlocked(int round) {
-        // a tick later there is credit
+        // the item of a call is sent three ticks later, when its stream has credit
         ByteBuf item = round < 3
                 ? Unpooled.EMPTY_BUFFER
                 : RawPeer.frame(Wire.ITEM, id(round - 3, round - 3), RawPeer.text("x"));

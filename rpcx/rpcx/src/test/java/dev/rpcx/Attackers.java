@@ -35,7 +35,7 @@ public final class Attackers {
         this.secured = secured;
     }
 
-    /** What they have done. */
+    /** The numbers that {@code end} answers with. */
     record Deeds(long made, long ended, long sentKilobytes, long cpuMillis) {
         static Deeds parse(String line) {
             String[] all = line.split(" ");
@@ -130,7 +130,7 @@ public final class Attackers {
                     lines[i].step();
                 }
                 begun.countDown();
-                // what could not be done in time is left out: a pace is a limit
+                // what could not be done in time is left out, because an attack's rate is only an upper limit
                 due = Math.max(due + tick, System.nanoTime());
                 for (long left = due - System.nanoTime(); left > 0 && !over; left = due - System.nanoTime()) {
                     LockSupport.parkNanos(Math.min(left, 20_000_000));
@@ -178,7 +178,7 @@ public final class Attackers {
                 tls = attack.shape.isSealed() ? new RawTls() : null;
                 SocketChannel to = SocketChannel.open();
                 to.configureBlocking(false);
-                // no port is left waiting for its last packet
+                // a close resets the connection, so that no port stays occupied in TIME_WAIT
                 to.socket().setSoLinger(true, 0);
                 to.bind(new InetSocketAddress(address, 0));
                 to.connect(new InetSocketAddress("127.0.0.1", port));
@@ -222,7 +222,7 @@ public final class Attackers {
                     return attack.next(round++);
                 }
                 if (!tls.isDone()) {
-                    // once: from then on the server has to answer
+                    // the hello is sent once, and from then on the server has to answer
                     return round++ == 0 ? RawTls.plain(RawTls.HANDSHAKE, tls.hello()) : null;
                 }
                 round = Math.max(round, 1);

@@ -83,7 +83,7 @@ class BadInstancesTest {
         return new FakeServer(new Settings(maxMessageBytes, maxCalls, 10_000_000), dictionary, answer);
     }
 
-    /** Both instances are connected: the bad one has been, and a call has found the good one. */
+    /** Returns a proxy when the client is connected to both instances. */
     private Calls calls(FakeServer bad) throws InterruptedException {
         Calls calls =
                 client.create(Calls.class, Endpoints.of(new Endpoint("127.0.0.1", server.port()), bad.endpoint()));
@@ -198,7 +198,7 @@ class BadInstancesTest {
             for (CompletableFuture<String> call : made) {
                 call.handle((reply, failure) -> reply).get(20, TimeUnit.SECONDS);
             }
-            // calls of the time until then may have failed; those of now do not
+            // calls may have failed before the instance was ejected, but none fails now
             int asked = bad.requests.get();
             for (int i = 0; i < CALLS / 2; i++) {
                 assertThat(calls.echo("x")).isEqualTo("x");
@@ -207,7 +207,9 @@ class BadInstancesTest {
         }
     }
 
-    /** It is of another service, or of an older version, or the secrets of its tokens are out of reach. */
+    /**
+     * The instance belongs to another service, or has an older version, or cannot reach the secrets of its tokens.
+     */
     @ParameterizedTest
     @EnumSource(
             value = RPCXException.Code.class,
@@ -226,7 +228,7 @@ class BadInstancesTest {
         }
     }
 
-    /** It has the calls that were in flight: the registry names one instance, and that is another one. */
+    /** The former instance has the calls in flight, when the registry names one other instance in its place. */
     @ParameterizedTest
     @EnumSource(
             value = RPCXException.Code.class,
@@ -279,7 +281,7 @@ class BadInstancesTest {
         }
     }
 
-    /** Callers without a valid token, or of a method that is nowhere: a tenth of the calls and more. */
+    /** More than a tenth of the calls have no valid token, or are of a method that no instance has. */
     @Test
     void whatAllInstancesRefuseTakesNoRetryFromOtherCalls() throws Exception {
         try (FakeServer bad = fake(
@@ -295,12 +297,12 @@ class BadInstancesTest {
             while (cluster().budget().spend()) {
                 retries++;
             }
-            // ten to begin with, and one for ten calls
+            // the budget begins with ten retries, and gains one for ten calls
             assertThat(retries).isEqualTo(10 + CALLS / 10);
         }
     }
 
-    /** One instance is of an older version, say, and somebody asks for what no version has. */
+    /** For example, one instance has an older version, and somebody calls a method that no version has. */
     @Test
     void whatAllInstancesRefuseTakesNoTryFromCallsOfOtherMethods() throws Exception {
         try (FakeServer bad = fake(

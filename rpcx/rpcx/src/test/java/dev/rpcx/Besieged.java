@@ -45,7 +45,7 @@ public final class Besieged {
         }
     }
 
-    /** Its constructor is broken, not only unwilling. */
+    /** A record whose constructor throws an error, rather than an exception that rejects the value. */
     record Broken(String text) {
         Broken {
             if (!text.isEmpty()) {
@@ -54,7 +54,7 @@ public final class Besieged {
         }
     }
 
-    /** All of them have one hash. */
+    /** A record whose instances all have the same hash. */
     record Equal(int number) {
         @Override
         public int hashCode() {
@@ -107,7 +107,7 @@ public final class Besieged {
             return endless(ITEM);
         }
 
-        /** The same, with items whose buffers take more than half a region of a heap that has regions. */
+        /** Does the same with items whose buffers take more than half a region of a heap that has regions. */
         @Method
         Flow.Publisher<String> large() {
             return endless(LARGE_ITEM);
@@ -131,7 +131,7 @@ public final class Besieged {
             });
         }
 
-        /** A publisher that blocks where it is asked for items. */
+        /** Returns a publisher that blocks when it is asked for items. */
         @Method
         Flow.Publisher<String> stuck() {
             CountDownLatch cancelled = new CountDownLatch(1);
@@ -152,7 +152,7 @@ public final class Besieged {
             });
         }
 
-        /** Welcomes a thousand items. */
+        /** Takes up to a thousand items. */
         @Method
         CompletableFuture<Long> take(Flow.Publisher<String> items) {
             return taken(items, 0);
@@ -213,7 +213,7 @@ public final class Besieged {
                 .host("127.0.0.1")
                 .keepAlive(Duration.ofSeconds(2))
                 .classic(true)
-                // attackers have no token: what comes before a handler is to be held up too
+                // attackers have no token, so the work before a handler is under attack too
                 .interceptor((call, next) ->
                         call.method().equals("hello") ? tokens.intercept(call, next) : next.proceed(call))
                 .build()

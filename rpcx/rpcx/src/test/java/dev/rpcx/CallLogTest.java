@@ -83,7 +83,7 @@ public class CallLogTest {
         Flow.Publisher<Integer> count(int most);
     }
 
-    /** Asks for three items, gives the stream up at the one it is told, and keeps how it ends. */
+    /** Asks for three items, cancels the stream at the item {@code last}, and keeps how the stream ends. */
     private static final class Three implements Flow.Subscriber<Integer> {
         private final int last;
         final CompletableFuture<String> end = new CompletableFuture<>();
@@ -125,7 +125,7 @@ public class CallLogTest {
         String later(String name);
     }
 
-    /** What has been logged. */
+    /** Keeps the lines that have been logged. */
     public static final class Lines extends Handler {
         public final List<String> lines = new CopyOnWriteArrayList<>();
 
@@ -191,7 +191,7 @@ public class CallLogTest {
                     .contains(
                             "\"outcome\":\"INVALID\",\"executed\":\"EXECUTED\",\"error\":\"no \\\"x\\\"\\u000ahere\"");
 
-            // what ended well and soon is left out, what failed never is
+            // calls that end well and soon are left out, and calls that fail never are
             Greeter quiet = logged.create(Greeter.class, "here", server.port());
             assertThat(quiet.hello("again")).isEqualTo("Hello again");
             assertThatThrownBy(() -> quiet.later("y")).isInstanceOf(RPCXException.class);
@@ -245,7 +245,7 @@ public class CallLogTest {
         assertThat(written.lines.get(lines - 1)).contains(outcome);
     }
 
-    /** As where its disk is full. */
+    /** The log throws an exception, for example because its disk is full. */
     @Test
     void aLogThatThrowsChangesNoResult() {
         Handler failing = new Handler() {
@@ -411,7 +411,7 @@ public class CallLogTest {
         }
     }
 
-    /** Streams that end otherwise than their publishers say. */
+    /** Returns streams that end in another way than their publishers say. */
     @RPCXServer("odd")
     public static final class Odd {
         public final CountDownLatch begun = new CountDownLatch(1);
@@ -469,7 +469,10 @@ public class CallLogTest {
         }
     }
 
-    /** To be run when the first item is asked for, and when there have been two subscriptions. */
+    /**
+     * Returns what completes the stream when it is run a second time. It is run when the first item is asked for, and
+     * when there have been two subscriptions.
+     */
     private static Runnable onceAskedAndSubscribed(Flow.Subscriber<? super String> subscriber) {
         AtomicInteger times = new AtomicInteger();
         return () -> {
@@ -597,7 +600,7 @@ public class CallLogTest {
         assertThat(written.lines).hasSize(1);
     }
 
-    /** Results that are null, with and without a type that has one. */
+    /** Returns null, directly and in stages, for types that allow null and for types that do not. */
     @RPCXServer("nothing")
     @SuppressWarnings("NullAway")
     public static final class Nothing {
@@ -749,7 +752,7 @@ public class CallLogTest {
         }
     }
 
-    /** A stage of an interceptor that stands behind the log. */
+    /** The stage comes from an interceptor that stands behind the log. */
     @Test
     void aStageThatTakesNothingThatDependsOnItIsTheResultAllTheSame() throws Throwable {
         CompletionStage<String> stage = new CompletableFuture<>() {
@@ -776,7 +779,7 @@ public class CallLogTest {
             assertThat(CallLog.escaped("adm" + text + "in")).isEqualTo("adm" + escaped + "in");
         }
         assertThat(CallLog.escaped("ä😀 \"\\")).isEqualTo("ä😀 \\\"\\\\");
-        // no pair is cut in two
+        // no surrogate pair is cut in two
         assertThat(CallLog.escaped("x" + "😀".repeat(600))).isEqualTo("x" + "😀".repeat(499));
     }
 

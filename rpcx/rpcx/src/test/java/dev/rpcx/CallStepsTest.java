@@ -112,7 +112,7 @@ class CallStepsTest {
         channel.close();
     }
 
-    /** What the event loop is given, and then what threads were begun for. */
+    /** Runs the tasks of the event loop, and then the tasks that were handed to threads. */
     private void runAll() {
         for (Runnable next = next(); next != null; next = next()) {
             next.run();
@@ -150,7 +150,7 @@ class CallStepsTest {
         return of.handle((value, thrown) -> Objects.requireNonNull(thrown)).join();
     }
 
-    /** On a thread like those of event loops. */
+    /** Asks on a thread like those of event loops, and returns the answer. */
     private static boolean onALoop(java.util.function.BooleanSupplier asks) throws InterruptedException {
         AtomicReference<Boolean> said = new AtomicReference<>();
         LoopThread loop = new LoopThread(() -> said.set(asks.getAsBoolean()), "loop of a test");
@@ -176,7 +176,7 @@ class CallStepsTest {
         for (String method : List.of("there", "here")) {
             CallThreads.Steps steps = steps(method);
             assertThat(steps.isElsewhere()).as("on a thread that may block").isFalse();
-            // the loop of the test's channel is whatever thread asks
+            // for the channel of this test, every thread counts as its event loop
             assertThat(onALoop(steps::isElsewhere)).isEqualTo(method.equals("there"));
         }
         assertThat(steps("brings").bringsStream()).isTrue();
@@ -255,7 +255,7 @@ class CallStepsTest {
         assertThat(context.hasThreads()).isFalse();
     }
 
-    /** As by a pool that has taken it, and finds no thread later. */
+    /** The pool has taken the step, and later finds no thread for it. */
     @Test
     void whatIsRefusedLaterEndsOnTheEventLoop() {
         CompletableFuture<Object> result = proceed(steps("there"), call -> "x");
@@ -264,7 +264,7 @@ class CallStepsTest {
         assertThat(result).as("not within what says so").isNotDone();
         runAll();
         assertThat(failure(result)).hasMessageContaining("no thread");
-        // a thread comes to it all the same
+        // a thread runs the refused task all the same
         task.run();
         assertThat(context.hasThreads()).isFalse();
     }
@@ -288,7 +288,7 @@ class CallStepsTest {
         assertThat(failure(waits)).hasMessageContaining("ended before its handler began");
     }
 
-    /** One thread of the pool is taken, and the call ends as the step is on its way to the next. */
+    /** One thread of the pool is taken, and the call ends when the second step is about to get the next thread. */
     @Test
     void aStepThatWaitsForAThreadIsTakenBackWithItsCall() {
         CallThreads.Steps steps = steps("pooled");
@@ -297,7 +297,7 @@ class CallStepsTest {
         handTasks();
         assertThat(handed).hasSize(1);
         context.barHandler();
-        // those that are told of it run where the call's signals do, beside the one that is taken
+        // the callback that ends the waiting step runs first, beside the step that has the pool's thread
         handTasks();
         handed.addFirst(Objects.requireNonNull(handed.pollLast()));
         Objects.requireNonNull(handed.poll()).run();

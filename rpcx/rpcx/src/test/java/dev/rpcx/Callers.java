@@ -26,15 +26,15 @@ final class Callers {
     private final Function<Integer, Function<String, CompletableFuture<String>>> calls;
 
     /**
-     * @param texts argument, which is the right answer too, of the call of this number
-     * @param calls how the call of this number is made
+     * @param texts returns the argument of the call of this number, which is also its right answer
+     * @param calls makes the call of this number
      */
     Callers(Function<Integer, String> texts, Function<Integer, Function<String, CompletableFuture<String>>> calls) {
         this.texts = texts;
         this.calls = calls;
     }
 
-    /** What became of the calls of the last look that were not good: code and text, or "late", and how many. */
+    /** Returns why calls of the last {@link #goodput} were not good, and how many: a text of a failure, or "late". */
     String misses() {
         return misses.toString();
     }
@@ -43,7 +43,7 @@ final class Callers {
         misses.merge(how, 1, Integer::sum);
     }
 
-    /** Calls for so long, and waits for the end of each call. */
+    /** Makes calls for this time, waits for the end of each call, and returns the goodput. */
     double goodput(long millis) throws Exception {
         misses.clear();
         int count = Math.toIntExact(PER_SECOND * millis / 1000);

@@ -278,7 +278,7 @@ class CallsTest {
         int calls = LongForm.of(2000, 50_000);
         long[] service = new long[calls];
         long[] method = new long[calls];
-        // alternately, so that whatever else the machine does meets both
+        // the two kinds alternate, so that whatever else the machine does affects both
         for (int i = 0; i < calls; i++) {
             service[i] = nanos(() -> nobody.hello("x"));
             method[i] = nanos(() -> greeter.unpublished());
@@ -308,7 +308,7 @@ class CallsTest {
             assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             return greetings.blocks.getCount() == 0;
         });
-        // more than one, where the handler of a call before began just behind that look
+        // it is more than one if the handler of an earlier call began just after the check above
         await().until(() -> greetings.interrupted.get() >= 1);
         assertThat(greeter.hello("still")).isEqualTo("Hello still");
     }
@@ -349,7 +349,7 @@ class CallsTest {
     void withoutAServerACallIsUnavailableAndWorksAgainAfterARestart() {
         greeter.hello("before");
         int port = server.port();
-        // the client has left by then
+        // the client has disconnected when the stop returns
         server.stop(Duration.ofSeconds(10));
         RPCXException gone = thrown(() -> greeter.hello("down"));
         assertThat(gone.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);

@@ -107,7 +107,7 @@ class CarriedContextTest {
         RPCXFuture<Integer> count(Flow.Publisher<String> items);
     }
 
-    /** Says who calls, of a handler's dependents. */
+    /** Collects the items of a stream, and its failure if it fails. */
     private static final class Seen implements Flow.Subscriber<String> {
         final List<String> items = new ArrayList<>();
         final CountDownLatch over = new CountDownLatch(1);
@@ -244,7 +244,7 @@ class CarriedContextTest {
 
         @Method
         String where(String text) {
-            // a blocking call: refused on an event loop
+            // this call blocks, and would be refused on an event loop
             return text + " " + down.checkBlocking(text) + " " + current();
         }
 
@@ -273,7 +273,7 @@ class CarriedContextTest {
         }
     }
 
-    /** On either wire. */
+    /** Has only methods that both wires can carry. */
     @RPCXClient(remoteServerName = "front")
     interface UnaryCalls {
         CompletableFuture<String> where(String text);
@@ -335,7 +335,7 @@ class CarriedContextTest {
         server = builder.build().start();
     }
 
-    /** Names the caller by what it sends: in a real one by a token. */
+    /** Authenticates the caller by the metadata that it sends. A real interceptor would use a token. */
     private static Object naming(Interceptor.Invocation call, Interceptor.Next next) throws Throwable {
         String who = call.metadata().get("who");
         CallContext.current().orElseThrow().authenticate(new Named(who == null ? "nobody" : who));
@@ -388,7 +388,7 @@ class CarriedContextTest {
                         .exceptionallyCompose(thrown -> CompletableFuture.completedFuture(current())));
     }
 
-    /** The call behind was made for nobody, and its end is told on an event loop. */
+    /** The shared call to the service behind was made in no context, and its future completes on an event loop. */
     @ParameterizedTest
     @MethodSource("dependents")
     void whatDependsOnACallsFutureRunsInTheContextInWhichItWasAttached(
@@ -406,7 +406,8 @@ class CarriedContextTest {
     }
 
     /**
-     * Credit comes on an event loop, which knows of no call: what a publisher asks for would be asked in nobody's name.
+     * Credit arrives on an event loop, where no call is current. Without the carried context, the publisher would be
+     * asked in nobody's name.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -439,7 +440,7 @@ class CarriedContextTest {
             });
         }));
         assertThat(counted.join()).isEqualTo(3);
-        // the service asks once more behind the last item, which may come before the publisher says that it has no more
+        // the service asks once more after the last item, and may do so before the publisher completes
         assertThat(said)
                 .startsWith("subscribed by alice", "asked by alice", "asked by alice", "asked by alice")
                 .containsOnly("subscribed by alice", "asked by alice");
@@ -539,7 +540,7 @@ class CarriedContextTest {
         assertThat(onLoop.join()).startsWith("rpcx-server");
     }
 
-    /** The interceptor takes what the handler gives for its result, whether or not that is a stage. */
+    /** What the handler returns is the interceptor's result, whether or not that is a stage. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whatAnInterceptorGivesOnIsTheResultHoweverDeepItIs(boolean isClassic) {

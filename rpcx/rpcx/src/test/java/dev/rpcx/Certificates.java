@@ -26,7 +26,7 @@ public final class Certificates {
     private final Path directory;
     private final Path store;
 
-    /** What to trust for all that this authority has signed. */
+    /** The file to trust in order to trust all certificates that this authority has signed. */
     public final Path authority;
 
     public Certificates(Path directory, String name) throws Exception {
@@ -38,12 +38,12 @@ public final class Certificates {
                 authority, pem("CERTIFICATE", keys().getCertificate("authority").getEncoded()));
     }
 
-    /** @param start of its validity, as keytool takes it: {@code -1d} */
+    /** @param start start of the validity, in the form of keytool, such as {@code -1d} */
     public Pair make(String file, String subject, String host, String start, int days) throws Exception {
         return make(file, "EC", subject, host, start, days);
     }
 
-    /** @param algorithm of the key, as keytool names it: EC, RSA */
+    /** @param algorithm algorithm of the key, by its name in keytool: EC or RSA */
     public Pair make(String file, String algorithm, String subject, String host, String start, int days)
             throws Exception {
         List<String> command = new ArrayList<>(List.of("-genkeypair", "-keyalg", algorithm, "-dname", "CN=" + subject));
@@ -64,7 +64,10 @@ public final class Certificates {
         return new Pair(chain, key);
     }
 
-    /** For sockets of the JDK, which show what {@link #make} has made under this name, and trust this authority. */
+    /**
+     * Returns a context for sockets of the JDK. They show the certificate that {@link #make} has made under this name,
+     * and trust this authority.
+     */
     public SSLContext context(String file) throws IOException, GeneralSecurityException {
         KeyStore all = keys();
         KeyStore shown = KeyStore.getInstance("PKCS12");
@@ -97,7 +100,7 @@ public final class Certificates {
         whole.addAll(List.of(command));
         whole.addAll(List.of("-alias", alias, "-storetype", "PKCS12", "-storepass", PASSWORD));
         whole.addAll(List.of("-keystore", store.toString(), "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"));
-        // what makes a password hard to guess takes longer than all else, each time that the store is opened
+        // the iterations that make a password hard to guess take longer than all else, each time the store is opened
         for (String what : List.of("keyPbe", "certPbe", "mac")) {
             whole.add("-J-Dkeystore.pkcs12." + what + "IterationCount=1");
         }

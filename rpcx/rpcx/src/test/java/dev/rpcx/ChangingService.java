@@ -11,7 +11,7 @@ import java.util.function.Predicate;
  * streams.
  */
 public final class ChangingService {
-    /** The annotation that the types use; a class of its own. */
+    /** Source of the annotation that the types use. It is a class of its own. */
     public static final String NULLABLE = "package world;\nimport java.lang.annotation.*;\n"
             + "@Retention(RetentionPolicy.RUNTIME) @Target({ElementType.TYPE_USE, ElementType.FIELD,"
             + " ElementType.PARAMETER, ElementType.METHOD, ElementType.RECORD_COMPONENT})\n"
@@ -42,7 +42,7 @@ public final class ChangingService {
         }
     }
 
-    /** A method's result and what it comes in: nothing, a future or a stream. */
+    /** A method's result, and whether it comes by itself, in a future or in a stream. */
     private record Result(String type, String in, boolean isNullable) {}
 
     private static final class Type {
@@ -101,7 +101,7 @@ public final class ChangingService {
     private final List<Call> calls = new ArrayList<>();
     private final List<String> told = new ArrayList<>();
 
-    /** One that nobody has seen before. */
+    /** Makes the first version of a service. */
     public ChangingService(String packageName, Random random) {
         this.packageName = packageName;
         this.random = random;
@@ -146,7 +146,7 @@ public final class ChangingService {
         before.calls.forEach(call -> calls.add(call.copy()));
     }
 
-    /** The next version of it. */
+    /** Returns the next version of this service. */
     public ChangingService changed(int changes) {
         ChangingService next = new ChangingService(this);
         while (next.told.size() < changes) {
@@ -155,7 +155,7 @@ public final class ChangingService {
         return next;
     }
 
-    /** What this version has changed, in words. */
+    /** Returns in words what this version has changed. */
     public List<String> changes() {
         return told;
     }
@@ -180,7 +180,7 @@ public final class ChangingService {
 
     private void newCase(Type type) {
         int number = type.next++;
-        // its content is a record's, whose components change too
+        // the content of a case is like that of a record, and its components change too
         String of = type.name + "Case" + number;
         type.members.add(place(type), new Member(of, number, type(1), false, false));
     }
@@ -224,7 +224,7 @@ public final class ChangingService {
         };
     }
 
-    /** What goes in a call has to do with types of its own more often than not. */
+    /** Returns a type for a parameter or a result. More often than not, the service's own types occur in it. */
     private String sent() {
         return random.nextInt(3) == 0 ? own() : object(2);
     }
@@ -248,7 +248,7 @@ public final class ChangingService {
         };
     }
 
-    /** What a container may hold. */
+    /** Returns a type that a container may hold. */
     private String element(int depth) {
         String type = object(depth);
         return type.startsWith("Optional<") ? element(depth) : type;
@@ -476,7 +476,7 @@ public final class ChangingService {
         told.add(text.formatted(of));
     }
 
-    /** Another type that somebody may take for as good. */
+    /** Returns another type that somebody may believe to be as good as this one. */
     private String near(String type, boolean mayBePrimitive) {
         if (random.nextInt(4) == 0) {
             return mayBePrimitive ? type(2) : object(2);
@@ -542,7 +542,7 @@ public final class ChangingService {
         return place < 0 ? type : BOXES.get(place);
     }
 
-    /** The text of this version's class {@code Types} in its package, with the interface {@code Service} in it. */
+    /** Returns the source of this version's class {@code Types}, with the interface {@code Service} in it. */
     public String source() {
         StringBuilder text = new StringBuilder("package " + packageName + ";\n"
                 + "import java.math.*; import java.time.*; import java.util.*; import java.util.concurrent.*;\n"

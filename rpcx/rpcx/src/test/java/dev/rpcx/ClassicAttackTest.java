@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Timeout;
 class ClassicAttackTest {
     private static final int FRAME_BYTES = 4 << 20;
 
-    /** A record whose constructor is broken, not only unwilling. */
+    /** A record whose constructor throws an error, rather than an exception that rejects the value. */
     record Broken(String text) {
         Broken {
             if (text.equals("read")) {
@@ -114,7 +114,7 @@ class ClassicAttackTest {
         server.stop(Duration.ofSeconds(1));
         await().untilAsserted(() -> {
             assertThat(server.core().running()).isZero();
-            // of futures that nobody ends
+            // the charges of futures that nobody ends are released when the futures are collected
             System.gc();
             assertThat(server.core().ledger().audit()).isEmpty();
         });
@@ -156,7 +156,7 @@ class ClassicAttackTest {
         return Objects.requireNonNull(reply.error());
     }
 
-    /** Why the server closes: a reply of no call, and then the end. */
+    /** Returns why the server closes. It sends a reply that belongs to no call, and then ends the connection. */
     private static RPCXException end(RawPeer peer) throws IOException {
         ClassicWire.Reply last = reply(peer);
         assertThat(last.id()).isZero();
@@ -164,7 +164,7 @@ class ClassicAttackTest {
         return error(last);
     }
 
-    /** Somebody else, who does nothing wrong. */
+    /** Checks that the server still serves another client, which does nothing wrong. */
     private void othersAreServed() throws IOException {
         try (RawPeer other = new RawPeer(server.port())) {
             other.send(request(1, "hello", RawPeer.text("good")));
@@ -242,7 +242,7 @@ class ClassicAttackTest {
             await().until(() -> server.core().running() == 0);
             RawPeer first = greedy.get(0);
             for (int i = 0; i <= 2 * most; i++) {
-                // what has ended counts no more
+                // calls that have ended do not count any more
                 int id = 2 * most + i;
                 first.send(request(id, "hello", RawPeer.text("a")));
                 ClassicWire.Reply answer = reply(first);
@@ -435,7 +435,7 @@ class ClassicAttackTest {
             Thread stopping = new Thread(() -> server.stop(Duration.ofSeconds(60)));
             stopping.start();
             assertThat(end(idle).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
-            // each connection hears of the stop on its own loop
+            // each connection learns of the stop on its own loop
             AtomicLong id = new AtomicLong(2);
             RPCXException refused = await().until(
                             () -> {

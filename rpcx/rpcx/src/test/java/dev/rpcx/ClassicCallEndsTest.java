@@ -60,7 +60,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ClassicCallEndsTest {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
-    /** A reply up to this is not charged. */
+    /** A reply of up to this number of bytes is not charged. */
     private static final int COUNTED_BYTES = 4 * 1024;
 
     @RPCXServer("ends")
@@ -113,14 +113,14 @@ class ClassicCallEndsTest {
             return wait(new CompletableFuture<>());
         }
 
-        /** Wants to be told where nobody waits any more. */
+        /** Registers a callback, which runs if nobody waits for the call any more. */
         @Method
         CompletionStage<String> asking() {
             CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
             return later();
         }
 
-        /** As a call gives it that is made for the one which is handled. */
+        /** Returns a future like that of a call which a handler makes for its own call. */
         @Method
         CompletionStage<String> made() {
             CallFuture<String> call = new CallFuture<>();
@@ -128,7 +128,7 @@ class ClassicCallEndsTest {
             return wait(call);
         }
 
-        /** A stage of a stage, which no codec takes. */
+        /** Returns a stage of a stage, which no codec takes. */
         @Method
         @SuppressWarnings({"unchecked", "rawtypes"})
         CompletionStage<String> nested() {
@@ -186,10 +186,10 @@ class ClassicCallEndsTest {
     private final Service service = new Service();
     private final HandPlatform hand = new HandPlatform();
 
-    /** There is no memory for a thread, nor for the call's next step. */
+    /** If this is set, there is no memory for a thread, nor for the call's next step. */
     private boolean isExhausted;
 
-    /** Nor are there threads any more. */
+    /** If this is set too, there are no threads any more. */
     private boolean hasNoThreads;
 
     private final List<Throwable> reported = new ArrayList<>();
@@ -206,7 +206,7 @@ class ClassicCallEndsTest {
 
     @BeforeEach
     void watchThisThread() {
-        // a test that has failed on this thread leaves nothing to this one
+        // a test that has failed on this thread must not affect this one
         CurrentCall.set(null);
         Thread.interrupted();
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
@@ -250,13 +250,13 @@ class ClassicCallEndsTest {
         serve(builder, null);
     }
 
-    /** Begins with one connection from this address. */
+    /** Starts the server, and makes one connection from this address. */
     private void serve(Server.Builder builder, @Nullable SocketAddress address) {
         server = builder.build().start();
         connect(address);
     }
 
-    /** What follows is on a new connection. */
+    /** Makes a new connection, which the test uses from now on. */
     private void connect(@Nullable SocketAddress address) {
         channel = new HandChannel(hand.ticker);
         loop = channel.loop;
@@ -281,7 +281,7 @@ class ClassicCallEndsTest {
         channel.writeInbound(ClassicRequests.of(id, "ends", method, types, sent));
     }
 
-    /** Runs one handler that waits, or one that tells of an end. */
+    /** Runs one handler that waits, or callbacks of a call's end that wait. */
     private void handle() {
         assertThat(hand.handle(0)).as("a handler waits").isTrue();
         channel.runPendingTasks();
@@ -324,7 +324,7 @@ class ClassicCallEndsTest {
         expectError(id, RPCXException.Code.DEADLINE_EXCEEDED, executed, "60 s");
     }
 
-    /** What failed in this thread, which nothing else has told. */
+    /** Expects one failure of this type that was reported to the exception handler of this thread. */
     private void expectReported(Class<? extends Throwable> type) {
         assertThat(reported).hasSize(1).first().isInstanceOf(type);
         reported.clear();
@@ -338,7 +338,7 @@ class ClassicCallEndsTest {
         channel.runPendingTasks();
     }
 
-    /** The client is gone. The channel's own close would take the loop's timers with it. */
+    /** Lets the client disconnect. The channel's own close would end the loop's timers too. */
     private void disconnect() {
         channel.pipeline().fireChannelInactive();
         channel.runPendingTasks();
@@ -353,7 +353,7 @@ class ClassicCallEndsTest {
         }
     }
 
-    /** From the next reading of the clock on there is memory again. */
+    /** The next reading of the clock fails for want of memory. After it, there is memory again. */
     private void failOnce() {
         hand.ticker.failAt(1);
     }
@@ -371,7 +371,7 @@ class ClassicCallEndsTest {
                 .admission());
     }
 
-    /** Another owner takes all that the connection may have of this. @return how much that is */
+    /** Takes all that the connection may have of this, as another owner would, and returns how much that is. */
     private long takeAll(Resource kind) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
@@ -382,7 +382,7 @@ class ClassicCallEndsTest {
         return taken;
     }
 
-    /** The first look at it cannot be set. */
+    /** The timer for the first look at the connection cannot be set. */
     @Test
     void aConnectionThatCannotBeginIsClosed() {
         serve();
@@ -464,7 +464,7 @@ class ClassicCallEndsTest {
             service.within = this::failOnce;
             call(3, "echo", "c");
             call(4, "echo", "d");
-            // the next of these two is that of call 3
+            // the first of the two waiting handlers is that of call 3
             assertThat(hand.handle(0)).isTrue();
             CurrentCall.set(null);
             channel.runPendingTasks();
@@ -521,7 +521,7 @@ class ClassicCallEndsTest {
         assertThat(hasReply()).isFalse();
     }
 
-    /** The first timer cannot be set, for one call of several. */
+    /** The first timer cannot be set. It belongs to one of several calls. */
     @Test
     void allCallsAreGivenUpBehindAConnectionThatEndsWithoutMemory() {
         serve();
@@ -542,7 +542,7 @@ class ClassicCallEndsTest {
         assertThat(timers()).isZero();
     }
 
-    /** A table that cannot be copied, or not even be walked, as long as a test says so. */
+    /** A table that cannot be copied while {@code isFull} is set. Without {@code isWalked}, it cannot be walked. */
     private static final class FullTable extends LinkedHashMap<Long, ClassicServerCall> {
         private static final long serialVersionUID = 1;
         private boolean isFull;
@@ -576,7 +576,7 @@ class ClassicCallEndsTest {
         }
     }
 
-    /** Without memory for one step they have to wait for the next look. */
+    /** If there is no memory to walk the table, the calls have to wait for the next look. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void callsThatCannotBeCopiedAtTheEndOfTheirConnectionAreGivenUpAllTheSame(boolean isWalked) throws Exception {
@@ -691,7 +691,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isZero();
     }
 
-    /** It has a second to come, and comes to a thread that fails. */
+    /** The result comes within its second, but the thread that brings it fails. */
     @Test
     void aResultThatIsLostWhenItsCallerIsGoneIsFoundToo() {
         serve();
@@ -708,7 +708,7 @@ class ClassicCallEndsTest {
         assertThat(timers()).isZero();
     }
 
-    /** The stage that an interceptor has returned brings another one, of which the connection cannot be told. */
+    /** The stage that an interceptor has returned brings another one, and the connection cannot learn of that. */
     @Test
     void aCallIsLostAlsoWhereItsStageBringsAnother() {
         CompletableFuture<Object> first = new CompletableFuture<>();
@@ -785,7 +785,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isZero();
     }
 
-    /** Who runs a handler on the event loop is told of what failed, and goes on reading. */
+    /** The failure is reported to the event loop's exception handler, and the loop goes on reading. */
     @Test
     void aResultThatIsLostOnTheEventLoopDoesNotEndTheConnection() {
         serve();
@@ -798,7 +798,7 @@ class ClassicCallEndsTest {
         expectValue(2, "b");
     }
 
-    /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
+    /** The memory ends after the call has been taken from its stage, while the interceptors' steps are looked at. */
     @Test
     void aCallWhoseGivingUpFailsHalfWayIsOver() {
         serve((call, next) -> next.proceed(call));
@@ -819,7 +819,7 @@ class ClassicCallEndsTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }
 
-    /** The memory ends again as the first of them is ended. */
+    /** The memory ends again when the first of the lost calls is ended. */
     @Test
     void callsThatAreLostAreFoundAlsoWhereALookAtThemFails() {
         serve((call, next) -> next.proceed(call));
@@ -850,7 +850,7 @@ class ClassicCallEndsTest {
 
     // ---- callers that are gone
 
-    /** The memory ends as somebody who wants to know is to be told of it. */
+    /** The memory ends when the task that cancels the call is given to the event loop. */
     @Test
     void aFutureIsGivenUpAlsoWhereItsCallCannotBeCancelled() {
         serve();
@@ -958,7 +958,7 @@ class ClassicCallEndsTest {
         assertThat(timers()).as("nothing is waited for").isZero();
     }
 
-    /** Its result has come to another thread, and not yet to the event loop. */
+    /** The result of one call has reached another thread, but not yet the event loop. */
     @Test
     void aFutureThatEndsInTheLastMomentOfItsSecondEndsItsCallOnce() {
         serve();
@@ -1040,7 +1040,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isZero();
     }
 
-    /** Of four handlers a connection has three. What it leaves running is in its share. */
+    /** A connection may run 3 of 4 handlers. A handler that goes on after the end of its call is in this share. */
     @Test
     void handlersThatGoOnWhenTheirTimeIsOverAreInTheShareOfTheirConnection() {
         serve(serving().maxRunning(AdmissionLimit.MIN_LIMIT), null);
@@ -1084,7 +1084,7 @@ class ClassicCallEndsTest {
         assertThat(service.begun).isEqualTo(3);
     }
 
-    /** Whoever comes again from the same address has them in its share. */
+    /** A new connection from the same address has these handlers in its share. */
     @Test
     void handlersThatGoOnBehindTheirConnectionAreInTheShareOfItsAddress() {
         SocketAddress same = new InetSocketAddress("192.0.2.1", 1);
@@ -1116,7 +1116,7 @@ class ClassicCallEndsTest {
         assertThat(server.core().running()).isEqualTo(1);
         connect(new InetSocketAddress("192.0.2.2", 1));
         call(4, "pooled", "other");
-        // behind those of the two that are gone
+        // the first two tasks are those of the calls whose client is gone
         assertThat(hand.handle(2)).as("the third thread").isTrue();
         expectValue(4, "other");
         channels.get(1).runPendingTasks();
@@ -1148,7 +1148,7 @@ class ClassicCallEndsTest {
         assertThat(timers()).as("of looks").isEqualTo(1);
     }
 
-    /** The looks at the connection are half a second before and two seconds after. */
+    /** The connection is looked at half a second before that time and two seconds after it. */
     @Test
     void aConnectionThatDrainsEndsAtTheTimeOfItsLastCall() {
         serve();
@@ -1272,7 +1272,7 @@ class ClassicCallEndsTest {
         assertThat(limitOf("echo").limit()).isLessThan(before);
     }
 
-    /** A thread comes to them in the moment in which their time is over. */
+    /** The calls get threads at the moment when their time is over. */
     @Test
     void soDoThoseToWhichAThreadComesTooLate() {
         serve();
@@ -1305,7 +1305,7 @@ class ClassicCallEndsTest {
         assertThat(limitOf("later").limit()).isEqualTo(before);
     }
 
-    /** What one connection has too much of says nothing of what others may have. */
+    /** Too many calls of one connection say nothing about how many calls others may have. */
     @Test
     void callsThatWaitForThreadsOfTheirOwnConnectionDoNotEither() {
         serve(serving().poolSize(4), null);
@@ -1320,7 +1320,7 @@ class ClassicCallEndsTest {
 
     // ---- replies of other threads
 
-    /** A text whose reply has so many bytes. */
+    /** Returns a text whose reply has this number of bytes. */
     private static String exactly(int bytes) {
         int around = ClassicWire.reply(1, Unpooled.wrappedBuffer(text("x".repeat(4_000))), null).length - 4_000;
         return "x".repeat(bytes - around);
@@ -1377,7 +1377,7 @@ class ClassicCallEndsTest {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {
-                // nothing leaves
+                // nothing is sent
             }
         });
         hand.reads(channel, false);
@@ -1448,7 +1448,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isZero();
     }
 
-    /** A handler whose thread is a moment earlier than the word to its connection. */
+    /** A handler gets its thread a moment before its connection learns that the server is cut off. */
     @Test
     void noHandlerBeginsOnceTheServerIsCutOff() {
         serve();
@@ -1496,7 +1496,7 @@ class ClassicCallEndsTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
-    /** The reason may take its time to leave. */
+    /** It may take some time until the reason has been sent. */
     @Test
     void theEndOfAConnectionCancelsItsCallsBeforeItIsClosed() {
         serve();

@@ -27,7 +27,7 @@ public final class ClassicClientFuzz {
     private final FuzzService.Classic remote = client.create(FuzzService.Classic.class, "peer", 1);
     private final List<CompletableFuture<?>> calls = new ArrayList<>();
 
-    /** Ids of calls, as the client has sent them. */
+    /** Ids of the calls that the client has sent. */
     private final List<Long> ids = new ArrayList<>();
 
     private final ByteBuf said = Unpooled.buffer();
@@ -39,7 +39,7 @@ public final class ClassicClientFuzz {
         platform.settle(channel);
     }
 
-    /** Jazzer's. */
+    /** Jazzer calls this method with each input. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         new ClassicClientFuzz().run(new FuzzInput(bytes));
     }
@@ -99,7 +99,7 @@ public final class ClassicClientFuzz {
         platform.read(channel, bytes, 0, bytes.length);
     }
 
-    /** What the client says are whole requests. */
+    /** Reads what the client has sent, which has to be whole requests, and keeps their ids. */
     private void look() {
         said.writeBytes(HandPlatform.written(channel));
         while (said.readableBytes() >= ClassicFrames.LENGTH_BYTES

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /** Tests a client of the classic wire with servers that do not do their part. */
 @Timeout(120)
 class ClassicClientTest {
-    /** Readable by its server, and not by its client. */
+    /** A record that its server can read, and its client cannot. */
     record Broken(String text) {
         Broken {
             if (text.equals("back")) {
@@ -106,7 +106,7 @@ class ClassicClientTest {
         }
     }
 
-    /** A queue that is full answers no SYN: the try to connect stands still. */
+    /** A listening socket whose queue is full answers no SYN, so the client stays connecting. */
     @Test
     void aCallEndsInItsTimeAlsoWhileItsClientConnects() throws Exception {
         List<Socket> fillers = new ArrayList<>();

@@ -35,7 +35,7 @@ class ClassicParametersTest {
             return person == null ? "nobody" : person.name();
         }
 
-        /** Whose first parameter was number 1 once. */
+        /** In an earlier version, the first parameter had the number 1. */
         @Method
         public String changed(@Field(2) String text, @Field(7) boolean flag) {
             return text + flag;
@@ -57,7 +57,7 @@ class ClassicParametersTest {
         }
     }
 
-    /** As a later version may declare it: the numbers say which is which. */
+    /** Declares the parameters in another order, as a later version may. Their numbers say which is which. */
     @RPCXClient(remoteServerName = "parameters")
     interface Calls {
         String transfer(@Field(3) int amount, @Field(2) String to, @Field(1) String from);

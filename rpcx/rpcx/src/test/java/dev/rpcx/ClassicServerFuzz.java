@@ -35,13 +35,13 @@ public final class ClassicServerFuzz {
 
     private ClassicServerFuzz() {}
 
-    /** Jazzer's. */
+    /** Jazzer calls this method with each input. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         new ClassicServerFuzz().run(new FuzzInput(bytes));
     }
 
     private void run(FuzzInput in) {
-        // whatever the first byte is: this is about the classic wire
+        // whatever the input is, the peer begins with the classic wire
         send(new byte[1]);
         send(new byte[] {0, 0, 0});
         while (in.hasMore()) {
@@ -93,7 +93,7 @@ public final class ClassicServerFuzz {
         platform.read(channel, bytes, 0, bytes.length);
     }
 
-    /** What the server says are whole replies, no more to a call than it has had requests. */
+    /** Checks that the server sends whole replies, and for each id no more replies than it had requests. */
     private void look() {
         said.writeBytes(HandPlatform.written(channel));
         while (said.readableBytes() >= ClassicFrames.LENGTH_BYTES

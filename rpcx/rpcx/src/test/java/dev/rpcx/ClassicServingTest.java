@@ -47,7 +47,7 @@ class ClassicServingTest {
     private static final int MAX_MESSAGE_BYTES = 64 * 1024;
     private static final int MAX_CALLS = 6;
 
-    /** The server's, before it says more. */
+    /** The server does not charge the bytes of a request or a reply up to this size. */
     private static final int COUNTED_BYTES = 4 * 1024;
 
     record Fragile(String text) {
@@ -74,7 +74,7 @@ class ClassicServingTest {
         }
     }
 
-    /** Tells each word twice. */
+    /** A future that gives each result twice to the action that depends on it. */
     private static final class Twice extends CompletableFuture<String> {
         private @Nullable BiConsumer<? super String, ? super Throwable> action;
 
@@ -120,7 +120,7 @@ class ClassicServingTest {
             return result;
         }
 
-        /** A future that holds its argument. */
+        /** Returns a future that holds the argument. */
         @Method
         CompletionStage<String> laterWith(String text) {
             begun++;
@@ -195,7 +195,7 @@ class ClassicServingTest {
     private boolean isStopped;
     private boolean isExhausted;
 
-    /** The hand's, with threads that can have ended. */
+    /** Does the same as {@code hand}, but its threads may have ended, or there may be no memory for one. */
     private final ServerPlatform platform = new ServerPlatform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
@@ -248,7 +248,7 @@ class ClassicServingTest {
 
     @BeforeEach
     void connect() {
-        // a test that has failed on this thread leaves nothing to this one
+        // a test that has failed on this thread must not affect this one
         CurrentCall.set(null);
         Thread.interrupted();
         channel.pipeline().addLast(connection);
@@ -273,7 +273,7 @@ class ClassicServingTest {
         return ByteBufUtil.getBytes(RawPeer.text(text));
     }
 
-    /** A text with which a request has so many bytes. */
+    /** Returns a text with which a request has this number of bytes. */
     private static String exactly(int bytes) {
         String text = "x".repeat(bytes - 100);
         int around = ClassicRequests.of(1, "hand", "here", List.of("any"), List.of(text(text)))
@@ -337,7 +337,7 @@ class ClassicServingTest {
         }
     }
 
-    /** Another owner takes all that the connection may have of this. @return how much that is */
+    /** Takes all that the connection may have of this, as another owner would, and returns how much that is. */
     private long takeAll(Resource kind) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
@@ -451,7 +451,7 @@ class ClassicServingTest {
         assertThat(service.told).hasSize(1);
     }
 
-    /** The client is gone. The channel's own close would take the loop's timers with it. */
+    /** Lets the client disconnect. The channel's own close would end the loop's timers too. */
     private void disconnect() {
         channel.pipeline().fireChannelInactive();
         channel.runPendingTasks();
@@ -523,7 +523,7 @@ class ClassicServingTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }
 
-    /** Each of them would be free as the only one. */
+    /** Each of these arguments would not be charged if it were the only one. */
     @Test
     void whatACallHasWithoutBeingChargedIsForAllItsArguments() {
         call(1, "laterOfThree", sevens(5), sevens(5), sevens(5));
@@ -544,7 +544,7 @@ class ClassicServingTest {
         disconnect();
         pass(Duration.ofSeconds(1));
         hand.handleAll(channel);
-        // each an array in which five were gathered, and five boxes
+        // each argument has an array in which five elements were gathered, and five boxes
         assertThat(account.held(Resource.OBJECT_BYTES))
                 .isGreaterThanOrEqualTo(PendingResult.LINGERING_BYTES + 3 * (104 + 5 * 16));
         service.waiting.get(0).complete("over");
@@ -779,7 +779,7 @@ class ClassicServingTest {
         expectValue(1, "a");
     }
 
-    /** Of four handlers: one connection gets three, as it leaves one to others. */
+    /** One connection may run three of four handlers, so that one remains for others. */
     @Test
     void oneConnectionDoesNotRunAllHandlers() {
         for (int round = 0; round < 3; round++) {
@@ -814,7 +814,7 @@ class ClassicServingTest {
         assertThat(account.held(Resource.CALLS)).isZero();
     }
 
-    /** Whatever it is refused for, and however much it held. */
+    /** The bytes of the request are released for whatever reason it is refused. */
     @Test
     void aLargeRequestThatIsRefusedIsHeldNoLonger() {
         byte[] large = text("x".repeat(20_000));
@@ -894,7 +894,7 @@ class ClassicServingTest {
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** Only its frame is read: a request below the bytes that are counted needs no room. */
+    /** Of a refused request, only the frame is read. A request that is too small to be charged needs no room. */
     @Test
     void aRequestThatFindsNoRoomIsRefusedAndTheNextIsNot() {
         long taken = takeAll(Resource.REQUEST_BYTES);
@@ -905,7 +905,7 @@ class ClassicServingTest {
         expectRefusal(2, RPCXException.Code.OVERLOADED, "too many bytes of requests");
         call(3, "here", text("a"));
         expectValue(3, "a");
-        // as large as it may be: it is the room that is missing
+        // this request has the largest size that is allowed, so only the room is missing
         call(4, "here", text(exactly(MAX_MESSAGE_BYTES)));
         expectRefusal(4, RPCXException.Code.OVERLOADED, "too many bytes of requests");
         account.release(Resource.REQUEST_BYTES, taken);
@@ -913,7 +913,7 @@ class ClassicServingTest {
         expectValue(4, exact + "y");
     }
 
-    /** A frame that comes in parts and finds room for its first part only. */
+    /** A frame comes in parts, and there is room for its first part only. */
     @Test
     void whatWasHeldOfARequestThatIsRefusedIsGivenBack() {
         ByteBuf frame = ClassicRequests.of(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
@@ -1073,7 +1073,7 @@ class ClassicServingTest {
         connection.drain();
         channel.runPendingTasks();
         expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
-        // that it arrives is what LastFrameTest holds: this channel has no two directions
+        // LastFrameTest tests that the reason arrives, since this channel does not have two directions
         assertThat(channel.isOpen()).isFalse();
     }
 
