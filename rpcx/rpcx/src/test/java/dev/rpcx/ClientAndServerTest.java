@@ -227,7 +227,7 @@ class ClientAndServerTest {
                 .noneMatch(t -> t.getName().startsWith("rpcx-server")));
     }
 
-    /** The old server goes on until its clients have left it. After that, the new server listens on the same port. */
+    /** The old server goes on until its clients have disconnected. Then the new server listens on the same port. */
     @Test
     void aServerThatIsClosingLosesNoCall() throws Exception {
         Server server = serve(0);

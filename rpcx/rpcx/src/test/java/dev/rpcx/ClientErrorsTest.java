@@ -186,11 +186,11 @@ class ClientErrorsTest {
             Client.Builder builder = Client.builder().maxClose(Duration.ofMillis(100));
             Client stuck = (own ? builder.eventLoops(1) : builder).build();
             Calls remote = stuck.create(Calls.class, "127.0.0.1", server.port());
-            // on a loop, so that it is a loop's thread which the callback keeps, however soon the reply is there
+            // the call is made on a loop, so that the callback keeps the loop's thread however soon the reply comes
             stuck.core()
                     .execute(() -> remote.evenLater(2).thenAccept(even -> {
                         blocked.countDown();
-                        // spins, since a loop that waits is what the whole suite looks for
+                        // the callback spins, since the whole suite reports an event loop that waits
                         while (free.getCount() > 0) {
                             Thread.onSpinWait();
                         }
@@ -220,7 +220,7 @@ class ClientErrorsTest {
         void note(String text);
     }
 
-    /** Connected or not: a caller who composes futures does not look for what is thrown. */
+    /** This holds with a connection and without, since a caller who composes futures does not expect exceptions. */
     @Test
     void whatCannotBeSentFailsTheFutureAndIsThrownByAOneWayCall() throws Exception {
         try (Server small = Server.builder(RegistryServer.registry(new Texts()))
@@ -256,7 +256,7 @@ class ClientErrorsTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // what a caller should not do
+    @SuppressWarnings("NullAway") // a caller should not pass null, but can
     void aStreamThatIsNullIsRefusedByItsNameWithAConnectionAndWithout() throws Exception {
         assertNamesTheStream(failure(calls.sum(null)));
         assertThatThrownBy(() -> calls.sumNow(null))
@@ -268,7 +268,7 @@ class ClientErrorsTest {
         }
     }
 
-    /** Not how its channel ended, which may have no text at all. */
+    /** The errors do not say how the channel ended, which may have no text at all. */
     @Test
     void callsOfAClientThatIsClosedWhileItConnectsSaySo() {
         for (int i = 0; i < 200; i++) {
@@ -277,7 +277,7 @@ class ClientErrorsTest {
                 call = other.create(Calls.class, "127.0.0.1", server.port()).evenLater(2);
             }
             if (call.isCompletedExceptionally()) {
-                // the latter where it had been connected already, and the call had left
+                // the latter is said if the client was already connected, and the call had been sent
                 assertThat(failure(call).getMessage())
                         .matches("127.0.0.1:\\d+: the (client is closed|connection ended)");
             }

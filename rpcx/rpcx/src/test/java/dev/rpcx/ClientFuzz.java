@@ -37,7 +37,7 @@ public final class ClientFuzz {
         platform.settle(channel);
     }
 
-    /** Jazzer's. */
+    /** Jazzer calls this method with each input. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         new ClientFuzz().run(new FuzzInput(bytes));
     }
@@ -79,7 +79,7 @@ public final class ClientFuzz {
         }
     }
 
-    /** A frame to a call that the client has begun. */
+    /** Sends a frame for a call that the client has begun. */
     private void answer(FuzzInput in, int which) {
         ByteBuf frame = in.frame();
         List<FrameLog.Frame> begun = received.frames.stream()

@@ -158,7 +158,7 @@ class ClientHereTest {
         }
     }
 
-    /** Three descriptors that a caller waits with. */
+    /** A caller waits with three descriptors, which are closed with the connection. */
     @Test
     void whatALentSocketIsWaitedForWithEndsWithItsConnection() throws IOException {
         callUntilLent();
@@ -181,7 +181,7 @@ class ClientHereTest {
         }
     }
 
-    /** Calls before it have ten seconds, which is when the loop would look by itself, and the server says nothing. */
+    /** Earlier calls have ten seconds, and the loop would look only then by itself. The server does not answer. */
     @Test
     void aCallWithLessTimeThanThoseBeforeItEndsInItsTime() throws IOException {
         try (RawServer silent = new RawServer()) {

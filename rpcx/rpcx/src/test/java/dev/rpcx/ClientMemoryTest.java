@@ -28,7 +28,7 @@ class ClientMemoryTest {
     private static final int CALLS = 300;
     private static final int BYTES = 100_000;
 
-    /** What a free slot may keep that nobody counts. */
+    /** Number of bytes that a free slot may keep without counting them. */
     private static final int MAX_FREE_BYTES = 512;
 
     @RPCXServer("large")
@@ -43,7 +43,7 @@ class ClientMemoryTest {
             return "x".repeat(bytes);
         }
 
-        /** As {@link #together}, for what a call takes with it. */
+        /** Does the same as {@link #together}, for the bytes of arguments. */
         @Method
         int taken(String text) throws InterruptedException {
             all.countDown();
@@ -135,8 +135,8 @@ class ClientMemoryTest {
     }
 
     /**
-     * As many slots as there are calls at once keep a buffer each, for the life of the connection if nobody counts
-     * them.
+     * Each of the calls that are made at once has a slot, and each slot keeps a buffer. If nobody counted the buffers,
+     * they would be kept as long as the connection.
      */
     @Test
     void whatABurstOfSmallCallsHasGrownIsCountedAndGivenBackToo() throws Exception {
@@ -176,7 +176,7 @@ class ClientMemoryTest {
             Again.inTwiceTheTime(300, millis -> {
                 CompletableFuture<byte[]> later = CallContext.within(Duration.ofMillis(millis), halves::never);
                 await().until(() -> client.core().ledger().held(Resource.REPLY_BYTES) > 900_000 || later.isDone());
-                // as long as it was not done, the begin of its reply was seen
+                // if the call is not done yet, the begin of its reply has been seen
                 boolean isSeen = !later.isDone();
                 assertThatThrownBy(halves::neverHere).isInstanceOf(RPCXException.class);
                 await().atMost(Duration.ofSeconds(50)).until(later::isCompletedExceptionally);

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ClientStatesTest {
     private static final List<String> KINDS = List.of("unary", "blocking", "notice", "brings", "takes", "both");
 
-    /** More than these are one fault, and wait one time limit each. */
+    /** If there are more failures, they have one cause, and each of them waits for one time limit. */
     private static final int MAX_FAILURES = Integer.getInteger("rpcx.walk.failures", 10);
 
     private final Client client = Client.standard();
@@ -34,7 +34,10 @@ class ClientStatesTest {
         return StateTables.read("Client: " + (kind.equals("blocking") ? "unary" : kind));
     }
 
-    /** A cell, and where its frame is taken without an answer the same frame with a payload that cannot be read. */
+    /**
+     * Walks a cell. If its frame is taken without an answer, this method also walks the same frame with a payload that
+     * cannot be read.
+     */
     private void walk(String kind, String connection, String state, StateTables.Row row, String column) {
         walk(kind, connection, state, row.frame(), row.cell(column));
         StateTables.Row other = row.unreadable(column);

@@ -51,7 +51,7 @@ final class ClientWalk implements AutoCloseable {
         Flow.Publisher<String> both(Flow.Publisher<Integer> items);
     }
 
-    /** What the caller of a stream sees. */
+    /** Keeps what the caller of a stream sees. */
     private static final class Seen implements Flow.Subscriber<String> {
         final CompletableFuture<Flow.Subscription> begun = new CompletableFuture<>();
         final CompletableFuture<Void> end = new CompletableFuture<>();
@@ -78,7 +78,7 @@ final class ClientWalk implements AutoCloseable {
         }
     }
 
-    /** Items to the server: as many as it gives credit for, until it is ended. */
+    /** Sends items to the server, as many as it gives credit for, until the upload is ended. */
     private static final class Upload implements Flow.Publisher<Integer> {
         private Flow.Subscriber<? super Integer> to;
 
@@ -135,13 +135,13 @@ final class ClientWalk implements AutoCloseable {
     }
 
     /**
-     * On a port that no walk has had: the request of a walk that could not leave goes to the next connection to its
-     * port, which would be that of another walk.
+     * Listens on a port that no walk has had. A request that a walk could not send goes to the next connection to the
+     * same port, which would otherwise be that of another walk.
      */
     private static ServerSocket listen() throws IOException {
         while (true) {
             ServerSocket socket = new ServerSocket();
-            // small, so that a large request soon waits
+            // the buffer is small, so that a large request soon waits
             socket.setReceiveBufferSize(4096);
             socket.setSoTimeout(MILLIS);
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -340,7 +340,7 @@ final class ClientWalk implements AutoCloseable {
             }
             expectEnd(expected.answer());
             assertThat(failure(holder)).as("the other call").isNotNull();
-            // a subscriber that has cancelled hears nothing more; a request that has not been sent goes to another
+            // a subscriber that has cancelled learns nothing more; a request that has not been sent goes to another
             // connection
             if (outcome != null && !(brings && state.startsWith("given up")) && !state.equals("sending")) {
                 join(outcome.handle((value, thrown) -> ""));
@@ -396,7 +396,7 @@ final class ClientWalk implements AutoCloseable {
         endWalk(!state.equals("none"));
     }
 
-    /** A connection that had no whole dictionary gets it, and its call its reply. */
+    /** Sends the whole dictionary if the connection did not have it, and then brings its call to a good end. */
     private void endEarly(String connection, String row) throws Exception {
         if (!row.equals("SETTINGS") && connection.equals("open")) {
             peer.send(Wire.SETTINGS, 0);
@@ -419,7 +419,7 @@ final class ClientWalk implements AutoCloseable {
         }
     }
 
-    /** The call's good end, which shows that nothing before has hurt it. */
+    /** Brings the call to a good end, which shows that nothing before has hurt it. */
     private void finish(String state) throws Exception {
         switch (state) {
             case "none", "over" -> {}
@@ -452,10 +452,10 @@ final class ClientWalk implements AutoCloseable {
         }
     }
 
-    /** The slot is free for one more call, and the connection still serves. */
+    /** Checks that the slot is free for one more call, and that the connection still serves. */
     private void endWalk(boolean used) throws Exception {
         if (!serverDrains) {
-            // in the order of the stream: what came before has been taken when the PONG is here
+            // when the PONG is here, the client has taken all that was sent before the PING
             peer.write(frame(Wire.PING, BARRIER));
             answer("PONG", BARRIER);
             CompletableFuture<String> another = calls.unary("another");
@@ -471,7 +471,7 @@ final class ClientWalk implements AutoCloseable {
         }
     }
 
-    /** The next frame that is not a part of the request. */
+    /** Reads the next frame that is not a part of the request. */
     private RawPeer.Frame read() throws IOException {
         while (true) {
             RawPeer.Frame frame = peer.read();

@@ -67,7 +67,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * time it is.
  */
 class ClientWireTest {
-    /** The first call in slot 0. */
+    /** Id of the first call in slot 0. */
     private static final int FIRST = 1 << 16;
 
     private record Frame(int head, int id, byte[] payload) {}
@@ -106,7 +106,7 @@ class ClientWireTest {
         CompletableFuture<String> hedged(String text);
     }
 
-    /** Keeps what it is told. */
+    /** A subscriber that keeps the items and the end of its stream. */
     private static final class Seen implements Flow.Subscriber<String> {
         final List<String> items = new ArrayList<>();
         final int first;
@@ -119,7 +119,7 @@ class ClientWireTest {
         boolean cancelsAtOnce;
         boolean breaksARule;
 
-        /** Brings nothing, and does not end. */
+        /** A subscription that brings nothing, and does not end. */
         static final class Never implements Flow.Subscription {
             @Override
             public void request(long items) {}
@@ -193,7 +193,7 @@ class ClientWireTest {
         return Objects.requireNonNull(channel);
     }
 
-    /** Whatever makes the client connect. */
+    /** Takes the connection that the client has made last, for whatever reason, as the one to test. */
     private void connecting() {
         channel = hand.opened.get(hand.opened.size() - 1);
         greeted = false;
@@ -471,7 +471,7 @@ class ClientWireTest {
         assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("the server is closing");
     }
 
-    /** As many as the client keeps, one here, and four. */
+    /** Five connections drain. The client keeps this many: the number of its connections, which is 1 here, and 4. */
     @Test
     void aConnectionWithoutACallEndsNoneOfThoseThatDrainWithCalls() {
         open();
@@ -515,7 +515,7 @@ class ClientWireTest {
         return millis;
     }
 
-    /** The same, and the server says what it publishes. */
+    /** Does the same, and then the server says what it publishes. */
     private long openAgain() {
         long millis = connectAgain();
         dictionary(Wire.DICTIONARY, "echo");
@@ -552,11 +552,11 @@ class ClientWireTest {
             millis += openAgain();
         }
         assertThat(millis).isGreaterThanOrEqualTo(10 + 20 + 40 + 80 + 160 + 320 + 500 + 500);
-        // one that it has kept for a while is no failure
+        // a connection that the server has kept for a while is no failure
         pass(1_000);
         send(Wire.GOAWAY, 0);
         assertThat(openAgain()).isZero();
-        // and those before it are forgotten by the next one
+        // the failures before that connection are forgotten, so the wait is short again
         send(Wire.GOAWAY, 0);
         assertThat(openAgain()).isBetween(10L, 25L);
     }
@@ -573,7 +573,7 @@ class ClientWireTest {
             millis += openAgain();
         }
         assertThat(millis).isGreaterThanOrEqualTo(10 + 20 + 40 + 80 + 160 + 320 + 500 + 500);
-        // one that it has kept for a while is no failure
+        // a connection that the server has kept for a while is no failure
         pass(1_000);
         channel().close();
         hand.settle(channel());
@@ -602,7 +602,7 @@ class ClientWireTest {
         assertThat(inFlight.get(3)).isNotDone();
     }
 
-    /** A connection that drains, with a call in flight. */
+    /** Makes a call, and lets the server drain the connection while the call is in flight. */
     private void drainWithACall(List<CompletableFuture<String>> inFlight) {
         pass(1_000);
         frames.clear();
@@ -611,7 +611,7 @@ class ClientWireTest {
         assertThat(channel().isOpen()).isTrue();
     }
 
-    /** There may be five. */
+    /** Five connections may drain at the same time. */
     @Test
     void connectionsThatHaveEndedAreNotAmongThoseThatDrain() {
         open();
@@ -635,7 +635,7 @@ class ClientWireTest {
                 .containsExactly(false, false, false, true, true, false, false);
     }
 
-    /** As where there is no memory for one of them. */
+    /** For example, there is no memory for one of the steps. */
     @Test
     void aConnectionEndsItsCallsWhicheverStepOfItsEndFails() {
         for (int failing = 1; failing < 8; failing++) {
@@ -651,7 +651,7 @@ class ClientWireTest {
             try {
                 connection().close("of this test");
             } catch (OutOfMemoryError ofThisTest) {
-                // what has become of the connection is looked at
+                // the state of the connection is checked below
             }
             hand.ticker.failAt(0);
             hand.settle(channel());
@@ -661,7 +661,7 @@ class ClientWireTest {
         }
     }
 
-    /** A message for which there is no memory among those that wait. */
+    /** A message that cannot be put among those that wait, as if there were no memory for it. */
     private static final class Unqueued extends Outbound.Control {
         private int asked;
 
@@ -683,7 +683,7 @@ class ClientWireTest {
         }
     }
 
-    /** The server may execute it: whoever believed otherwise would send it twice. */
+    /** The server may execute the request. A caller that believed otherwise would send it twice. */
     @Test
     void aRequestThatHasBeenSentIsToldSoWhereTheNextOneCannotBegin() {
         open();
@@ -748,7 +748,7 @@ class ClientWireTest {
         assertThat(Varint.read(payload)).isEqualTo(1_000_000);
         send(Wire.REPLY, timed.id(), RawPeer.text("d"));
         assertThat(brief).isCompletedWithValue("d");
-        // a call in the time of another has what is left of that
+        // a call that is made within the time of another call has what is left of that time
         CurrentCall.set(new TimedContext(
                 hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(300), Metadata.EMPTY, null, hand.ticker()));
         CompletableFuture<String> bound;
@@ -827,7 +827,7 @@ class ClientWireTest {
     @Test
     void aRequestThatWouldNotFitOneFrameWithItsTimeTellsThatAtOnce() {
         open();
-        // behind the method's number and its own tag and length
+        // the method's number and the text's tag and length stand before the text
         int most = Wire.MAX_PAYLOAD_BYTES - 1 - 3;
         for (int bytes : new int[] {most - 4, most - 3}) {
             hand.reads(channel(), false);
@@ -954,7 +954,7 @@ class ClientWireTest {
         assertThat(connection().load()).isZero();
     }
 
-    /** Else a few hundred calls that last would shut out all others of the connection that are not small. */
+    /** Otherwise a few hundred calls that last would shut out all others of the connection that are not small. */
     @Test
     void requestsThatHaveBeenSentGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
         open();
@@ -964,7 +964,7 @@ class ClientWireTest {
         int many = (int) (most / buffer * 5 / 4);
         for (int i = 0; i < many; i++) {
             echo(text);
-            // a quarter of the heap would be kept for nothing
+            // otherwise the frames that have been written would keep a quarter of the heap
             HandPlatform.written(channel());
         }
         assertThat(requestBytes()).isBetween(most / 8 - 2 * buffer, most / 8);
@@ -1025,7 +1025,7 @@ class ClientWireTest {
     void noRequestOvertakesOneThatWaitsForTheSocket() {
         open();
         hand.reads(channel(), false);
-        // more than leaves at once, so that what comes then finds some of them waiting, and the socket free
+        // these are more than are sent at once, so that later calls find some of them waiting, and the socket free
         for (int i = 0; i < 40; i++) {
             remote.bytes(new byte[16_000]);
         }
@@ -1113,7 +1113,7 @@ class ClientWireTest {
         dictionary(Wire.DICTIONARY, "echo", "brings");
     }
 
-    /** A call that brings a stream, to a server that takes nothing. */
+    /** Makes a call that brings a stream, to a server that reads nothing. */
     private Seen unread(Seen seen) {
         open();
         pass(1_000);
@@ -1123,7 +1123,7 @@ class ClientWireTest {
         return seen;
     }
 
-    /** A PING has any number. */
+    /** A PING may have any number. */
     @Test
     void thePongOfAPingWithTheNumberOfARequestThatWaitsDoesNotWaitWithIt() {
         open();
@@ -1164,7 +1164,7 @@ class ClientWireTest {
         assertThat(seen.ends).isEqualTo(1);
     }
 
-    /** Nothing of it has left, so it says nothing: the trial is the next call's. */
+    /** Nothing of the stream has been sent, so it shows nothing, and the next call is the trial. */
     @Test
     void aStreamThatGoesToAnotherConnectionGivesItsTrialBack() {
         open();
@@ -1211,7 +1211,7 @@ class ClientWireTest {
         Seen seen = unread(new Seen(2));
         EmbeddedChannel old = channel();
         old.config().setAutoRead(true);
-        // against the rules, since the server has not been asked
+        // this is against the rules, since the server has not been asked
         byte[] item = ByteBufUtil.getBytes(RawPeer.frame(Wire.ITEM, FIRST + (1 << 16), RawPeer.text("a")));
         hand.read(old, item, 0, item.length);
         assertThat(seen.items).containsExactly("a");
@@ -1231,7 +1231,7 @@ class ClientWireTest {
         }
     }
 
-    /** The loop finds that a call has not left while its caller is about to subscribe, or just after that. */
+    /** The loop finds that a call has not been sent while its caller is about to subscribe, or just after that. */
     @Test
     void aCallThatTakesAStreamMayBeMadeAgainWhileThePublisherHasNoSubscriberAndNeverGetsOne() throws Exception {
         open();
@@ -1266,7 +1266,7 @@ class ClientWireTest {
             if (subscribes) {
                 RequestWriter.subscribe(upload, arguments);
             }
-            // as the end of the attempt does
+            // the end of the attempt does the same
             upload.cancel();
             assertThat(Attempts.next(null, steps, connection().notSentError(), upload, null) != null)
                     .isEqualTo(!subscribes);
@@ -1302,7 +1302,7 @@ class ClientWireTest {
         int id = expect(Wire.REQUEST).id();
         send(Wire.REPLY, id, RawPeer.text("a"));
         assertThat(first).isCompletedWithValue("a");
-        // generations from 1 to 65535: the next call but for these would have the one after the first call's
+        // generations go from 1 to 65535, so the second call after these would have that of the first call
         for (int unsent = 0; unsent < 65_533; unsent++) {
             connection().slots.acquire(0).dropUnsent();
         }
@@ -1330,7 +1330,7 @@ class ClientWireTest {
         assertThat(two).isCompletedWithValue("b");
     }
 
-    /** What a broken server says would have the call made twice. */
+    /** If the client believed such a broken server, it would make the call twice. */
     @Test
     void anErrorBehindWhatOnlyAHandlerBringsDoesNotSayThatThereWasNone() {
         open();
@@ -1421,7 +1421,7 @@ class ClientWireTest {
         expect(Wire.CANCEL);
     }
 
-    /** A call of a second whose end is so late. @return what its caller is told */
+    /** Makes a call whose time is one second, and whose end is this much later. Returns what its caller is told. */
     private RPCXException endedLate(long nanos) {
         CompletableFuture<String> brief = remote.brief("a");
         calls.add(brief);
@@ -1478,8 +1478,8 @@ class ClientWireTest {
     }
 
     /**
-     * A thread that cancels has seen the slot of the attempt before, which another call has by now, and the loop has
-     * just written down the use of the slot of the next attempt. The numbers of both uses are the same.
+     * A thread cancels the call. It has seen the slot of the earlier attempt, which another call has by now. The event
+     * loop has just noted the slot of the next attempt, and the number of its use. Both uses have the same number.
      */
     @Test
     void aCallThatIsGivenUpAsItIsTriedAgainEndsNoOtherOne() throws Exception {
@@ -1568,7 +1568,7 @@ class ClientWireTest {
         assertThat(requestBytes()).isZero();
     }
 
-    /** Nobody would look again, and the calls would have no end. */
+    /** Otherwise nobody would look at the deadlines again, and the calls would not end. */
     @Test
     void callsWhoseDeadlinesCannotBeLookedAtEndWithTheirConnection() {
         open();
@@ -1578,7 +1578,7 @@ class ClientWireTest {
         expect(Wire.REQUEST);
         pass(999);
         assertThat(call).isNotDone();
-        // behind the loop, which asks whose time has come, and the timer, which asks whether it has
+        // the loop and its timer read the clock first, and the third reading fails
         hand.ticker.failAt(3);
         pass(1);
         hand.ticker.failAt(0);
@@ -1586,7 +1586,7 @@ class ClientWireTest {
         assertThat(channel().isOpen()).isFalse();
     }
 
-    /** Whoever is about to be told of the end of its call, and all behind it. */
+    /** The caller of the first call cannot be told of its end. This call and all behind it end with the connection. */
     @Test
     void callsWhoseEndCannotBeToldInTheirTimeEndWithTheirConnection() {
         for (int failing = 6; failing < 8; failing++) {
@@ -1602,7 +1602,7 @@ class ClientWireTest {
             hand.settle(channel());
             pass(999);
             assertThat(both).noneMatch(CompletableFuture::isDone);
-            // behind the look, and what the loop and its timers ask the clock for
+            // the readings of the loop, its timers and the look come first, and do not fail
             hand.ticker.failAt(failing);
             pass(1);
             hand.ticker.failAt(0);
@@ -1629,7 +1629,7 @@ class ClientWireTest {
         assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
-    /** A slot whose buffer cannot be given up, as where there is no memory for a smaller one. */
+    /** One slot's buffer cannot be given up, for example because there is no memory for a smaller one. */
     @Test
     void noSlotIsLostWhereABufferCannotBeGivenUp() {
         open();
@@ -1684,7 +1684,7 @@ class ClientWireTest {
         return java.util.Arrays.copyOfRange(notice.payload(), notice.payload().length - 3, notice.payload().length);
     }
 
-    /** Nothing tells its caller until when the arguments may not change. */
+    /** The caller cannot know until when the arguments may not change. */
     @Test
     void aOneWayCallThatIsRefusedIsMadeAgainAsItWasMade() {
         open();
@@ -1701,7 +1701,7 @@ class ClientWireTest {
         assertThat(connection().load()).isZero();
     }
 
-    /** Nothing tells its subscriber until when they may not change. */
+    /** The subscriber cannot know until when the arguments may not change. */
     @Test
     void aStreamThatGoesToAnotherConnectionTakesTheArgumentsThatItWasSubscribedWith() {
         open();
@@ -1709,7 +1709,7 @@ class ClientWireTest {
         Seen seen = new Seen(1);
         remote.bringsOfBytes(bytes).subscribe(seen);
         bytes[1] = 9;
-        // before a byte of the call has left
+        // the server drains before a byte of the call has been sent
         send(Wire.GOAWAY, 0);
         expect(Wire.GOAWAY);
         bytes[2] = 9;
@@ -1722,7 +1722,7 @@ class ClientWireTest {
         assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** The buffer has what the server says by then, which is not what was called with. */
+    /** By then, the buffer has bytes of the reply instead of the arguments. */
     @Test
     void aOneWayCallIsNotMadeAgainBehindTheBeginOfAReply() {
         open();
@@ -1767,7 +1767,7 @@ class ClientWireTest {
         assertThat(triesLeft()).isEqualTo(10);
     }
 
-    /** When the caller of a call ends its future, behind an attempt that has failed. */
+    /** Says when the caller of a call completes its future, after an attempt that has failed. */
     private enum EndByCaller {
         AS_IT_WAITS,
         AS_ITS_CONNECTION_IS_CHOSEN,
@@ -1811,7 +1811,7 @@ class ClientWireTest {
         return (CompletableFuture<String>) kept.join();
     }
 
-    /** An idempotent call by this route. @return its argument, of which nobody else knows */
+    /** Makes an idempotent call by this route, and returns its argument, which the test does not keep. */
     private WeakReference<Object> again(Route route, Codec<Object[]> parameters, CompletableFuture<Object> call)
             throws Exception {
         java.lang.reflect.Method again = Remote.class.getMethod("again", String.class);
@@ -1841,7 +1841,7 @@ class ClientWireTest {
         hand.settle(channel());
     }
 
-    /** With one attempt in flight, and with both. */
+    /** Either one attempt is in flight, or both are. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aHedgedCallThatItsCallerEndsIsCancelledWhereverItIsInFlight(boolean isTwice) {
@@ -1865,7 +1865,7 @@ class ClientWireTest {
         assertThat(call).isCompletedWithValue("of the caller's own");
     }
 
-    /** The first attempt waits, and then both do. */
+    /** Either only the first attempt waits, or both do. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aHedgedCallThatItsCallerEndsAsItWaitsForItsConnectionKeepsNeitherPlacesNorBytes(boolean isTwice) {
@@ -2180,7 +2180,7 @@ class ClientWireTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    @SuppressWarnings("NullAway") // nothing keeps a caller from this mistake
     void aStreamWhoseArgumentsCannotBeKeptUntilItHasAConnectionIsToldSo() {
         open();
         channel().close();
@@ -2219,24 +2219,24 @@ class ClientWireTest {
         assertThat(requestBytes()).isZero();
     }
 
-    /** The connection takes calls from here on, and nothing of them leaves. */
+    /** The connection takes calls from here on, and nothing of them is sent. */
     private void dictionaryToAReaderOfNothing() {
         hand.reads(channel(), false);
         channel().config().setAutoRead(true);
         dictionary(Wire.DICTIONARY, "echo", "brings");
-        // one that it has kept for a while: the next one is made at once
+        // the server has kept this connection for a while, so the next one is made at once
         pass(1_000);
         expectNothing();
     }
 
-    /** Gives connections as a test says, and does what it says as it is asked. */
+    /** Gives connections as a test says, and runs what the test says when it is asked for one. */
     private final class Chosen extends Route {
         final List<PendingConnection<ClientConnection>> pending = new ArrayList<>();
         private final ArrayDeque<Boolean> isReady = new ArrayDeque<>();
         Runnable asReady = () -> {};
         Runnable asComing = () -> {};
 
-        /** @param isReady whether there is a connection, as often as this is asked; none from then on */
+        /** @param isReady whether there is a connection, for each time that one is asked for; later there is none */
         Chosen(Boolean... isReady) {
             super(client.core());
             this.isReady.addAll(List.of(isReady));
@@ -2279,12 +2279,12 @@ class ClientWireTest {
         }
     }
 
-    /** A stream of one argument by this route. */
+    /** Returns the stream of a call with one argument by this route. */
     private Flow.Publisher<String> stream(Route route, Codec<Object[]> parameters) throws Exception {
         return stream(route, parameters, null);
     }
 
-    /** @param items how the argument's items are written, if that is a stream too */
+    /** @param items codec of the argument's items, if the argument is a stream too */
     @SuppressWarnings("unchecked") // the items are texts
     private Flow.Publisher<String> stream(Route route, Codec<Object[]> parameters, @Nullable Codec<Object> items)
             throws Exception {
@@ -2304,11 +2304,11 @@ class ClientWireTest {
                         null,
                         items),
                 route);
-        // as the method itself makes it, which looks first whether what it is to send is a stream
+        // a proxy's method makes the stream in this way, after it has checked whether its argument is a stream
         return (Flow.Publisher<String>) (Flow.Publisher<?>) new ClientStream(steps, new Object[] {"a"}, Metadata.EMPTY);
     }
 
-    /** Others take the slot that there was as the connection was chosen, twice. */
+    /** Twice, others take the slot that was free when the connection was chosen. */
     @Test
     void aStreamThatIsOvertakenWaitsForTheNextConnectionAndCanBeGivenUpThen() throws Exception {
         open();
@@ -2332,7 +2332,7 @@ class ClientWireTest {
         taken.dropUnsent();
     }
 
-    /** Its subscriber keeps what it was given. */
+    /** The subscriber keeps its subscription. */
     @Test
     void aStreamThatIsCancelledAsItWaitsHoldsNothingOfTheConnectionThatComesLater() throws Exception {
         open();
@@ -2348,7 +2348,7 @@ class ClientWireTest {
         assertThat(seen.subscription).isNotNull();
     }
 
-    /** By another thread. */
+    /** The stream is cancelled as if by another thread. */
     @Test
     void aStreamThatIsCancelledAsItBeginsToWaitDoesNotWait() throws Exception {
         open();
@@ -2362,7 +2362,7 @@ class ClientWireTest {
         assertThat(seen.ends).isZero();
     }
 
-    /** By another thread, which has broken a rule before. */
+    /** The stream is given up as if by another thread, because the subscriber has broken a rule. */
     @Test
     void aStreamThatIsGivenUpAsItsConnectionIsChosenIsNotSentAndItsSubscriberHasTheLastWord() throws Exception {
         open();
@@ -2377,7 +2377,7 @@ class ClientWireTest {
         assertThat(seen.ends).isEqualTo(1);
     }
 
-    /** By another thread. */
+    /** The stream is cancelled as if by another thread. */
     @Test
     void aStreamThatIsCancelledAsItsArgumentsAreReadIsCancelledThere() throws Exception {
         open();
@@ -2392,7 +2392,10 @@ class ClientWireTest {
         assertThat(seen.ends).isZero();
     }
 
-    /** A stream that fails behind its request, as for want of memory: what it is to take to the server is none. */
+    /**
+     * Subscribes to a stream that fails after its request, as it could for want of memory. It fails since it is to send
+     * a stream, but its argument is none.
+     */
     private Seen failedBehindItsRequest() throws Exception {
         Codec<Object> items = Codecs.standard(Remote.class).result(Remote.class.getMethod("bringsOf", String.class));
         Seen seen = new Seen(2);
@@ -2430,7 +2433,7 @@ class ClientWireTest {
         assertThat(connection().slots.taken()).isZero();
     }
 
-    /** As where there is no memory for that. */
+    /** For example, there is no memory to count the end. */
     @Test
     void aStreamWhoseEndCannotBeCountedIsToldItAllTheSame() {
         open();
@@ -2447,7 +2450,7 @@ class ClientWireTest {
         assertThat(connection().isUsable()).isTrue();
     }
 
-    /** As where there is no memory for that. */
+    /** For example, there is no memory to take the item. */
     @Test
     void anItemThatCannotBeTakenEndsItsCallAndNoOther() {
         open();
@@ -2467,7 +2470,7 @@ class ClientWireTest {
 
     // ---- streams that are trials
 
-    /** The circuit is open, and the next call is its trial. */
+    /** Opens the circuit, so that the next call is its trial. */
     private void openCircuit() {
         open();
         for (int i = 0; i < 19; i++) {
@@ -2484,7 +2487,7 @@ class ClientWireTest {
         expectNothing();
     }
 
-    /** PINGs may stand before it. */
+    /** Takes the next request. PINGs may stand before it, and stay. */
     private Frame requestAmong() {
         look();
         Frame request = frames.stream()
@@ -2503,7 +2506,7 @@ class ClientWireTest {
         expectNothing();
     }
 
-    /** A timer has a connection's loop look. */
+    /** Passes time, and then lets the connection's loop look if a timer has asked for that. */
     private void passToTheLook(int millis) {
         pass(millis);
         hand.settle(channel());
@@ -2572,7 +2575,7 @@ class ClientWireTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    @SuppressWarnings("NullAway") // nothing keeps a caller from this mistake
     void aStreamThatCannotBeSentGivesTheTrialToTheNext() {
         openCircuit();
         assertThat(failure(subscribe(remote.bringsOf(null), new Seen(0))).code())
@@ -2594,20 +2597,20 @@ class ClientWireTest {
             send(Wire.ITEM, id, RawPeer.text("a"));
             send(Wire.ITEM, id, RawPeer.text("b"));
             if (i % 2 == 0) {
-                // it has brought something: that its time is over is no failure
+                // the stream has brought something, so that its time is over is no failure
                 sendError(id, Code.DEADLINE_EXCEEDED, Executed.MAYBE);
             } else {
                 send(Wire.REPLY, id);
             }
             assertThat(good.ends).isEqualTo(1);
         }
-        // with the first call ten of nineteen
+        // ten calls have succeeded so far, with the first one; one more succeeds now, and then nine fail
         for (int i = 0; i < 10; i++) {
             Seen bad = subscribe(remote.bringsBriefly(3), new Seen(5));
             int id = next().id();
             expect(Wire.CREDIT);
             if (i == 0) {
-                // whatever it has brought, an overloaded server is one
+                // this stream brings something, and succeeds
                 send(Wire.ITEM, id, RawPeer.text("a"));
                 send(Wire.REPLY, id);
             } else {
@@ -2621,7 +2624,7 @@ class ClientWireTest {
             expect(Wire.CREDIT);
             sendError(id, Code.DEADLINE_EXCEEDED, Executed.MAYBE);
         }
-        // eleven of twenty-two
+        // eleven of twenty-two calls have failed
         Seen open = subscribe(remote.brings(3), new Seen(5));
         assertThat(failure(open).code()).isEqualTo(Code.UNAVAILABLE);
         assertThat(failure(open)).hasMessageContaining("circuit");
@@ -2695,7 +2698,7 @@ class ClientWireTest {
         send(Wire.REPLY, next().id(), RawPeer.text("b"));
     }
 
-    /** Where settings come behind the dictionary. */
+    /** Settings come behind the dictionary. */
     @Test
     void slotsThatTheServerDoesNotTakeAreNotUsedAgain() {
         open();
@@ -2769,7 +2772,7 @@ class ClientWireTest {
         assertThat(ledger.held(Resource.TABLE_BYTES)).isZero();
     }
 
-    /** The look goes on to calls that end before that one. */
+    /** The look goes on to calls whose time is over before that of the new call. */
     @Test
     void aCallThatIsSentWhileDeadlinesAreLookedAtHoldsNoneUp() {
         open();
@@ -2781,7 +2784,7 @@ class ClientWireTest {
         hand.settle(channel());
         first.whenComplete((result, failure) -> {
             echo("patient");
-            // as a caller does who finds no free slot: what is queued leaves
+            // a caller that finds no free slot does the same, and what is queued is sent
             connection().lookForOrphans();
         });
         pass(951);
@@ -2836,7 +2839,7 @@ class ClientWireTest {
             pass(1_500);
             assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isPositive();
         }
-        // the look that sees the last one, and the one that sees nothing since
+        // the next look still sees the last large message, and the one after it sees that none has come since
         pass(2_000);
         assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isPositive();
         assertThat(body.capacity()).isGreaterThan(50_000);
@@ -2984,14 +2987,14 @@ class ClientWireTest {
         assertThat(next).isCompletedWithValue("b");
     }
 
-    /** Some of the keep-alive time, which is 10 min; the server answers the pings, if there are some. */
+    /** Passes some of the keep-alive time, which is 10 min. The server answers PINGs if there are some. */
     private void passAlive(int seconds) {
         pass(seconds * 1000L);
         takePings().forEach(ping -> send(Wire.PONG, ping));
         send(Wire.PONG, 0);
     }
 
-    /** Takes the PINGs from what the client has said, and leaves the rest. @return their ids */
+    /** Takes the PINGs from what the client has sent, and returns their ids. The other frames stay. */
     private List<Integer> takePings() {
         look();
         List<Integer> pings = frames.stream()
@@ -3002,14 +3005,14 @@ class ClientWireTest {
         return pings;
     }
 
-    /** A third of the keep-alive time, in which something comes from the server, and no PONG. @return the PINGs */
+    /** Passes a third of the keep-alive time. Something comes from the server, but no PONG. Returns the PINGs. */
     private List<Integer> passBehindMuch() {
         pass(200_000);
         send(15, 0);
         return takePings();
     }
 
-    /** As {@link #passBehindMuch}, several times, with the connection in use and no question. */
+    /** Does the same several times. The client sends no PING, and the connection stays usable. */
     private void passBehindMuch(int looks) {
         for (int i = 0; i < looks; i++) {
             assertThat(passBehindMuch()).isEmpty();
@@ -3017,7 +3020,7 @@ class ClientWireTest {
         }
     }
 
-    /** A call whose caller has gone, as the server has heard. @return its id */
+    /** Makes a call whose time runs out, so that the server gets a CANCEL. Returns the id of the call. */
     private int giveUp() {
         CompletableFuture<String> call = remote.brief("a");
         calls.add(call);
@@ -3033,7 +3036,7 @@ class ClientWireTest {
     void aConnectionWhoseServerOwesAFinalFrameForAKeepAliveTimeIsDrained() {
         open();
         giveUp();
-        // it has answered a PING behind the CANCEL at the first look
+        // at the first look, the server answers a PING behind the CANCEL
         for (int i = 0; i < 4; i++) {
             passAlive(200);
             assertThat(connection().isUsable()).isTrue();
@@ -3099,7 +3102,7 @@ class ClientWireTest {
         assertThat(connection().load()).isZero();
     }
 
-    /** Over a slow way the answer stands behind what had been sent before it, and so does the PONG. */
+    /** Over a slow network, the answer stands behind what had been sent before it, and so does the PONG. */
     @Test
     void aServerWhoseAnswerIsOnItsWayForLongKeepsItsConnection() {
         open();
@@ -3146,7 +3149,7 @@ class ClientWireTest {
         connection().askForSign();
         send(Wire.PONG, expect(Wire.PING).id());
         passBehindMuch(2);
-        // what it answers from here on gives it no more time
+        // what the server answers from here on gives it no more time
         connection().askForSign();
         send(Wire.PONG, expect(Wire.PING).id());
         passBehindMuch(1);
@@ -3174,7 +3177,7 @@ class ClientWireTest {
         passBehindMuch(6);
     }
 
-    /** Its CANCEL may stand behind the PING. */
+    /** The CANCEL of such a call may stand behind the PING. */
     @Test
     void soHasOneThatIsGivenUpInTheNanosecondOfThePing() {
         open();
@@ -3306,7 +3309,7 @@ class ClientWireTest {
         assertThat(held()).isZero();
     }
 
-    /** So many bytes of a text in parts that are as large as a frame may be. */
+    /** Sends a text of this number of bytes, in parts that are as large as a frame may be. */
     private void sendInParts(int type, int id, int bytes) {
         ByteBuf text = RawPeer.text("x".repeat(bytes - 5));
         assertThat(text.readableBytes()).isEqualTo(bytes);
@@ -3329,7 +3332,7 @@ class ClientWireTest {
         assertThat(failure(larger).code()).isEqualTo(Code.TOO_LARGE);
         assertThat(failure(larger).executed()).isEqualTo(Executed.EXECUTED);
         assertThat(failure(larger)).hasMessage("a result of more than 4194304 bytes");
-        // its last part was too much: there is nobody to be told
+        // only the last part was too much, so the server has no call left to cancel
         expectNothing();
         assertThat(connection().load()).isZero();
         CompletableFuture<String> far = echo("a");
@@ -3379,7 +3382,7 @@ class ClientWireTest {
         assertThat(held()).isZero();
     }
 
-    /** Its request waits for the socket, and is not needed any more. */
+    /** The request waits for the socket, and is not needed any more. */
     @Test
     void aReplyThatBeginsBeforeItsRequestHasBeenSentTakesThatBack() {
         open();
@@ -3399,7 +3402,7 @@ class ClientWireTest {
         assertThat(next).isCompletedWithValue("c");
     }
 
-    /** Brings nothing, and says when it is cancelled. */
+    /** Returns a publisher that brings nothing, and notes when it is asked for items and when it is cancelled. */
     private static Flow.Publisher<String> uploads(List<String> told) {
         return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
             @Override
@@ -3485,7 +3488,7 @@ class ClientWireTest {
         assertThat(body.capacity()).isGreaterThan(10_000);
     }
 
-    /** Its time is told in the request then, in front of them. */
+    /** The request then states its time in front of the arguments. */
     @Test
     void aOneWayCallThatHasWaitedForTheSocketIsMadeAgainAsItWasMade() {
         open();
@@ -3530,7 +3533,7 @@ class ClientWireTest {
         }
     }
 
-    /** Neither waits for a final frame that may never come. */
+    /** Neither the kept bytes nor those of a request wait for a final frame, which may never come. */
     @Test
     void whatWasKeptIsGivenUpWithACallThatIsGivenUpInTheMidstOfAMessage() {
         open();
@@ -3563,7 +3566,7 @@ class ClientWireTest {
         }
     }
 
-    /** @return what is held of it by that */
+    /** Takes all that the connection may have of this resource, and returns how much that is. */
     private long takeAll(Resource resource) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
@@ -3574,7 +3577,7 @@ class ClientWireTest {
         return taken;
     }
 
-    /** The connection gives up a buffer that is too large to be kept as soon as the request has left. */
+    /** The connection gives up a buffer that is too large to be kept as soon as the request has been sent. */
     @Test
     void whatWasKeptIsGivenBackWhenALargerRequestHasTakenTheBufferWithIt() {
         open();
@@ -3601,7 +3604,7 @@ class ClientWireTest {
         connection().account.release(Resource.KEPT_BYTES, taken);
     }
 
-    /** Nobody reads it, and its last part may never come. */
+    /** Nobody reads the reply, and its last part may never come. */
     @Test
     void aReplyForWhichThereIsNoRoomTakesNone() {
         open();
@@ -3621,7 +3624,7 @@ class ClientWireTest {
         connection().account.release(Resource.REPLY_BYTES, taken);
     }
 
-    /** By a server that sends items of a stream for which it has not been asked. */
+    /** The call ends because the server sends items of a stream for which it has not been asked. */
     @Test
     void aRequestWhoseCallHasEndedBeforeItIsSentIsNotSent() {
         open();
@@ -3639,7 +3642,7 @@ class ClientWireTest {
         connection().account.release(Resource.REPLY_BYTES, taken);
     }
 
-    /** A request of which the socket has taken only some. */
+    /** Makes a call with a large request, of which the socket takes only some. */
     private CompletableFuture<String> sentInPart() {
         ChannelHandler slow = new ChannelOutboundHandlerAdapter() {
             @Override
@@ -3673,7 +3676,7 @@ class ClientWireTest {
         answered("b");
     }
 
-    /** The server has not waited for all of it. */
+    /** The server has not waited for all of the request. */
     @Test
     void noMoreIsSentOfARequestThatHasItsAnswerInTheMidstOfIt() {
         open();

@@ -27,11 +27,11 @@ class ClusterErrorsTest {
         CompletableFuture<String> callLater();
     }
 
-    /** Fails once when it is asked for time or chance, as the asker's stack would at its end. */
+    /** Fails once when it is asked for time or chance, as if the stack of the asking thread had overflowed. */
     private static final class Failing implements Platform {
         private final HandPlatform hand = new HandPlatform();
 
-        /** As many times it does not fail; below 0 never again. */
+        /** How often it can be asked before it fails. Below 0, it does not fail any more. */
         private int left = -1;
 
         private void used() {
@@ -133,7 +133,7 @@ class ClusterErrorsTest {
                     .isFalse();
             EmbeddedChannel last = platform.hand.opened.get(platform.hand.opened.size() - 1);
             assertThat(last.isOpen()).isTrue();
-            // each instance has been tried when this one has: there is no other
+            // there is no other instance, so every instance has been tried when this one has
             CompletableFuture<String> call = remote.callLater();
             platform.fail(last);
             assertThat(call).as("after step %d", step).isCompletedExceptionally();

@@ -79,7 +79,7 @@ class ConnectingTest {
         }
     }
 
-    /** A server says that it publishes nothing. */
+    /** Lets a server say that it publishes nothing. */
     private void greet(EmbeddedChannel channel) {
         hand.settle(channel);
         ByteBuf said = RawPeer.preface();
@@ -105,7 +105,7 @@ class ConnectingTest {
             }
             pass(STEP_MILLIS);
         }
-        // seven at 10 ms to 640 ms, then at 0.5 to 1 s
+        // there are seven pauses of 10 ms to 640 ms, and then pauses of 0.5 s to 1 s
         assertThat(hand.opened.size()).isBetween(15, 27);
     }
 
@@ -142,7 +142,7 @@ class ConnectingTest {
         }
     }
 
-    /** An interceptor of the server may say so of some calls: the others go on. */
+    /** An interceptor of the server may refuse some calls in this way, while the other calls go on. */
     @Test
     void callsThatAServerOfTheClassicWireRefusesOneByOneAreAllSent() {
         Client client = builder().classic().build();
@@ -156,7 +156,7 @@ class ConnectingTest {
             assertThatThrownBy(call::join).hasMessageContaining("not now");
             pass(50);
         }
-        // which may be a server that stops: the next connection tells
+        // a server that refuses so may be stopping, and the next connection shows whether it is
         assertThat(hand.opened).hasSizeBetween(2, seconds + 1);
     }
 
@@ -177,7 +177,7 @@ class ConnectingTest {
             refuseClassic(newest);
             assertThat(refused).isCompletedExceptionally();
         }
-        // four that are left, and one that is used on: none of the calls in flight ends for that
+        // four connections drain, and one stays in use; no call in flight ends because of that
         assertThat(hand.opened).hasSize(5).allMatch(EmbeddedChannel::isActive);
         assertThat(calls).noneMatch(CompletableFuture::isDone);
         end(hand.opened.get(1));
@@ -213,7 +213,7 @@ class ConnectingTest {
         assertThat(accepted.get()).isLessThanOrEqualTo(15);
     }
 
-    /** A thread that keeps to the other one of two connections than this. */
+    /** Runs a task on a thread that uses the other one of two connections than this thread. */
     private static CompletableFuture<@Nullable Object> onOther(Callable<? extends @Nullable Object> task) {
         CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
         Thread thread;
@@ -387,7 +387,7 @@ class ConnectingTest {
             said.say(endpoints("list" + list + "-", ClientCluster.MAX_INSTANCES));
             pass(200);
             if (list % 2 == 0) {
-                // whatever is connected or refused makes room for the next ones
+                // connections that are made or refused make room for the next ones
                 List.copyOf(hand.opened).stream()
                         .filter(EmbeddedChannel::isOpen)
                         .forEach(this::end);
@@ -475,7 +475,7 @@ class ConnectingTest {
         assertThat(cluster.waiting()).isZero();
     }
 
-    /** One call has nobody to share with, and an instance that has failed is not about to come. */
+    /** A single call is not divided among instances, and an instance that has failed is not about to come. */
     @Test
     void noCallWaitsForAnInstanceThatIsNotAboutToCome() {
         Client client = client(1);
@@ -533,7 +533,7 @@ class ConnectingTest {
         assertThat(cluster.connectThrottle(false).waiting()).isZero();
     }
 
-    /** Each connection that is left has a call in flight, and the registry makes a new instance of the same name. */
+    /** Each connection that drains has a call in flight, and the registry then names the instance anew. */
     @Test
     void connectionsThatDrainAreBoundedHoweverOftenARegistryNamesTheirInstance() {
         List<Endpoints.Listener> told = new ArrayList<>();
@@ -560,7 +560,7 @@ class ConnectingTest {
             greet(hand.opened.get(hand.opened.size() - 1));
         }
         pass(300);
-        // one connection, and four more
+        // these are the calls of one connection and of four more
         assertThat(calls.subList(0, rounds - 5)).allMatch(CompletableFuture::isCompletedExceptionally);
         assertThat(calls.subList(rounds - 5, rounds)).noneMatch(CompletableFuture::isDone);
         assertThat(hand.opened)
@@ -568,7 +568,7 @@ class ConnectingTest {
                 .hasSize(5);
     }
 
-    /** Netty takes 0 for no timeout, and then the try's own timer would end it, after four times as long. */
+    /** Netty takes 0 for no timeout. Then the client's own timer would end the connecting, after four times as long. */
     @Test
     void aTimeToConnectOfLessThanAMillisecondIsNotNone() {
         assertThat(ClientCore.connectMillis(Duration.ofNanos(1_000))).isEqualTo(1);

@@ -65,7 +65,7 @@ class ConnectionsTest {
             WaitingClient calls = client.create(WaitingClient.class, "127.0.0.1", server.port());
             List<CompletableFuture<String>> asked = new ArrayList<>(ask(calls, 290));
             assertThat(server.core().connections()).isEqualTo(1);
-            // crowded from 300 on
+            // a connection is crowded from 300 calls on
             asked.addAll(ask(calls, 25));
             await().until(() -> server.core().connections() == 2);
             asked.addAll(ask(calls, 325));

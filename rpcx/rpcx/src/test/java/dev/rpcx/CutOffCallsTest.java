@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
 class CutOffCallsTest {
     private static final int FIRST = 1 << 16;
 
-    /** A parameter whose own code runs as it is read. */
+    /** A parameter whose own code runs when it is read. */
     record Told(String text) {
         static Runnable asItIsRead = () -> {};
 
@@ -125,7 +125,9 @@ class CutOffCallsTest {
         hand.pass(channel, time.toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    /** Somebody has heard of a notice that was cancelled before, and of a call. */
+    /**
+     * The log names no notice that was cancelled before, and no call, since somebody has already learned of their ends.
+     */
     @Test
     void noticesThatAreCutOffAreToldOfInTheLogAndNoOthers() {
         call(Wire.NOTICE, 0, "later", "its time is over", Duration.ofSeconds(1));
@@ -172,7 +174,7 @@ class CutOffCallsTest {
             connection.cutOff();
             hand.settle(channel);
             seen.add(Thread.interrupted());
-            // the other one is told, and is over by that
+            // the callback of the other notice runs, and that notice is over with it
             hand.handle(0);
             hand.settle(channel);
             seen.add(server.core().served());
@@ -185,7 +187,7 @@ class CutOffCallsTest {
         assertThat(server.core().served()).isZero();
     }
 
-    /** The event loop has not heard of it yet. */
+    /** The event loop has not learned yet that the time is over. */
     @Test
     void noHandlerBeginsBehindTheEndOfTheTimeForStopping() {
         call(Wire.NOTICE, 0, "echo", "a");
