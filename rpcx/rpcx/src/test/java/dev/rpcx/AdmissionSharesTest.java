@@ -28,7 +28,7 @@ class AdmissionSharesTest {
         assertThat(entering(full)).isEqualTo(LIMIT);
     }
 
-    /** @return how many single calls of as many connections are let in, one after the other */
+    /** @return how many calls are admitted one after the other, each of another connection */
     private static int entering(AdmissionLimit.Group group) {
         int entered = 0;
         while (entered < 100 && group.admit()) {

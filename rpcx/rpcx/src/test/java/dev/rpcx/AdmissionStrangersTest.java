@@ -209,7 +209,7 @@ class AdmissionStrangersTest {
         expectRefused(0.1);
     }
 
-    /** Calls of 60 s while a method is quiet must not make the others' time of 10 s too little to count for ever. */
+    /** Calls of 60 s while a method is quiet must not have the effect that shorter times are ignored for ever. */
     @Test
     void whatCallsTakeThatAreGoneDecidesNoMoreWhoseTimeCounts() {
         at(0, () -> honest(5, 0.1, 10));

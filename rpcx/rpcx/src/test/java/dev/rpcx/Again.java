@@ -16,12 +16,12 @@ public final class Again {
     /** On a machine that runs, this time is enough to load and connect all that a situation needs to come about. */
     private static final long ENOUGH_MILLIS = 1_000;
 
-    /** What is attempted. It fails with an assertion, or with the failure of a call. */
+    /** Runs what is attempted. It fails with an assertion, or with the failure of a call. */
     public interface Attempt {
         void make() throws Exception;
     }
 
-    /** What is attempted, within a time that must not be over before something has happened. */
+    /** Runs what is attempted, within a time that must not be over before something has happened. */
     public interface Timed {
         /** @return whether that has happened in time */
         boolean in(long millis) throws Exception;

@@ -491,7 +491,7 @@ enum Attack {
         if (round == 0) {
             return Unpooled.buffer().writeInt(4 << 20).writeShort(0x0801).writeZero(200_000);
         }
-        // 20 bytes short of its end, which never comes
+        // the parts stop 20 bytes before the end of the frame, and this end never comes
         int rest = Math.min(60_000, (4 << 20) - 20 - 200_002 - (round - 1) * 60_000);
         return rest > 0 ? zeros(rest) : null;
     }

@@ -30,7 +30,7 @@ public final class Besieged {
 
     private Besieged() {}
 
-    /** What the process says of itself after a garbage collection; {@code cpuMillis} is its processor time so far. */
+    /** Numbers of the process after a garbage collection. {@code cpuMillis} is its processor time so far. */
     record State(int connections, int running, int threads, long heapBytes, long cpuMillis) {
         static State parse(String line) {
             long[] all = java.util.Arrays.stream(line.split(" "))

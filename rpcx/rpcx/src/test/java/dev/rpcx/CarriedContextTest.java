@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests in the context of which call code runs that a handler has left behind. It also tests on which thread a handler
- * runs if it begins later.
+ * Tests the call context in which later code of a handler runs, such as the dependents of futures. It also tests on
+ * which thread a handler runs if it begins later.
  */
 @Timeout(60)
 class CarriedContextTest {

@@ -785,7 +785,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isZero();
     }
 
-    /** The failure is reported to the event loop's exception handler, and the loop goes on reading. */
+    /** The failure is reported to the exception handler of the thread, and the event loop goes on reading. */
     @Test
     void aResultThatIsLostOnTheEventLoopDoesNotEndTheConnection() {
         serve();

@@ -22,9 +22,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Brings a client's connection to a server of bytes into a state of {@code rpcx/spec/states.md}, sends it a frame, and
- * ends it as the next state allows. The call in slot 0 keeps the connection open, and the call in slot 1 is the one
- * that is tested.
+ * Brings a client's connection into a state of {@code rpcx/spec/states.md}, sends it a frame, and ends it as the next
+ * state allows. This class writes the bytes of the server. The call in slot 0 keeps the connection open, and the
+ * call in slot 1 is the one that is tested.
  */
 final class ClientWalk implements AutoCloseable {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);

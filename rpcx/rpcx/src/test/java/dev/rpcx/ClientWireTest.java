@@ -515,7 +515,7 @@ class ClientWireTest {
         return millis;
     }
 
-    /** Does the same, and then the server says what it publishes. */
+    /** Does the same as {@link #connectAgain}, and then the server says what it publishes. */
     private long openAgain() {
         long millis = connectAgain();
         dictionary(Wire.DICTIONARY, "echo");
@@ -1330,7 +1330,7 @@ class ClientWireTest {
         assertThat(two).isCompletedWithValue("b");
     }
 
-    /** If the client believed such a broken server, it would make the call twice. */
+    /** If the client believed a broken server, it would make the call twice. */
     @Test
     void anErrorBehindWhatOnlyAHandlerBringsDoesNotSayThatThereWasNone() {
         open();
@@ -1835,7 +1835,7 @@ class ClientWireTest {
         return new WeakReference<>(argument);
     }
 
-    /** The timer makes the second call, and the connection's loop sends it. */
+    /** The timer makes the second attempt, and the connection's loop sends it. */
     private void hedge() {
         pass(50);
         hand.settle(channel());
@@ -3012,7 +3012,7 @@ class ClientWireTest {
         return takePings();
     }
 
-    /** Does the same several times. The client sends no PING, and the connection stays usable. */
+    /** Does {@link #passBehindMuch()} several times. The client sends no PING, and the connection stays usable. */
     private void passBehindMuch(int looks) {
         for (int i = 0; i < looks; i++) {
             assertThat(passBehindMuch()).isEmpty();

@@ -31,7 +31,7 @@ class ClusterErrorsTest {
     private static final class Failing implements Platform {
         private final HandPlatform hand = new HandPlatform();
 
-        /** How often it can be asked before it fails. Below 0, it does not fail any more. */
+        /** Counts how often it can still be asked before it fails. Below 0, it does not fail any more. */
         private int left = -1;
 
         private void used() {

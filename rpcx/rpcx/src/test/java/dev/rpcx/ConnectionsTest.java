@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 /** Tests how many connections a client has to an address. It makes more while the existing ones are crowded. */
 @Timeout(60)
 class ConnectionsTest {
-    /** Answers when it is told to, and holds no thread until then. */
+    /** Answers when the test says so, and holds no thread until then. */
     @RPCXServer("waiting")
     static final class Waiting {
         final CompletableFuture<String> answer = new CompletableFuture<>();
