@@ -11,7 +11,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Makes calls at a fixed rate, as honest callers do. Goodput is the share of calls that are answered correctly within
+ * Makes calls at a fixed rate, as honest callers do. Goodput is the part of calls that are answered correctly within
  * {@link #IN_TIME_MILLIS} after they were due. So calls that a caller could make only too late count as failed.
  */
 final class Callers {
