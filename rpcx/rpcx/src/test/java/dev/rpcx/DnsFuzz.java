@@ -17,7 +17,7 @@ import java.util.List;
 public final class DnsFuzz {
     private DnsFuzz() {}
 
-    /** Jazzer's. */
+    /** Jazzer calls this method with each input. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         FuzzInput in = new FuzzInput(bytes);
         List<DnsRecord> records = new ArrayList<>();
@@ -44,7 +44,7 @@ public final class DnsFuzz {
                 throw new AssertionError("more instances than records");
             }
         } catch (UnknownHostException refused) {
-            // as it is told to whoever asked
+            // a client that looks up instances gets this exception too
         }
     }
 }

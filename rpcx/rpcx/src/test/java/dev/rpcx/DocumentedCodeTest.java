@@ -31,7 +31,7 @@ class DocumentedCodeTest {
 
     private static final Pattern FENCE = Pattern.compile("^```java\n(.*?)^```", Pattern.DOTALL | Pattern.MULTILINE);
 
-    /** What documents name without saying where it comes from. Fragments that need more say so here. */
+    /** Declares what the documents use without a declaration. What further fragments need is added here. */
     private static final String BEFORE = """
             import dev.rpcx.*;
             import java.nio.file.Path;

@@ -72,7 +72,7 @@ class DrainTest {
         assertThatThrownBy(() -> server.stop(null)).isInstanceOf(NullPointerException.class);
     }
 
-    /** Whose event loop is a moment behind has greeted its client when it hears of the stop. */
+    /** The event loop of the connection is a moment behind, so it has greeted the client when it learns of the stop. */
     @Test
     void aConnectionThatIsGreetedBeforeItsEventLoopHearsOfTheStopFinishesItsCalls() {
         server.core().drain(Duration.ofMinutes(1));

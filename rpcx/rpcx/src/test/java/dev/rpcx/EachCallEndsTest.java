@@ -110,7 +110,7 @@ class EachCallEndsTest {
         assertThat(hand.opened).as("the next attempt waits").hasSize(3);
         assertThat(waits).isNotDone();
         client.core().end();
-        // and no time passes
+        // no time passes between the end of the client and these checks
         assertThat(waits).isDone();
         assertThat(stream.end).isDone();
         expectUnavailable(waits);
@@ -215,7 +215,10 @@ class EachCallEndsTest {
         }
     }
 
-    /** As a callback that never ends. Spins, since a loop that waits is what the whole suite looks for. */
+    /**
+     * Holds up an event loop, as a callback that never ends does. It spins, since {@link LoopWatch} reports a loop that
+     * waits.
+     */
     private static void hold(CountDownLatch blocked, CountDownLatch free) {
         blocked.countDown();
         while (free.getCount() > 0) {
@@ -223,7 +226,7 @@ class EachCallEndsTest {
         }
     }
 
-    /** Which a log of the platform's cannot write either. */
+    /** An error that the log of the platform cannot write either, since {@code toString} throws. */
     private static final class Unspeakable extends Error {
         private static final long serialVersionUID = 1L;
 
@@ -245,7 +248,7 @@ class EachCallEndsTest {
         }
     }
 
-    /** Before its block ends. */
+    /** Closes the server before the end of the block that would close it. */
     private static void end(FakeServer server) throws IOException {
         server.close();
     }

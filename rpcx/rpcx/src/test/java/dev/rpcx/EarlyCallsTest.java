@@ -93,7 +93,7 @@ class EarlyCallsTest {
         Flow.Publisher<String> feedSoon(List<Integer> numbers);
     }
 
-    /** Its first item, or how it ends without one. */
+    /** Keeps the first item of a stream, or how the stream ends without one. */
     private static final class First implements Flow.Subscriber<String> {
         final CompletableFuture<String> item = new CompletableFuture<>();
         Flow.@Nullable Subscription subscription;
@@ -170,7 +170,7 @@ class EarlyCallsTest {
 
     @Test
     void aStreamThatWaitsForAConnectionIsChargedUntilItEnds() throws Exception {
-        // it is connected to, and never says anything
+        // the client can connect to this socket, but nobody ever answers there
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
                 Client client = Client.builder().eventLoops(1).build()) {
             Streams streams = client.create(Streams.class, "127.0.0.1", silent.getLocalPort());
@@ -207,7 +207,7 @@ class EarlyCallsTest {
             }
             assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(10 * 30_000);
             all.get(0).cancel(true);
-            // each may have a part of what is left
+            // each account may have only a part of what is left
             List<Charge> others = new ArrayList<>();
             for (int i = 0; i < 30; i++) {
                 Charge one = new Account(client.core().ledger()).charge(Resource.REQUEST_BYTES);
@@ -241,7 +241,7 @@ class EarlyCallsTest {
         await().until(() -> service.noted.get() == calls);
     }
 
-    /** As many as the socket cannot take at once. */
+    /** The calls are more than the socket can take at once. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void andThoseThatAreOnTheirWayOnAConnectionThatIsThereAreSentToo(boolean isClassic) {
@@ -258,7 +258,7 @@ class EarlyCallsTest {
         await().until(() -> service.noted.get() == calls);
     }
 
-    /** Nothing of most of them has left when their server leaves the connection: they wait for the next one. */
+    /** Most of the calls have not been sent at all when their server drains. They wait for the next connection. */
     @Test
     void andThoseThatGoFromOneConnectionToTheNextAreSentToo() throws Exception {
         int calls = 150;
@@ -275,7 +275,8 @@ class EarlyCallsTest {
                 remote.note(large);
             }
             draining.send(Wire.GOAWAY, 0);
-            // where those go of which nothing has left: the client knows that it has to, and nothing is read before
+            // the calls that have not been sent at all go to this connection. Once it is accepted, the client has read
+            // the GOAWAY, and the test has not read from the first connection before
             RawServer.Peer next = hand.accept();
             Thread reading = taking(draining, taken);
             reading.join();
@@ -290,7 +291,7 @@ class EarlyCallsTest {
         }
     }
 
-    /** Their callers have nothing that says until when the arguments may not change. */
+    /** The callers cannot know until when the arguments may not change. */
     @Test
     void andWithTheArgumentsThatTheyWereMadeWith() throws Exception {
         int calls = 150;
@@ -310,7 +311,8 @@ class EarlyCallsTest {
             }
             Arrays.fill(large, (byte) 2);
             draining.send(Wire.GOAWAY, 0);
-            // the client knows that the others have to go there, and nothing is read before
+            // once this connection is accepted, the client has read the GOAWAY, and the test has not read from the
+            // first connection before
             RawServer.Peer next = hand.accept();
             Thread reading = taking(draining, taken, lastBytes);
             reading.join();
@@ -343,7 +345,7 @@ class EarlyCallsTest {
                     }
                 }
             } catch (IOException over) {
-                // the client has ended it
+                // the client has closed the connection
             }
         });
         thread.setDaemon(true);
@@ -366,7 +368,7 @@ class EarlyCallsTest {
         }
     }
 
-    /** A channel at which something happens as its connection is looked for. */
+    /** A channel that runs a task when somebody asks for its pipeline, which is how its connection is looked for. */
     private static final class Looked extends EmbeddedChannel {
         private volatile @Nullable Runnable happens;
 
@@ -418,7 +420,7 @@ class EarlyCallsTest {
                 try {
                     calls.note("for the log");
                 } catch (RPCXException known) {
-                    // before the call returned: its caller has been told
+                    // the call failed before it returned, so its caller has been told
                 }
                 return !told.lines.isEmpty();
             });
@@ -432,7 +434,7 @@ class EarlyCallsTest {
                         "WARNING a one-way call of early/note at .*:" + port + " failed as UNAVAILABLE, NOT_EXECUTED"));
     }
 
-    /** Holds all the connections that a port takes which nobody accepts: no other one comes about. */
+    /** Holds all connections that a port takes while nobody accepts them, so that no further connection can be made. */
     private static final class Full implements AutoCloseable {
         private final List<Socket> taken = new ArrayList<>();
 

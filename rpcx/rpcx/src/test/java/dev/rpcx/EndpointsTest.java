@@ -142,17 +142,19 @@ class EndpointsTest {
             }
             all.addAll(List.of(instances.endpoints()));
             registry.say(all.toArray(new Endpoint[0]));
-            // on a ring a few keys may leave out some
+            // on a ring, a few keys may not reach every instance
             await().until(() -> spread(who, calls / 10, false).size() == there);
             Map<Integer, Integer> counts = spread(who, calls, false);
             assertThat(counts).hasSize(there);
-            // a ring of a hundred places for each has shares that differ by some tens of a hundred
+            // the shares of the instances on a ring differ, although each has 100 points there
             assertThat(counts.values())
                     .allSatisfy(count -> assertThat(count).isBetween(calls / there / 2, 2 * calls / there));
         }
     }
 
-    /** Each begins anywhere: otherwise a fleet that starts calls the first of the list alone. */
+    /**
+     * Each client begins at a random instance. Otherwise all clients of a fleet that starts would call the first one.
+     */
     @Test
     void roundsOfDifferentClientsBeginAtDifferentInstances() {
         Set<Integer> first = new HashSet<>();
@@ -172,7 +174,10 @@ class EndpointsTest {
         assertThat(first).hasSizeGreaterThan(1);
     }
 
-    /** Sums beyond what is kept as one round, by what stands in the list and by its weights. */
+    /**
+     * In some of these cases, the order of a round is computed in advance. In the others, the sum of the weights is too
+     * large.
+     */
     @ParameterizedTest
     @CsvSource({"3000, 1000, 1000", "11, 1, 1000", "10, 999, 1000", "4, 3, 7", "300, 17, 31"})
     void roundsKeepToWeightsHoweverLargeTheirSumIs(int count, int firstWeight, int otherWeight) {
@@ -231,7 +236,7 @@ class EndpointsTest {
             await().until(() -> !sick.health().isEjected());
             long began = System.nanoTime();
             double share = shareOf(cluster, one);
-            // one that is not sent, as these are not, leaves its trial to another after a second
+            // a trial that is not sent, like those here, is passed on to another call after a second
             long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began);
             assertThat(share).as("a trial").isBetween(0.01, (1 + seconds) / 100.0);
             long now = client.core().platform().ticker().nanoTime();
@@ -285,7 +290,7 @@ class EndpointsTest {
                 registry.say(instances.endpoint(0));
                 connecting.setSoTimeout(10_000);
                 while (connecting.getInputStream().read() >= 0) {
-                    // the greeting; the end of the stream is what is waited for
+                    // this skips the greeting, and waits for the end of the stream
                 }
             }
             await().until(() -> cluster.ready(0) != null);
@@ -375,7 +380,7 @@ class EndpointsTest {
                     .filter(i -> i != gone)
                     .mapToObj(instances::endpoint)
                     .toArray(Endpoint[]::new));
-            // what did not belong to the one that left stays where it was
+            // the keys that did not belong to the instance taken out stay where they were
             before.forEach((key, instance) -> {
                 if (instance != gone) {
                     assertThat(who.who(key)).as(key).isEqualTo(instance);
@@ -408,7 +413,7 @@ class EndpointsTest {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
                         .isNotSameAs(sick);
             }
-            // but never more than half: the second of three stays
+            // never more than half of the instances are ejected, so the second of three stays
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
@@ -421,7 +426,7 @@ class EndpointsTest {
         }
     }
 
-    /** Counts how often the clock is read, which each look at an instance that is left out does. */
+    /** Counts how often the clock is read. Each look at an ejected instance reads it. */
     private static final class Clock implements Platform, Ticker {
         private final HandPlatform hand = new HandPlatform();
         private int reads;
@@ -482,7 +487,7 @@ class EndpointsTest {
             last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
         }
         assertThat(clock.reads).isLessThan(1_000);
-        // those that are left out come back, and then others are left out
+        // the ejected instances come back, and then others are ejected
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
             last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());

@@ -55,7 +55,10 @@ class EndsWithoutMemoryTest {
             return text;
         }
 
-        /** Replies that leave together for small requests: what comes of large ones leaves while they are read. */
+        /**
+         * Returns a large reply to a small request. Replies to small requests are sent together, but those to large
+         * requests are sent while the requests are read.
+         */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String large(String length) {
@@ -131,7 +134,7 @@ class EndsWithoutMemoryTest {
         channel.runPendingTasks();
     }
 
-    /** What the server has said since the last look, but for how it greets. */
+    /** Returns the frames that the server has written since the last call of this method, without its greeting. */
     private List<RawPeer.Frame> answers() {
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         if (in.isReadable() && in.getByte(0) == 'R') {
@@ -161,12 +164,12 @@ class EndsWithoutMemoryTest {
         channel.runPendingTasks();
     }
 
-    /** What fails in the loop, as a test says, is told to whoever runs it. */
+    /** Runs a task of the event loop, in which an OutOfMemoryError of the test may be thrown. */
     private static void run(Runnable task) {
         try {
             task.run();
         } catch (OutOfMemoryError ofThisTest) {
-            // what has become of the connection is looked at
+            // the test then checks what has become of the connection
         }
     }
 
@@ -286,7 +289,7 @@ class EndsWithoutMemoryTest {
         its.close();
     }
 
-    /** The answer is there, and the thread that made it could not say so to the event loop. */
+    /** The reply is ready, but the thread that made it could not notify the event loop. */
     @Test
     void anAnswerThatTheEventLoopWasNotToldOfIsSentAtItsNextLook() {
         service.within = () -> {
@@ -325,7 +328,7 @@ class EndsWithoutMemoryTest {
         assertThat(answers()).extracting(RawPeer.Frame::head).containsExactly(Wire.REPLY);
     }
 
-    /** Its request cannot be read, and that cannot be said. */
+    /** The thread cannot read the request, and fails when it is about to report that. */
     @Test
     void aCallWhoseThreadFailsBeforeItsHandlerBeginsWasNotExecuted() {
         ByteBuf unreadable = RawPeer.prelude("ends", "elsewhere").writeLong(-1).writeInt(-1);
@@ -384,7 +387,7 @@ class EndsWithoutMemoryTest {
         assertThat(error().code()).isEqualTo(RPCXException.Code.CANCELLED);
     }
 
-    /** The end of its connection has been told to all others. */
+    /** By then, everybody else who had to learn of the end of the connection has learnt of it. */
     @Test
     void aCallThatItsThreadLosesBehindTheEndOfItsConnectionIsFoundAfterFiveSeconds() {
         service.within = () -> {
@@ -404,7 +407,7 @@ class EndsWithoutMemoryTest {
         assertThat(server.core().served()).isZero();
     }
 
-    /** Who wanted to know of the call's end has been told, and that could not be said. */
+    /** The callback for the cancel has run, but its thread could not notify the event loop that it is done. */
     @Test
     void thePlaceOfACallWhoseLastThreadCannotBeToldOfComesBackAtTheNextLook() {
         service.within = () -> CallContext.current().orElseThrow().onCancel(() -> {
@@ -435,9 +438,9 @@ class EndsWithoutMemoryTest {
     }
 
     /**
-     * Two calls are lost behind the end of their connection, and the memory ends again as they are looked for.
+     * Two calls are lost after the end of their connection, and memory runs out again while the server looks for them.
      *
-     * @param reading where it ends, as a reading of the clock: at the end of the first, of the second, or behind both
+     * @param reading the reading of the clock that fails: at the end of the first call, of the second, or after both
      */
     @ParameterizedTest
     @CsvSource({"3, false", "4, false", "5, false", "3, true", "4, true", "5, true"})
@@ -481,7 +484,7 @@ class EndsWithoutMemoryTest {
         assertThat(server.core().served()).isZero();
     }
 
-    /** Many replies leave together with the answer to the notice, and the connection ends within that. */
+    /** Many replies are sent together with the answer to the notice, and the connection ends while they are written. */
     @Test
     void aNoticeWithinWhoseAnswerItsConnectionEndsIsFoundAlsoWhereNoTimerCanBeSet() {
         ByteBuf requests = Unpooled.buffer();
@@ -504,7 +507,7 @@ class EndsWithoutMemoryTest {
                 if (!connection.isClosed()) {
                     channel.loop.failingTimers = 1;
                     connection.abort("of this test");
-                    // the one that is set behind that is for five seconds later
+                    // the timer that is set after the failed one is due five seconds later
                     assertThat(channel.loop.failingTimers).isZero();
                     channel.loop.failingTimers = 1;
                 }
@@ -522,7 +525,7 @@ class EndsWithoutMemoryTest {
         assertThat(server.core().served()).isZero();
     }
 
-    /** A channel that fails once in the midst of being taken. */
+    /** A channel that fails once while a server accepts it. */
     private static final class Failing extends EmbeddedChannel {
         private final boolean failsAtOnce;
         private boolean hasFailed;
@@ -565,7 +568,7 @@ class EndsWithoutMemoryTest {
         assertThat(server.core().ledger().held(Resource.CONNECTIONS)).isEqualTo(before);
     }
 
-    /** A channel on which nothing can be hung as long as a test says so. */
+    /** A channel to which no attribute can be attached while {@code isFull} is set. */
     private static final class Full extends EmbeddedChannel {
         private boolean isFull;
 
@@ -590,7 +593,10 @@ class EndsWithoutMemoryTest {
                 RawPeer.preface(), RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, FIRST, call));
     }
 
-    /** As over TLS, where the last word leaves first, and records that have come together are read one by one. */
+    /**
+     * This happens over TLS: the last bytes are sent before the close, and records that come together are read one by
+     * one.
+     */
     @Test
     void whatFollowsABeginThatHasFailedIsNotTakenForAnotherUntilTheChannelIsClosed() {
         Full full = new Full(hand.ticker);
@@ -598,7 +604,7 @@ class EndsWithoutMemoryTest {
         full.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
-                // the last word does not leave
+                // the last bytes are never sent, so the channel does not close
             }
         });
         full.isFull = true;

@@ -92,7 +92,7 @@ class ExtraConnectionsTest {
             for (int i = 0; i < 50; i++) {
                 assertThat(calls.echo("x")).isEqualTo("x");
             }
-            // whatever the calls have asked the loop for has been begun before this
+            // before this task, the loop has begun whatever the calls have asked it for
             CountDownLatch behind = new CountDownLatch(1);
             assertThat(client.core().execute(behind::countDown)).isTrue();
             behind.await();
@@ -102,7 +102,7 @@ class ExtraConnectionsTest {
         }
     }
 
-    /** More than one connection has to come for it, one behind the other, while its calls wait. */
+    /** More than one connection has to be made for the burst, one after the other, while its calls wait. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aBurstOfBlockingCallersFillsAllConnections(boolean isOfSeveral) throws Exception {
@@ -177,7 +177,7 @@ class ExtraConnectionsTest {
         }
     }
 
-    /** The client's frames of this type, of what it has written since the last look. */
+    /** Returns the ids of the frames of this type that the client has written since the last call of this method. */
     private static List<Integer> ids(EmbeddedChannel channel, int type, boolean isFirst) {
         ByteBuf said = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         if (isFirst) {
@@ -243,7 +243,7 @@ class ExtraConnectionsTest {
                 client.core().address("peer", 1));
     }
 
-    /** Between the choice of a connection and the taking of its slot. */
+    /** The connection is found idle after it was chosen for the call, and before the call takes a slot of it. */
     @Test
     void aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother() throws Exception {
         HandPlatform hand = new HandPlatform();
@@ -266,12 +266,12 @@ class ExtraConnectionsTest {
         assertThat(call.connection).isSameAs(kept.pipeline().get(ClientConnection.class));
         assertThat(parting.slots.taken()).isZero();
         call.dropUnsent();
-        // and no other takes its place before it is gone
+        // no other connection is made in its place before it is gone
         assertThat(hand.opened).hasSize(2);
         hand.end(client, kept, List.of(first, second));
     }
 
-    /** As where there is no memory for that. */
+    /** The look for another connection fails, as for want of memory. */
     @Test
     void theSlotOfAConnectionThatIsFoundIdleComesBackWhereAnotherCannotBeLookedFor() throws Exception {
         HandPlatform hand = new HandPlatform();
@@ -289,7 +289,7 @@ class ExtraConnectionsTest {
         ClientSteps steps = echo(client);
         long now = parting.nanoTime();
         long deadline = now + TimeUnit.MINUTES.toNanos(1);
-        // where the other one is crowded, the look asks when one more may come
+        // since the other connection is crowded, the look reads the clock to learn when one more may be made
         hand.ticker.failAt(1);
         assertThatThrownBy(() -> steps.writer.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, now))
                 .isInstanceOf(OutOfMemoryError.class);
@@ -325,7 +325,7 @@ class ExtraConnectionsTest {
         assertThat(third).isCompletedWithValue("c");
         pass(hand, 4);
         assertThat(extra.isActive()).as("a while after its call").isTrue();
-        // a caller that has it and has not sent its call
+        // this is the slot of a caller that has chosen the connection and has not sent its call
         CallSlots slots = extra.pipeline().get(ClientConnection.class).slots;
         ClientCall taken = slots.acquire(0);
         pass(hand, 10);
@@ -345,12 +345,12 @@ class ExtraConnectionsTest {
         assertThat(second).isCompletedWithValue("b");
         pass(hand, 10);
         assertThat(ids(extra, Wire.GOAWAY, false)).hasSize(1);
-        // it is closed by the end of its stream
+        // the connection is closed by the end of its stream
         pass(hand, 3);
         assertThat(extra.isActive()).isFalse();
         assertThat(client.core().channels).hasSize(1);
         assertThat(kept.isActive()).isTrue();
-        // the address does not hold it against its server, and opens another one when it is needed
+        // the address does not count this as a failure of its server, and opens another connection when it needs one
         CompletableFuture<String> fourth = calls.echoLater("d");
         hand.settle(kept);
         CompletableFuture<String> fifth = calls.echoLater("e");
@@ -360,7 +360,7 @@ class ExtraConnectionsTest {
         hand.end(client, kept, List.of(first, second, third, fourth, fifth));
     }
 
-    /** As after the end of one that was idle, and as with the first burst of a client. */
+    /** This happens after the close of an idle connection, and in the first burst of a client. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatNoConnectionTakesWaitsForTheOneThatComes(boolean isOfSeveral) {
@@ -391,7 +391,7 @@ class ExtraConnectionsTest {
         hand.end(client, kept, List.of(first, second, third));
     }
 
-    /** Its SYN is lost, say, or nobody greets there. */
+    /** The further connection is not made, for example because its SYN is lost or nobody greets there. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatWaitsForOneMoreConnectionTakesTheOneThatHasRoomBefore(boolean isOfSeveral) {
@@ -446,7 +446,7 @@ class ExtraConnectionsTest {
                 Thread caller = new Thread(() -> second.complete(calls.echo("b")));
                 caller.setDaemon(true);
                 caller.start();
-                // the second one, which stands, and is told nothing
+                // the second connection is made, but the server never greets on it
                 try (RawServer.Peer silent = server.accept()) {
                     await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
                     kept.reply(id, "a");
@@ -476,7 +476,7 @@ class ExtraConnectionsTest {
         CompletableFuture<String> third = calls.echoLater("c");
         assertThat(third).isNotDone();
         for (int failed = 1; !third.isDone(); failed++) {
-            // the pauses grow: one above 100 ms is not waited out
+            // the pauses grow, and the call does not wait for the end of one above 100 ms
             assertThat(hand.opened).hasSize(failed + 1).hasSizeLessThan(10);
             EmbeddedChannel extra = hand.opened.get(failed);
             extra.close();
@@ -488,7 +488,7 @@ class ExtraConnectionsTest {
         hand.end(client, kept, List.of(first, second, third));
     }
 
-    /** The pause after one that has failed is short. */
+    /** The pause after one failed attempt to connect is short. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatNoConnectionTakesWaitsForTheNextTryAfterOneThatHasFailed(boolean isOfSeveral) {
@@ -593,7 +593,7 @@ class ExtraConnectionsTest {
         return parted;
     }
 
-    /** Streams among them, which cannot be made again. */
+    /** Some of the calls are streams, which cannot be sent again. */
     @Test
     void noCallFailsWhereverItIsWhenItsConnectionIsFoundIdle() throws Exception {
         int callers = 12;

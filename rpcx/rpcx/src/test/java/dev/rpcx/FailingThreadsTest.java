@@ -72,7 +72,7 @@ class FailingThreadsTest {
         String deep(String text);
     }
 
-    /** A frame that nobody knows, so that it is passed over. */
+    /** Makes a frame of an unknown type, which the receiver passes over. */
     private static Outbound message(ByteBuf body, Runnable step) {
         return new Outbound.Control(Wire.TYPE_MASK, 0, body) {
             @Override
@@ -252,7 +252,7 @@ class FailingThreadsTest {
         try {
             then.run();
         } catch (StackOverflowError | RPCXException end) {
-            // the point of it
+            // the test makes the stack overflow on purpose
         }
         return 0;
     }
@@ -277,7 +277,7 @@ class FailingThreadsTest {
                         right.incrementAndGet();
                     }
                 } catch (RPCXException lost) {
-                    // with its connection
+                    // the call was lost with its connection
                 }
             }
             assertThat(right.get()).isPositive();
@@ -326,7 +326,7 @@ class FailingThreadsTest {
                         deep.deep("x");
                     }
                 } catch (RPCXException lost) {
-                    // a reply that its thread could not give
+                    // the thread of the reply could not give it
                 }
                 assertThat(echo.echo("alive")).isEqualTo("alive");
             }
@@ -343,7 +343,9 @@ class FailingThreadsTest {
         anothersCallEndsBeside(true);
     }
 
-    /** Calls at the end of its stack, and then at each frame on the way back until a call ends. */
+    /**
+     * Makes a call at the end of the stack, and then one at each frame on the way back, until one does not overflow.
+     */
     private static boolean callUp(EchoClient echo, boolean blocks) {
         boolean hasCalled;
         try {
@@ -368,12 +370,12 @@ class FailingThreadsTest {
                         .eventLoops(1)
                         .build()) {
             EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
-            // the first call may be late, as it connects
+            // the first call may be late, since it connects
             Again.upToFiveTimes(100, () -> assertThat(echo.echo("a")).isEqualTo("a"));
             for (int round = 0; round < LongForm.of(20, 500); round++) {
                 onSmallStack(round, () -> callUp(echo, blocks));
             }
-            // the next call's deadline is when the loop looks
+            // the loop looks for lost slots when the deadline of the next call is due
             await().ignoreExceptions().until(() -> echo.echo("alive").equals("alive"));
             await().untilAsserted(() -> {
                 for (Channel channel : client.core().channels.keySet()) {

@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * test says.
  */
 final class FakeServer implements AutoCloseable {
-    /** What it does with a request, on the thread of its connection. */
+    /** Deals with a request, on the thread of its connection. */
     interface Answer {
         void to(RawPeer.Frame request, RawServer.Peer peer) throws IOException;
     }
@@ -23,7 +23,7 @@ final class FakeServer implements AutoCloseable {
     final AtomicInteger open = new AtomicInteger();
     final AtomicInteger requests = new AtomicInteger();
 
-    /** Over once a client knows what this server publishes. */
+    /** This is counted down once a client knows what this server publishes. */
     final CountDownLatch known = new CountDownLatch(1);
 
     private final RawServer server = new RawServer();
@@ -65,7 +65,7 @@ final class FakeServer implements AutoCloseable {
 
     private void serve(RawServer.Peer peer) {
         try (peer) {
-            // answered once all that stands before it has been read
+            // the client answers this once it has read everything before it
             peer.send(Wire.PING, 1);
             while (true) {
                 RawPeer.Frame frame = peer.read();
@@ -79,7 +79,7 @@ final class FakeServer implements AutoCloseable {
                 }
             }
         } catch (IOException gone) {
-            // the client's end of the connection
+            // the client has ended the connection
         } finally {
             open.decrementAndGet();
         }

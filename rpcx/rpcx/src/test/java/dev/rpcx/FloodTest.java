@@ -26,20 +26,21 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(3600)
 class FloodTest {
-    /** Each attack alone; {@code -Drpcx.siege.alone} if given. */
+    /** Each attack alone lasts this long. {@code -Drpcx.siege.alone} sets another time. */
     private static final int ALONE_MILLIS = Integer.getInteger("rpcx.siege.alone", LongForm.of(250, 10_000));
 
     private static final int BASELINE_MILLIS = LongForm.of(100, 3_000);
 
-    /** All at once: ten minutes in the long form, {@code -Drpcx.siege.seconds} of them if given. */
+    /** All attacks at once last this long: ten minutes in the long form, or {@code -Drpcx.siege.seconds} if given. */
     private static final int SIEGE_MILLIS = 1000 * Integer.getInteger("rpcx.siege.seconds", LongForm.of(1, 600));
 
-    /** All at once each attack has this part of its connections. */
+    /** In the attack by all at once, each has this part of its connections. */
     private static final int SIEGE_PERCENT = 20;
 
     /**
-     * Asserted in the long form. The brief one shares the machine with other tests and looks for a moment: it finds out
-     * whether a server is whole afterwards, not how well it serves meanwhile.
+     * Honest callers keep at least this part of their goodput. Only the long form asserts this. The short form shares
+     * the machine with other tests and looks for a moment: it finds out whether a server is whole afterwards, not how
+     * well it serves meanwhile.
      */
     private static final double MIN_KEPT = 0.8;
 
@@ -47,9 +48,12 @@ class FloodTest {
 
     private static final int HEAP_MB = 256;
 
-    /** Resident bytes at most: heap, direct memory, and 160 MB of classes, compiled code, threads and the collector. */
     private static final int DIRECT_MB = 96;
 
+    /**
+     * The server may have this many resident bytes: heap, direct memory, and 160 MB of classes, compiled code, threads
+     * and the collector.
+     */
     private static final long MAX_RESIDENT_BYTES = (HEAP_MB + DIRECT_MB + 160L) << 20;
 
     private static final Duration MAX_QUIET = Duration.ofSeconds(60);
@@ -73,7 +77,7 @@ class FloodTest {
         server = JvmProcess.start(
                 List.of(
                         "-XX:TieredStopAtLevel=1",
-                        // what is standard where there are two processors, with regions that large arrays take whole
+                        // G1 is the default where there are two processors, and large arrays take whole regions of it
                         "-XX:+UseG1GC",
                         "-Xmx" + HEAP_MB + "m",
                         "-XX:MaxDirectMemorySize=" + DIRECT_MB + "m"),
@@ -91,8 +95,8 @@ class FloodTest {
         securedClient =
                 Client.builder().tls(Tls.client().trusting(servers.authority)).build();
         Besieged.Calls secured = securedClient.create(Besieged.Calls.class, "127.0.0.1", Integer.parseInt(ports[2]));
-        // small ones with a token, without and by TLS, and large ones in parts: what harms one may leave the others
-        // alone
+        // there are small calls with a token, without one and over TLS, and large calls in parts, since an attack may
+        // harm only some of these
         String large = "x".repeat(20_000);
         callers = new Callers(i -> "call " + i + (i % 10 == 0 ? large : ""), i -> switch (i % 3) {
             case 0 -> calls::plain;
@@ -114,7 +118,7 @@ class FloodTest {
         }
     }
 
-    /** What one look at an attack has found. */
+    /** Holds what was measured in one attack. */
     private record Look(double kept, Attackers.Deeds deeds, double cpu, double attackersCpu, String misses) {
         @Override
         public String toString() {
@@ -140,7 +144,7 @@ class FloodTest {
         }
     }
 
-    /** Attacks for so long. Goodput is compared with the mean of what it is before and after. */
+    /** Attacks for this many milliseconds. The goodput is compared with the mean of the goodput before and after. */
     private static Look attack(List<Attack> attacks, int percent, int millis) throws Exception {
         double before = callers.goodput(BASELINE_MILLIS);
         long attackersBefore = Attackers.Deeds.parse(attackers.ask("end")).cpuMillis();
@@ -170,7 +174,7 @@ class FloodTest {
                 misses);
     }
 
-    /** Nothing that was an attacker's is held any more. */
+    /** Expects that the server soon holds nothing for the attackers any more. */
     private static void expectNothingHeld(List<Attack> attacks) {
         await().atMost(MAX_QUIET).untilAsserted(() -> {
             assertThat(server.ask("audit")).as("held after " + attacks).isEmpty();
@@ -194,7 +198,7 @@ class FloodTest {
             Look look = attack(List.of(attack), 100, ALONE_MILLIS);
             String tried = "";
             if (LongForm.ON && look.kept() < MIN_KEPT) {
-                // others may have used the machine meanwhile: once more, with its own baseline
+                // others may have used the machine meanwhile, so the attack is repeated with its own baseline
                 Look again = attack(List.of(attack), 100, ALONE_MILLIS);
                 tried = " (the better of two tries)";
                 look = again.kept() > look.kept() ? again : look;

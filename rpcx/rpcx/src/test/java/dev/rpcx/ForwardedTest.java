@@ -44,7 +44,7 @@ class ForwardedTest {
         return ("the own secret of " + name).getBytes(StandardCharsets.UTF_8);
     }
 
-    /** What the last service has seen: principal, and the way it came. */
+    /** The last service returns the principal that it has seen, and the services over which the call has come. */
     @RPCXServer("ledger")
     static final class Ledger {
         @Method
@@ -154,7 +154,10 @@ class ForwardedTest {
         });
     }
 
-    /** What {@code service} would send while it serves {@code caller}; kept back, so it has not been used. */
+    /**
+     * Returns the token that {@code forwarding} adds to a call while its service serves {@code caller}. The call is
+     * kept back, so the token has not been used.
+     */
     private static String tokenOf(Interceptor forwarding, String caller) {
         AtomicReference<String> token = new AtomicReference<>();
         TimedContext serving = new TimedContext(
@@ -185,7 +188,7 @@ class ForwardedTest {
             assertThat(bob.create(ShopClient.class, "127.0.0.1", shop.port()).who())
                     .isEqualTo("bob via [shop, stock]");
         }
-        // a service that calls for itself
+        // a service may also call for itself
         assertThat(askLedger(forwarding("shop"))).isEqualTo("shop via []");
         LongForm.figure(9, "a principal over three hops: known at the third; forged, expired or replayed: refused");
     }
@@ -206,14 +209,14 @@ class ForwardedTest {
     @Test
     void aClientCannotSpeakForAnother() {
         assertRefused(with(tokenOf(forwarding("bob"), "alice")));
-        // nor as a service whose secret it does not have
+        // a client cannot speak as a service whose secret it does not have
         assertRefused(with(tokenOf(Tokens.forwarding("shop", secret("bob"), CLOCK), "alice")));
         // what it says of itself counts for nothing
         assertThat(askLedger(signing("bob"), (call, next) -> next.proceed(call.with("principal", "alice"))))
                 .isEqualTo("bob via []");
     }
 
-    /** Other claims under the signature of this token. */
+    /** Returns a token with other claims under the signature of this token. */
     private static String claiming(String token, UnaryOperator<Token> change) {
         Token said = Objects.requireNonNull(Token.read(token)).token();
         byte[] claims =
@@ -232,7 +235,7 @@ class ForwardedTest {
                 token, said -> new Token(said.expiresMillis(), said.nonce(), said.signer(), "bob", List.of("alice")))));
         assertRefused(with(
                 claiming(token, said -> new Token(said.expiresMillis(), said.nonce(), "alice", "bob", List.of()))));
-        // nor can the name be cut out, to act as the service itself
+        // the name cannot be cut out either, to act as the service itself
         assertRefused(with(claiming(
                 token, said -> new Token(said.expiresMillis(), said.nonce(), said.signer(), null, List.of()))));
         assertThat(askLedger(with(claiming(token, said -> said)))).isEqualTo("bob via [shop]");
@@ -285,8 +288,8 @@ class ForwardedTest {
     }
 
     /**
-     * A service of a name that its owner chose, called by a gateway that may forward: what the gateway signs for it
-     * counts nowhere else.
+     * A service has a name that its owner, an attacker, chose. A gateway that may forward calls it. What the gateway
+     * signs for this service counts nowhere else.
      */
     @Test
     void aServicesNameNeverReadsAsForwardedFor() {

@@ -19,10 +19,10 @@ final class FrameLog {
 
     final List<Frame> frames = new ArrayList<>();
 
-    /** Requests and notices by call id. */
+    /** Counts requests and notices by call id. */
     final Map<Integer, Integer> begun = new HashMap<>();
 
-    /** Replies and errors by call id. */
+    /** Counts replies and errors by call id. */
     final Map<Integer, Integer> finals = new HashMap<>();
 
     private final byte[] preface = new byte[Wire.PREFACE_BYTES];
@@ -30,12 +30,12 @@ final class FrameLog {
     private byte[] rest = {};
     private boolean broken;
 
-    /** Not a native connection, or not one any more. */
+    /** Returns whether the bytes are not those of a native connection, or not any more. */
     boolean isBroken() {
         return broken;
     }
 
-    /** Whether all that came was whole. */
+    /** Returns whether the preface has come, and only whole frames after it. */
     boolean isBetweenFrames() {
         return !broken && prefaceBytes == preface.length && rest.length == 0;
     }
@@ -66,7 +66,7 @@ final class FrameLog {
         rest = java.util.Arrays.copyOfRange(all, read, all.length);
     }
 
-    /** @return where the frame ends; -1 if it is not whole, or none */
+    /** @return where the frame ends; -1 if the frame is not whole, or if it breaks the rules of the wire */
     private int frame(byte[] in, int start) {
         int length = 0;
         int at = start;
@@ -96,7 +96,7 @@ final class FrameLog {
             case Wire.REQUEST, Wire.NOTICE -> begun.merge(id, 1, Integer::sum);
             case Wire.REPLY, Wire.ERROR -> finals.merge(id, 1, Integer::sum);
             default -> {
-                // belongs to a call that has begun, or to the connection
+                // the frame belongs to a call that has begun, or to the connection
             }
         }
         return at + length;

@@ -56,7 +56,10 @@ class FramesWithoutMemoryTest {
         hand.read(channel, all, 0, all.length);
     }
 
-    /** The loop of its connection completes it, as it does where a handler of another connection lets it go on. */
+    /**
+     * Completes a call on the event loop of its connection, as happens if a handler of another connection lets it go
+     * on.
+     */
     private void reply(int call, String text) {
         service.waiting.get(call).complete(text);
         hand.settle(channel);

@@ -91,7 +91,10 @@ class FullConnectionsTest {
         });
     }
 
-    /** It is alive for as long as the test is, and so the connection does not end, which would end the calls. */
+    /**
+     * Returns a thread that answers pings until the test is over. Otherwise the connection would end, and end its
+     * calls.
+     */
     private static Thread answering(RawServer.Peer peer) {
         Thread thread = new Thread(() -> {
             try {
@@ -109,7 +112,7 @@ class FullConnectionsTest {
         return thread;
     }
 
-    /** Also where a call goes round and round: it ends with its connection. */
+    /** Closes the connection first, so that a call that goes round and round ends with it. */
     @AfterEach
     void stop() throws IOException {
         RawServer.Peer last = peer;

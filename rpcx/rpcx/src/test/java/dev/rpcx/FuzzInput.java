@@ -28,8 +28,8 @@ final class FuzzInput {
     }
 
     /**
-     * A frame whose head, id and payload stand here; id 0 is the connection's, others are slots 0 to 7 and generations
-     * 0 to 31.
+     * Makes a frame from the next bytes, which are its head, id and payload. Id 0 is the connection's. Other ids have
+     * the slots 0 to 7 and the generations 0 to 31.
      */
     ByteBuf frame() {
         int head = next();

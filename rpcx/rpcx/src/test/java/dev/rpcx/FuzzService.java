@@ -41,7 +41,7 @@ final class FuzzService {
         Flow.Publisher<String> both(Flow.Publisher<String> items);
     }
 
-    /** The same on the classic wire. */
+    /** Calls the same service on the classic wire. */
     @RPCXClient(remoteServerName = "fuzz")
     interface Classic {
         RPCXFuture<String> echo(String text);
@@ -51,7 +51,7 @@ final class FuzzService {
         RPCXFuture<String> hang(int number);
     }
 
-    /** Results of {@link #hang} that have not been given. */
+    /** Contains the results of {@link #hang} that have not been given. */
     private final List<CompletableFuture<String>> hanging = new ArrayList<>();
 
     /** Ends one call that hangs, if there is one. */
@@ -169,7 +169,7 @@ final class FuzzService {
         }
     }
 
-    /** Takes items some at a time, and sees that no more come than it has asked for, and one end. */
+    /** Takes a few items at a time. It fails if more items come than it has asked for, or more than one end. */
     static final class Taker implements Flow.Subscriber<Object> {
         final CompletableFuture<Integer> count = new CompletableFuture<>();
         private final int batch;

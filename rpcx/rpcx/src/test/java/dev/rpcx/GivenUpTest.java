@@ -95,7 +95,7 @@ class GivenUpTest {
         throw new AssertionError("the call brought a result (expected: an RPCXException)");
     }
 
-    /** Sends until the socket takes no more; what is sent from here on does not leave. */
+    /** Makes calls until the socket takes no more. What is queued from here on stays at the client. */
     private int fill() {
         int sent = 0;
         while (connection().channel.isWritable()) {
@@ -380,8 +380,8 @@ class GivenUpTest {
         peer.send(Wire.REPLY, id);
         assertThat(collected.all()).isEmpty();
         await().until(() -> connection().load() == 0);
-        // as many uses of the slot as its generation has numbers, one of which leaves: the next call has the stream's
-        // id
+        // the slot is used as often as its generation has numbers, and one of these uses is sent. The next call then
+        // has the id of the stream
         ClientConnection connection = connection();
         for (int use = 2; use < 0xFFFF; use++) {
             connection.slots.acquire(0).dropUnsent();

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests handlers that return futures and whose callers are gone. They are told so, and do not count forever. */
+/** Tests handlers that return futures and whose callers are gone. They are notified, and do not count forever. */
 @Timeout(60)
 class GoneCallersTest {
     private static final int FIRST = 1 << 16;
 
-    /** A stage that is nobody's friend. */
+    /** A stage that breaks the rules: it throws in {@code whenComplete}, or runs the callback twice. */
     private static final class Odd extends CompletableFuture<String> {
         private final boolean throwsAtOnce;
 
@@ -148,7 +148,7 @@ class GoneCallersTest {
         }
     }
 
-    /** Sends notices with more and more time, until that of one is over only after its handler has begun. */
+    /** Sends notices with more and more time, until the time of one is over only after its handler has begun. */
     private void untilOverInTheHandler(RawPeer raw, int first, String method, AtomicInteger begun) throws Exception {
         AtomicInteger ids = new AtomicInteger(first);
         Again.inTwiceTheTime(50, millis -> {

@@ -27,7 +27,7 @@ public final class HandChannel extends EmbeddedChannel {
 
     @Override
     public EventLoop eventLoop() {
-        // the constructor registers it
+        // the constructor of the superclass calls this method before the field is set
         return seen == null ? super.eventLoop() : seen;
     }
 
@@ -35,22 +35,25 @@ public final class HandChannel extends EmbeddedChannel {
     public static final class Loop implements InvocationHandler {
         private final EventLoop loop;
 
-        /** This thread is not the loop's. */
+        /** If set, handlers do not take the test's thread for the loop's. */
         public boolean isElsewhere;
 
         public boolean hasEnded;
 
-        /** Has the timers from here on, which otherwise end with the channel, as those of a socket's loop do not. */
+        /**
+         * If set, this event loop gets all timers from then on. Otherwise they end with the channel, which timers of a
+         * socket's event loop do not.
+         */
         @Nullable
         public EventLoop timers;
 
-        /** Tasks cannot be handed to it, for want of memory. */
+        /** If set, no task can be handed to the event loop, for want of memory. */
         public boolean fails;
 
-        /** So many of the next ones cannot, for the same reason. */
+        /** This many of the next tasks cannot be handed to the event loop, for want of memory. */
         public int failingTasks;
 
-        /** So many timers cannot be set, for the same reason. */
+        /** This many of the next timers cannot be set, for want of memory. */
         public int failingTimers;
 
         private Loop(EventLoop loop) {

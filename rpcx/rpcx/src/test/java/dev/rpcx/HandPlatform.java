@@ -45,16 +45,16 @@ import org.jspecify.annotations.Nullable;
 public final class HandPlatform implements ServerPlatform {
     public final HandTicker ticker = new HandTicker();
 
-    /** Allocator of all channels, whose buffers are counted. */
+    /** All channels allocate their buffers here, where they are counted. */
     public final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
 
-    /** Channels that a client has opened, in order. */
+    /** Contains the channels that a client has opened, in order. */
     public final List<EmbeddedChannel> opened = new ArrayList<>();
 
-    /** How often somebody has asked for {@link #random}. */
+    /** Counts how often somebody has asked for {@link #random}. */
     public int randoms;
 
-    /** Those that event loops were given, timers apart. */
+    /** Counts the tasks that event loops were given, without timers. */
     public int tasks;
 
     private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
@@ -63,12 +63,12 @@ public final class HandPlatform implements ServerPlatform {
     private final RandomGenerator random = new SplittableRandom(1);
     private @Nullable ChannelHandler accepting;
 
-    /** Stands for whatever fails for want of memory, at the places where the clock is read. */
+    /** A clock that can fail when it is read. It stands for whatever fails there for want of memory. */
     public static final class HandTicker implements MockTicker {
         private final MockTicker hand = Ticker.newMockTicker();
         private int untilFailure;
 
-        /** @param readings the last of so many from now on fails; none for 0 */
+        /** @param readings the number of the reading that fails, counted from now on; 0 if none fails */
         public void failAt(int readings) {
             untilFailure = readings;
         }
@@ -97,12 +97,12 @@ public final class HandPlatform implements ServerPlatform {
         }
     }
 
-    /** A connection that a server has taken. */
+    /** Makes a connection that the server accepts. */
     public EmbeddedChannel accept() {
         return accept(EmbeddedChannel.builder().ticker(ticker).register(false).build());
     }
 
-    /** The same by a channel that is not registered yet. */
+    /** Makes a connection of a channel that is not registered yet. */
     public EmbeddedChannel accept(EmbeddedChannel channel) {
         channel.config().setAllocator(buffers);
         channel.pipeline().addLast(Objects.requireNonNull(accepting));
@@ -152,19 +152,19 @@ public final class HandPlatform implements ServerPlatform {
         return buffers.heapBuffer(count).writeBytes(bytes, at, count);
     }
 
-    /** Runs what has been left for later; handlers wait for {@link #handle}. */
+    /** Runs the tasks and timers that are due. Handlers wait for {@link #handle}. */
     public void settle(EmbeddedChannel channel) {
         channel.runPendingTasks();
         runTimers();
         channel.checkException();
     }
 
-    /** Runs what has been left for later, but for that of a channel. */
+    /** Runs the tasks and timers that are due, except those of a channel. */
     public void runTimers() {
         base.runPendingTasks();
     }
 
-    /** Runs one handler, if there is one. @param which of those that wait, modulo their number */
+    /** Runs one handler, if there is one: the one with this number among those that wait, modulo how many there are. */
     public boolean handle(int which) {
         if (handlers.isEmpty()) {
             return false;
@@ -176,7 +176,7 @@ public final class HandPlatform implements ServerPlatform {
         return true;
     }
 
-    /** Runs all handlers, and those which come by that. */
+    /** Runs all handlers, and those that are added meanwhile. */
     public void handleAll(EmbeddedChannel channel) {
         settle(channel);
         while (handle(0)) {
@@ -189,7 +189,7 @@ public final class HandPlatform implements ServerPlatform {
         settle(channel);
     }
 
-    /** Whether the peer reads. */
+    /** Sets whether the peer reads. */
     public void reads(EmbeddedChannel channel, boolean reads) {
         if (channel.isActive()) {
             channel.unsafe().outboundBuffer().setUserDefinedWritability(1, reads);
@@ -197,7 +197,7 @@ public final class HandPlatform implements ServerPlatform {
         }
     }
 
-    /** All that has been written since the last look. */
+    /** Returns all bytes that have been written since the last call of this method. */
     public static byte[] written(EmbeddedChannel channel) {
         ByteBuf all = Unpooled.buffer();
         for (Object message = channel.readOutbound(); message != null; message = channel.readOutbound()) {
@@ -228,7 +228,7 @@ public final class HandPlatform implements ServerPlatform {
         expectNothing(client.core().ledger().audit());
     }
 
-    /** A call ends with a value or with one exception of ours, and it ends. */
+    /** Expects that a call has ended, either with a value, with an exception of RPCX, or cancelled. */
     private static void hasEnded(CompletableFuture<?> call) {
         if (!call.isDone()) {
             throw new AssertionError("a call that has not ended");
@@ -243,7 +243,7 @@ public final class HandPlatform implements ServerPlatform {
                 throw new AssertionError("a call that ended otherwise", e);
             }
         } catch (CancellationException cancelled) {
-            // by the input
+            // the input of the fuzzer has cancelled the call
         }
     }
 
@@ -258,7 +258,7 @@ public final class HandPlatform implements ServerPlatform {
         channel.close();
         endHandlers(service, channel);
         channel.releaseOutbound();
-        // whatever timer was set has run
+        // each timer that was set runs within this time
         pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
         expectNothing(server.core().ledger().audit()
@@ -278,7 +278,7 @@ public final class HandPlatform implements ServerPlatform {
         }
     }
 
-    /** Bytes of buffers that have not been released. */
+    /** Returns how many bytes the buffers have that have not been released. */
     public long heldBytes() {
         return buffers.metric().usedHeapMemory() + buffers.metric().usedDirectMemory();
     }
@@ -355,7 +355,7 @@ public final class HandPlatform implements ServerPlatform {
             return List.<EventExecutor>of(base.eventLoop()).iterator();
         }
 
-        /** At once: there is one thread. */
+        /** Runs the task at once, since there is only one thread. */
         @Override
         public void execute(Runnable task) {
             tasks++;

@@ -7,14 +7,19 @@ import org.junit.jupiter.api.Assumptions;
 public final class Heap {
     private Heap() {}
 
-    /** For tests that need the collector: where thousands of mutants are tried it is not asked. */
+    /**
+     * Skips a test that needs the garbage collector, if that must not be asked, as where thousands of mutants are
+     * tried.
+     */
     public static void assumeCollected() {
         Assumptions.assumeFalse(
                 ManagementFactory.getRuntimeMXBean().getInputArguments().contains("-XX:+DisableExplicitGC"),
                 "the collector is not to be asked");
     }
 
-    /** Bytes of objects that are reached, roughly: the least of some looks, each behind a collection. */
+    /**
+     * Returns roughly how many bytes the reachable objects have: the least of several looks, each after a collection.
+     */
     public static long usedBytes() {
         assumeCollected();
         Runtime machine = Runtime.getRuntime();

@@ -37,12 +37,12 @@ class HedgesAtTheEndOfAStackTest {
         return shifted(frames - 1, one + 1, two, then) + 1;
     }
 
-    /** Calls at the end of the stack, and once more at each frame on the way back. */
+    /** Makes a call at the end of the stack, and one more at each frame on the way back. */
     private static void callUp(Runnable call, int[] left) {
         try {
             callUp(call, left);
         } catch (StackOverflowError end) {
-            // the frame above has somewhat more
+            // the frame above has somewhat more stack
         }
         if (left[0]-- > 0) {
             call.run();

@@ -111,7 +111,7 @@ class HeldUpLoopTest {
                 .all);
     }
 
-    /** To two instances that answer nothing. */
+    /** Makes calls to two instances that answer nothing. */
     private List<CompletableFuture<String>> unanswered(FakeServer one, FakeServer other) {
         Endpoints both = Endpoints.of(one.endpoint(), other.endpoint());
         called = both;

@@ -30,7 +30,7 @@ class HopsTest {
         final AtomicInteger entered = new AtomicInteger();
         final AtomicInteger interrupted = new AtomicInteger();
 
-        /** @param next of the next service; null at the last */
+        /** @param next the client of the next service; null at the last */
         Hop(Next next) {
             this.next = next;
         }
@@ -191,7 +191,7 @@ class HopsTest {
         LongForm.figure(8, "%d cancels: the fifth handler was interrupted within %.1f ms", calls, longest / 1e6);
     }
 
-    /** @return nanoseconds until the last handler knew */
+    /** Cancels a call, and returns how many nanoseconds passed until the last handler was interrupted. */
     private long cancelled(CompletableFuture<Void> blocked, int times) {
         Hop last = hops.get(HOPS - 1);
         await().pollInterval(Duration.ofMillis(1)).until(() -> last.entered.get() == times);
@@ -205,7 +205,7 @@ class HopsTest {
 
     @Test
     void whenTheTimeIsOverEveryHandlerIsInterrupted() throws Exception {
-        // a call that is answered: from here on all five connections stand
+        // this call is answered, so from here on all five connections stand
         assertThat(first.times()).hasSize(HOPS);
         // the time may be over before the last handler has begun
         Again.inTwiceTheTime(200, millis -> {
@@ -224,7 +224,7 @@ class HopsTest {
         }));
     }
 
-    /** Virtual threads that compute without a pause: no other gets a carrier thread. */
+    /** Virtual threads compute without a pause, so that no other virtual thread gets a carrier thread. */
     @Test
     void bothHoldWhenAllCarrierThreadsAreBusy() {
         Spinning spinning = new Spinning();
@@ -257,7 +257,7 @@ class HopsTest {
             }
             spins.forEach(CompletableFuture::join);
             spinner.countPatiently();
-            // the one whose time was over before it could begin was left out
+            // the call whose time was over before it could begin has not been executed
             assertThat(spinning.executed).hasValue(1);
         }
     }

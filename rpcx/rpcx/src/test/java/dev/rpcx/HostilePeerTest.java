@@ -303,7 +303,10 @@ class HostilePeerTest {
 
     private static final int FIRST = 1 << 16;
 
-    /** Whether this many handlers have begun; waits until they have, or until no call is left that could begin one. */
+    /**
+     * Waits until this many handlers have begun, or no call is left that could begin one. Returns whether they have
+     * begun.
+     */
     private boolean haveBegun(int handlers) {
         await().until(() -> service.entered.get() == handlers || server.core().running() == 0);
         return service.entered.get() == handlers;
@@ -346,7 +349,7 @@ class HostilePeerTest {
                 if (answer.type() == Wire.CREDIT) {
                     return true;
                 }
-                // over before its handler has asked for items
+                // the time of the call was over before its handler asked for items
                 assertThat(error(answer).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
                 return false;
             });
@@ -450,7 +453,7 @@ class HostilePeerTest {
     }
 
     /**
-     * Begins a request and answers every ping, and so is not gone.
+     * Begins a request, and answers every ping so that the connection stays.
      *
      * @return null if the connection has ended, as it does where an answer to a ping was late
      */
@@ -598,7 +601,7 @@ class HostilePeerTest {
                 try {
                     raw.send(requests);
                 } catch (IOException closed) {
-                    // as it should be
+                    // the server closes the connection, as it should
                 }
             });
             sender.start();

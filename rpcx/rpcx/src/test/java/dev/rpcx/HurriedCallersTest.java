@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class HurriedCallersTest {
     private static final int HURRIED = 60;
 
-    /** What an answer takes: far more than hurried callers give, however fast the machine is. */
+    /** An answer takes this long, which is far more than hurried callers give, however fast the machine is. */
     private static final int WORK_MILLIS = 20;
 
     @RPCXServer("back")

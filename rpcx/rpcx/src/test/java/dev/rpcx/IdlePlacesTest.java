@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 class IdlePlacesTest {
     private static final int FIRST = 1 << 16;
 
-    /** As many as a connection keeps places for. */
+    /** A connection keeps places for this many calls. */
     private static final int BURST = 512;
 
     @RPCXServer("idle")
@@ -95,7 +95,7 @@ class IdlePlacesTest {
                 Wire.REQUEST | Wire.NAMED, id, RawPeer.prelude("idle", method).writeBytes(RawPeer.text("a")));
     }
 
-    /** So many calls are under way at once, and then none is. */
+    /** Makes this many calls, which are under way at once, and then ends them all. */
     private void burst(EmbeddedChannel channel, int generation) {
         ByteBuf all = Unpooled.buffer();
         for (int i = 0; i < BURST; i++) {
@@ -108,7 +108,7 @@ class IdlePlacesTest {
         HandPlatform.written(channel);
     }
 
-    /** The type of the frame that is the answer to a call. */
+    /** Makes a call, and returns the type of the frame that answers it. */
     private int answer(EmbeddedChannel channel) {
         send(channel, request(FIRST, "here"));
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -179,7 +179,7 @@ class IdlePlacesTest {
         hand.settle(channel);
     }
 
-    /** The answer to a call of the classic wire, which comes on a connection of its own. */
+    /** Makes a call of the classic wire on a connection of its own, and returns the error in its reply, or null. */
     private @Nullable RPCXException classicAnswer() {
         EmbeddedChannel channel = hand.accept();
         channels.add(channel);
@@ -191,7 +191,10 @@ class IdlePlacesTest {
         return ClassicWire.readReply(in.skipBytes(ClassicFrames.LENGTH_BYTES)).error();
     }
 
-    /** So many places are kept by connections that have no call, and none of them has asked for those of the others. */
+    /**
+     * Lets connections without a call keep up to half of all places, and returns how many they keep. None of the
+     * connections has asked for the places of the others.
+     */
     private long keepHalf() {
         long half = server.core().ledger().max(Resource.CALLS) / 2;
         for (long kept = BURST; kept <= half; kept += BURST) {
@@ -227,7 +230,9 @@ class IdlePlacesTest {
         assertThat(places()).isZero();
     }
 
-    /** Each of the others has a share of what is left, so the very last ones are nobody's. */
+    /**
+     * Takes this many places, or almost. Each of the others has a share of what is left, so the very last are nobody's.
+     */
     private List<Charge> take(long count, List<Account> others) {
         List<Charge> taken = new ArrayList<>();
         long left = count;

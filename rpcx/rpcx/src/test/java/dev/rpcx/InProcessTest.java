@@ -41,12 +41,12 @@ class InProcessTest {
         }
     }
 
-    /** As a user has it: with an address of somewhere else. */
+    /** This interface is like a user's, which names an address of somewhere else. */
     @RPCXClient(remoteServerName = "shelf", remoteServerAddress = "10.0.0.5", remoteServerDomain = 9000)
     interface ShelfClient {
         byte[] same(byte[] given);
 
-        /** Less time than a call has by itself, and enough for a machine that stands still. */
+        /** The call has less time than by default, and enough for a machine that stands still. */
         @Method(timeoutMillis = 5_000)
         long timeLeft();
 
