@@ -20,7 +20,7 @@ final class FuzzInput {
         return at < bytes.length ? bytes[at++] & 0xFF : 0;
     }
 
-    /** Takes the next bytes, as many as there are. @param most 0 or more */
+    /** Takes as many of the next bytes as there are, but at most {@code most}, which is 0 or more. */
     byte[] take(int most) {
         byte[] taken = java.util.Arrays.copyOfRange(bytes, at, at + Math.min(most, bytes.length - at));
         at += taken.length;

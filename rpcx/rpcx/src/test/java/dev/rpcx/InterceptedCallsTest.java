@@ -54,16 +54,19 @@ class InterceptedCallsTest {
         final AtomicReference<Asked> asked = new AtomicReference<>();
         final AtomicReference<RPCXFuture<String>> question = new AtomicReference<>();
 
-        /** Those of {@code never}: completed behind the test, as what an open one has stays charged. */
+        /**
+         * Contains the futures of {@code never}. They are completed after the test, since what an open future has stays
+         * charged.
+         */
         final Queue<CompletableFuture<String>> unanswered = new ConcurrentLinkedQueue<>();
 
-        /** For an interceptor to ask. */
+        /** An interceptor or a handler calls this method. */
         @Method
         CompletableFuture<String> pass(String text) {
             return passed;
         }
 
-        /** Does not mind that it is interrupted. */
+        /** Runs on when it is interrupted. */
         @Method
         String block(String text) {
             begun.incrementAndGet();
@@ -105,7 +108,7 @@ class InterceptedCallsTest {
             return unanswered;
         }
 
-        /** Has asked before its caller has gone, and says so afterwards. */
+        /** Makes a call of its own, waits until its own caller is gone, and then returns the future of its call. */
         @Method
         CompletableFuture<String> asks(String text) {
             CallContext call = CallContext.current().orElseThrow();
@@ -159,13 +162,13 @@ class InterceptedCallsTest {
         Flow.Publisher<String> items(String text);
     }
 
-    /** What an interceptor's own client calls. */
+    /** Interceptors and handlers call these methods with a client of their own. */
     @RPCXClient(remoteServerName = "who")
     interface Asked {
         RPCXFuture<String> pass(String text);
     }
 
-    /** No item, and the end at once. */
+    /** A stream without items, which ends at once. */
     private static final class Items implements Flow.Publisher<String> {
         @Override
         public void subscribe(Flow.Subscriber<? super String> subscriber) {
@@ -182,10 +185,10 @@ class InterceptedCallsTest {
 
     private final Service service = new Service();
 
-    /** Goes on with a call, when it is run. */
+    /** Contains, for each call that is kept, a task that goes on with it. */
     private final Map<String, Runnable> held = new ConcurrentHashMap<>();
 
-    /** An interceptor has been told that nobody waits for a future of {@code never} any more. */
+    /** This is counted down when an interceptor learns that nobody waits for a future of {@code never} any more. */
     private final CountDownLatch givenUp = new CountDownLatch(1);
 
     private final Queue<Throwable> thrown = new ConcurrentLinkedQueue<>();
@@ -224,7 +227,7 @@ class InterceptedCallsTest {
         return result;
     }
 
-    /** As an interceptor that finds out who calls, in a real one by a token. */
+    /** Takes the argument of a call as the name of its caller. A real interceptor finds out by a token who calls. */
     private static Object authenticating(Interceptor.Invocation call, Interceptor.Next next) throws Throwable {
         CallContext.current().orElseThrow().authenticate(new Named(String.valueOf(call.arguments()[0])));
         return next.proceed(call);
@@ -273,10 +276,10 @@ class InterceptedCallsTest {
     }
 
     enum Where {
-        /** On the thread of another call, within its own interceptor. */
+        /** The call goes on within an interceptor of another call, on the thread of that call. */
         OTHER_CALL,
         NO_CALL,
-        /** Within a time of its own that an interceptor of that other call has taken. */
+        /** The call goes on there too, but within a time that the interceptor of the other call has set. */
         OTHER_CALLS_TIME
     }
 
@@ -320,7 +323,7 @@ class InterceptedCallsTest {
             RPCXException late = failure(calls.who("bob"));
             assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(held).containsKey("bob");
-            // the server says it, and knows it
+            // this comes from the server, which knows that the handler has not begun
             assertThat(late.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         });
         goesOnInVain();
@@ -407,7 +410,9 @@ class InterceptedCallsTest {
         goesOnInVain();
     }
 
-    /** As one that asks elsewhere whether the caller may call, and tells it when somebody subscribes. */
+    /**
+     * Refuses a call when somebody subscribes, as an interceptor does that asks elsewhere whether the caller may call.
+     */
     private static void refuse(Flow.Subscriber<? super Object> subscriber) {
         subscriber.onSubscribe(new Flow.Subscription() {
             @Override
@@ -457,10 +462,16 @@ class InterceptedCallsTest {
 
     // ---- how long a handler counts that an interceptor has begun later
 
-    /** An interceptor waits for what it asked for. If that were there before, its own thread would run the handler. */
+    /**
+     * This is counted down when an interceptor waits for the answer that it asked for. If the answer came before that,
+     * the interceptor's own thread would run the handler.
+     */
     private final CountDownLatch waits = new CountDownLatch(1);
 
-    /** Has each call of {@code block} go on once a call of RPCX has been answered, which is told on an event loop. */
+    /**
+     * Lets each call of {@code block} go on once a call of RPCX has been answered, on the event loop that reads the
+     * answer.
+     */
     private Interceptor checking(Supplier<Asked> asked, Map<String, CompletableFuture<Object>> answers) {
         return (call, next) -> {
             if (call.method().equals("never")) {
@@ -484,7 +495,7 @@ class InterceptedCallsTest {
         };
     }
 
-    @SuppressWarnings("unchecked") // it is the rest of the chain, on a thread of its own
+    @SuppressWarnings("unchecked") // the rest of the chain runs on another thread, and so returns a stage
     private static CompletionStage<Object> goOn(Interceptor.Invocation call, Interceptor.Next next) {
         try {
             return (CompletionStage<Object>) Objects.requireNonNull(next.proceed(call));
@@ -571,14 +582,14 @@ class InterceptedCallsTest {
             service.passed.complete("ok");
             await().until(() -> bob.isDone());
             assertThat(failure(bob).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-            // the handler that has the thread is left
+            // only the handler that has the thread still counts
             await().until(() -> counted() == 1);
             await().until(() -> told.get() != null);
             assertThat(told.get()).rootCause().hasMessageContaining("the call has ended");
             assertThat(holder).isNotNull();
             assertThat(begun).hasValue(2);
             client.close();
-            // that of the other handler, and one that a native connection keeps for the next question
+            // one place is the other handler's, and a native connection keeps one for the next call of an interceptor
             await().until(() -> held(Resource.CALLS) == (isClassic ? 1 : 2));
             service.mayEnd.countDown();
             await().until(() -> counted() == 0);
@@ -624,14 +635,14 @@ class InterceptedCallsTest {
         return answer;
     }
 
-    /** An interceptor has answered in its place, and it runs on. */
+    /** Makes a call whose handler runs on after an interceptor has answered in its place. */
     private void heedsBehindAnAnswer(Duration time) {
         AtomicReference<Asked> asked = new AtomicReference<>();
         CompletableFuture<Object> answer = answering(time, asked::get);
         try (Client behind = client(false)) {
             asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
             client.close();
-            // no deadline of its own comes before the server's
+            // no deadline of the client comes before the server's
             client = Client.builder().callTimeout(time).build();
             CompletableFuture<String> bob =
                     client.create(Calls.class, "127.0.0.1", server.port()).heed("bob");
@@ -683,7 +694,7 @@ class InterceptedCallsTest {
         await().until(() -> service.interrupted.get() == 1 && counted() == 0);
     }
 
-    /** The codec charges for most of what so much is read into. */
+    /** This text is so long that the codec charges for most of what it is read into. */
     private static final String LARGE = "x".repeat(200_000);
 
     private long held(Resource resource) {
@@ -721,7 +732,7 @@ class InterceptedCallsTest {
         }
     }
 
-    /** As an interceptor with a time limit of its own does it. */
+    /** The interceptor has a time limit of its own, and so runs the handler on a thread of its own. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aHandlerOnAThreadOfAnInterceptorCountsUntilItHasEnded(boolean isClassic) throws Exception {
@@ -817,7 +828,7 @@ class InterceptedCallsTest {
         }
     }
 
-    /** The interrupt of the thread's owner is not the call's. */
+    /** The thread was interrupted by its owner, and not because of the call. */
     @Test
     void aThreadThatItsOwnerHasInterruptedStaysInterrupted() throws Exception {
         CompletableFuture<Boolean> isStillInterrupted = new CompletableFuture<>();

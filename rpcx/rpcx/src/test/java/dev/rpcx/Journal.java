@@ -31,7 +31,7 @@ public final class Journal {
         }
     }
 
-    /** The time of a call. */
+    /** A call may take this long. */
     static final int CALL_MILLIS = 10_000;
 
     @RPCXClient(remoteServerName = "journal")
@@ -43,7 +43,7 @@ public final class Journal {
         long writeAgain(long number);
     }
 
-    /** How often each number was written. */
+    /** Returns how often each number was written. */
     static Map<Long, Integer> read(Path path) throws IOException {
         ByteBuffer all = ByteBuffer.wrap(java.nio.file.Files.readAllBytes(path));
         Map<Long, Integer> times = new HashMap<>();

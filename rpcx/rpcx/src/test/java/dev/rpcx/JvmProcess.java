@@ -29,7 +29,7 @@ public final class JvmProcess implements AutoCloseable {
         List<String> command = new ArrayList<>(
                 List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(List.of("-Xshare:auto", "--enable-native-access=ALL-UNNAMED"));
-        // sizes are decided in the process: an attacker's are those of the form that its test runs in
+        // the process chooses sizes by the form of the test, so it needs to know the form that its test runs in
         command.add("-Drpcx.long=" + LongForm.ON);
         command.addAll(options);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
@@ -39,7 +39,7 @@ public final class JvmProcess implements AutoCloseable {
                 .start());
     }
 
-    /** Called in the process: answers each line of its input with one line, until the input ends. */
+    /** Answers each line of the input with one line, until the input ends. The process itself calls this method. */
     public static void answer(UnaryOperator<String> answers) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -47,7 +47,7 @@ public final class JvmProcess implements AutoCloseable {
         }
     }
 
-    /** Called in the process: the processor time that it has used so far. */
+    /** Returns the processor time that the process has used so far. The process itself calls this method. */
     public static long cpuMillis() {
         return ProcessHandle.current()
                 .info()
@@ -56,7 +56,7 @@ public final class JvmProcess implements AutoCloseable {
                 .orElse(0L);
     }
 
-    /** Waits until it serves, and returns what it says then. */
+    /** Waits for the next line of output, and returns it. A server prints the first line when it serves. */
     public String greeting() throws IOException {
         String line = out.readLine();
         if (line == null) {
@@ -65,13 +65,13 @@ public final class JvmProcess implements AutoCloseable {
         return line;
     }
 
-    /** Waits until it serves. */
+    /** Waits until the process serves, and returns its port. */
     public int port() throws IOException {
         String line = greeting();
         return Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1));
     }
 
-    /** One line in, one line out. */
+    /** Sends one line to the process, and returns the line that it answers. */
     public String ask(String line) throws IOException {
         process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
         process.getOutputStream().flush();
@@ -82,12 +82,12 @@ public final class JvmProcess implements AutoCloseable {
         return answer;
     }
 
-    /** kill -9: no handler runs, no buffer is flushed. */
+    /** Ends the process like {@code kill -9}: no handler runs, and no buffer is flushed. */
     public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }
 
-    /** Resident bytes at their highest so far; Linux only. */
+    /** Returns the highest number of resident bytes so far. This works only on Linux. */
     public long highestResidentBytes() throws IOException {
         return Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status")).stream()
                 .filter(line -> line.startsWith("VmHWM:"))

@@ -95,7 +95,7 @@ class KilledTest {
         check();
     }
 
-    /** Every caller has had an answer since now. */
+    /** Waits until each caller has had an answer since this method began. */
     private void awaitEachCalled() {
         long now = System.nanoTime();
         await().atMost(Duration.ofSeconds(20))
@@ -150,7 +150,7 @@ class KilledTest {
                 TimeUnit.NANOSECONDS.toMillis(slowestNanos.get()));
         assertThat(hidden).as("idempotent calls are made again").isEmpty();
         assertThat(returned).allSatisfy(number -> assertThat(executed).containsKey(number));
-        // no more than the callers had in flight at each kill
+        // no more calls have failed than the callers had in flight at each kill
         assertThat(marks.size()).isLessThanOrEqualTo(KILLS * CALLERS / 2);
         marks.forEach((number, mark) -> {
             switch (mark) {

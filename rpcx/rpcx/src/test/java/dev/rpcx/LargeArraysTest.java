@@ -28,22 +28,22 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LargeArraysTest {
     private static final int HEAP_MEGABYTES = 256;
 
-    /** So many addresses do each of the things below. */
+    /** This many addresses do each of the things below. */
     private static final int ADDRESSES = 12;
 
     private static final int CALLS = 20;
 
-    /** Buffers for so much have 512 KiB, which with a header is more than half a region. */
+    /** Buffers for this many bytes have 512 KiB, which with a header is more than half a region. */
     private static final int BEGUN_BYTES = 300_000;
 
-    /** An array of so many bytes has a region to itself, while as many bytes less its header share one. */
+    /** An array of this many bytes has a region to itself, since with its header it has more than half a region. */
     private static final int ARRAY_BYTES = 524_283;
 
     private static final int LARGE_BYTES = 530_000;
 
     private static final int PART_BYTES = 16_000;
 
-    /** What docs/security.md says that strangers can fill, and what a server has without them. */
+    /** The limit is what docs/security.md says that strangers can fill, and what a server has without them. */
     private static final long MAX_BYTES = (long) HEAP_MEGABYTES * (1 << 20) * 72 / 100 + (12 << 20);
 
     private final List<RawPeer> peers = new ArrayList<>();
@@ -80,7 +80,9 @@ class LargeArraysTest {
         return RawPeer.frame(Wire.CREDIT, id(slot), number);
     }
 
-    /** The parts of a message that has begun; of one that does not end, the last part is missing. */
+    /**
+     * Returns the parts of a message that has begun. If the message does not end, its last part says that more follow.
+     */
     private static ByteBuf parts(int slot, ByteBuf body, boolean ends) {
         ByteBuf all = Unpooled.buffer();
         while (body.readableBytes() > PART_BYTES) {
@@ -123,7 +125,7 @@ class LargeArraysTest {
         ByteBuf of(int slot);
     }
 
-    /** Each address makes as many calls, and reads on or not. */
+    /** Makes {@code CALLS} calls from each address, which reads the answers or does not. */
     private void crowd(int port, int first, boolean reads, Calls calls) throws IOException {
         for (int address = first; address < first + ADDRESSES; address++) {
             RawPeer peer = peer(port, address, reads);
@@ -136,14 +138,14 @@ class LargeArraysTest {
         }
     }
 
-    /** All that was sent has been looked at when this returns. */
+    /** When this method returns, the server has read all that was sent. */
     private static void waitForAnswers(RawPeer peer) throws IOException {
         peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
         peer.readPreface();
         while (peer.readAnswer().type() != Wire.PONG) {}
     }
 
-    /** Streams first, as items may not come before there is credit for them. */
+    /** Begins the streams first, since items may not be sent before there is credit for them. */
     private void crowdWithItems(int port, int first) throws IOException {
         for (int address = first; address < first + ADDRESSES; address++) {
             RawPeer peer = peer(port, address, true);
@@ -185,7 +187,8 @@ class LargeArraysTest {
             long items = heapBytes(server);
             crowd(port, 0, false, LargeArraysTest::unreadReply);
             crowd(port, ADDRESSES, false, LargeArraysTest::unreadItems);
-            // those who do not read cannot be asked whether all has been looked at: what is held stands still then
+            // a peer that does not read cannot find out whether the server has read all, so this waits until the heap
+            // stands still
             long[] last = {0};
             await().atMost(Duration.ofSeconds(30))
                     .pollInterval(Duration.ofMillis(300))
@@ -215,7 +218,7 @@ class LargeArraysTest {
         }
     }
 
-    /** Replies that begin and do not end. */
+    /** The server begins replies that do not end. */
     @ParameterizedTest
     @ValueSource(strings = {"G1GC", "SerialGC"})
     void whatAServerCanMakeASmallClientHoldHasItsBoundAndEachCallEnds(String collector) throws Exception {
@@ -238,7 +241,10 @@ class LargeArraysTest {
         }
     }
 
-    /** Its own program takes all memory while replies arrive: no loop ends over that, and no call waits for ever. */
+    /**
+     * The program of the client takes all memory while replies arrive. No loop ends over that, and no call waits
+     * forever.
+     */
     @Test
     void eachCallOfAClientEndsThatHasNoMemoryLeft() throws Exception {
         Settings settings = new Settings(Wire.MAX_MESSAGE_BYTES, 1000, 10_000_000);
@@ -263,9 +269,9 @@ class LargeArraysTest {
             assertThat(client.ask("fill " + port + " " + begun).split(" "))
                     .hasSize(begun)
                     .doesNotContain("NEVER");
-            // whether or not the connection has ended before all of them were read
+            // this holds whether or not the connection has ended before all replies were read
             begins.set(false);
-            // the first may still meet the connection that has ended
+            // the first call may still meet the connection that has ended
             await().atMost(Duration.ofSeconds(30))
                     .untilAsserted(
                             () -> assertThat(client.ask("call " + port + " 1")).isEqualTo("OK"));

@@ -20,16 +20,16 @@ import org.junit.jupiter.api.Timeout;
 class LargeReadTest {
     private static final int ELEMENTS = 300_000;
 
-    /** The element at which a reading waits until a small call has come. */
+    /** The reading of a request waits at this element until a small call has come. */
     private static final int WAITS_AT = ELEMENTS / 10;
 
-    /** A server as a process. */
+    /** Runs a server in a process of its own. */
     static final class Process {
         static volatile boolean begun;
         static volatile boolean queued;
         static final AtomicInteger READ = new AtomicInteger();
 
-        /** Its making is all that a test can see of a request that is being read. */
+        /** Only the making of such an element shows a test that a request is being read. */
         record Watched(int number) {
             Watched {
                 if (number == WAITS_AT) {
@@ -51,7 +51,7 @@ class LargeReadTest {
                 return all.size();
             }
 
-            /** How many large requests have been read. */
+            /** Returns how many large requests have been read. */
             @Method
             String read() {
                 return READ + " read";
@@ -63,7 +63,7 @@ class LargeReadTest {
                 return begun;
             }
 
-            /** Comes behind a small call, which has been handed to its virtual thread then. */
+            /** This call comes after a small call, which has been handed to its virtual thread by then. */
             @Method
             @RunOn(RunOn.Place.EVENT_LOOP)
             void isQueued() {

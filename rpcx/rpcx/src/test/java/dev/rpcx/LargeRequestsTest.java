@@ -62,7 +62,7 @@ class LargeRequestsTest {
             }
             all.writeBytes(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
             raw.send(all);
-            // stands when two looks see the same
+            // the number stands still when two looks in a row find the same
             int[] before = {-1};
             await().pollInterval(java.time.Duration.ofMillis(300)).until(() -> {
                 int now = service.made.get();
@@ -71,7 +71,7 @@ class LargeRequestsTest {
                 return isSame;
             });
             assertThat(service.made.get()).isLessThan(calls / 4);
-            // and all of them when it reads
+            // all calls are answered when the peer reads
             int replies = 0;
             int errors = 0;
             while (replies + errors < calls) {

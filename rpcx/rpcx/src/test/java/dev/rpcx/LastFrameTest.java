@@ -37,7 +37,9 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(120)
 class LastFrameTest {
-    /** More than a client's socket takes, so that most of it waits at the server when that closes. */
+    /**
+     * A reply of this length is more than a client's socket takes, so most of it waits at the server when that closes.
+     */
     private static final int LARGE = 400_000;
 
     private static final int ID = 1 << 16;
@@ -79,7 +81,7 @@ class LastFrameTest {
                 .start();
     }
 
-    /** A socket that takes little at a time, so that what is sent to it waits at the sender. */
+    /** Connects a socket that takes little at a time, so that what is sent to it waits at the sender. */
     private static Socket connect(int port, boolean secure) throws Exception {
         Socket socket = new Socket();
         socket.setReceiveBufferSize(4096);
@@ -108,7 +110,7 @@ class LastFrameTest {
         return ByteBufUtil.getBytes(Unpooled.wrappedBuffer(RawPeer.preface(), frames));
     }
 
-    /** The end of the stream has to be one: within TLS it is the peer's close_notify, without which reading fails. */
+    /** Reads to the end of the stream. Within TLS, reading fails if the peer ends it without its close_notify. */
     private static byte[] readToEnd(InputStream in, byte[] begin) throws IOException {
         ByteArrayOutputStream all = new ByteArrayOutputStream();
         all.write(begin);
@@ -116,7 +118,9 @@ class LastFrameTest {
         return all.toByteArray();
     }
 
-    /** Frames that the server may still get while it closes: nothing says to the client that it has. */
+    /**
+     * Sends frames that the server may still get while it closes. The client cannot know yet that the server closes.
+     */
     private static void cross(Socket socket, byte[] frame) {
         try {
             OutputStream out = socket.getOutputStream();
@@ -215,7 +219,7 @@ class LastFrameTest {
         try (Server server = serve(false);
                 Socket socket = connect(server.port(), false)) {
             socket.getOutputStream().write(greeted(Unpooled.buffer().writeByte(4)));
-            // the end of the stream is there, and this side keeps its own open and goes on sending
+            // this side has read the end of the stream, and keeps its own direction open
             readToEnd(socket.getInputStream(), new byte[0]);
             await().atMost(Duration.ofSeconds(60)).until(() -> server.core().connections() == 0);
         }

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 
 /** Tests the end of a connection whose last bytes this system has taken, but the peer's system has not. */
 class LastWordsTest {
-    /** More than the peer's system takes for a program that does not read, less than the system here takes. */
+    /** The peer's system takes fewer bytes for a program that does not read, and the system here takes more. */
     private static final int BYTES = 400_000;
 
     private final Ledger ledger = new Ledger("half closed", Map.of(), Map.of(), Integer.MAX_VALUE);
@@ -39,7 +39,7 @@ class LastWordsTest {
     private MultiThreadIoEventLoopGroup loops;
     private Channel listening;
 
-    /** Writes all at once, and closes behind it. */
+    /** Writes all bytes at once, and half-closes the connection after them. */
     private final class Writer extends ChannelInboundHandlerAdapter {
         @Override
         public void channelActive(ChannelHandlerContext ctx) {

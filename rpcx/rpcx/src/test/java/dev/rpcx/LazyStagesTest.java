@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 @Timeout(60)
 class LazyStagesTest {
-    /** Does {@code work} within the first {@code whenComplete}, and has ended then. */
+    /** Returns a stage that does {@code work} within {@code whenComplete}, and then has ended. */
     @SuppressWarnings("unchecked")
     private static CompletionStage<String> lazy(CompletableFuture<String> end, Runnable work) {
         return (CompletionStage<String>) Proxy.newProxyInstance(
@@ -93,7 +93,7 @@ class LazyStagesTest {
             return stage;
         }
 
-        /** A publisher that is a stage as well, as those of some libraries are. */
+        /** Returns a publisher that is a stage as well, as those of some libraries are. */
         @Method
         Flow.Publisher<String> publishes() {
             return new Both();
@@ -183,14 +183,14 @@ class LazyStagesTest {
         own.stop(Duration.ZERO);
     }
 
-    // ---- of interceptors, behind one that goes on later
+    // ---- stages of interceptors, behind an interceptor that goes on later
 
     @RPCXServer("checked")
     static final class Checked {
         final CompletableFuture<String> passed = new CompletableFuture<>();
         final CompletableFuture<String> joined = new CompletableFuture<>();
 
-        /** For an interceptor to ask: answered where no event loop waits for it. */
+        /** An interceptor calls this method. The test completes the future, on a thread that is no event loop's. */
         @Method
         CompletableFuture<String> pass() {
             return passed;
@@ -226,7 +226,7 @@ class LazyStagesTest {
         Flow.Publisher<String> publishes();
     }
 
-    /** A publisher that is a stage as well, which never ends. */
+    /** A publisher that is a stage as well. The stage never ends. */
     private static final class Both extends CompletableFuture<String> implements Flow.Publisher<String> {
         @Override
         public void subscribe(Flow.Subscriber<? super String> to) {
@@ -236,20 +236,20 @@ class LazyStagesTest {
 
     private final Checked checked = new Checked();
 
-    /** Those of the outer interceptor that wait for what it asks. */
+    /** Counts the calls for which the outer interceptor waits for the answer that it asked for. */
     private final AtomicInteger asking = new AtomicInteger();
 
-    /** How the outer interceptor goes on once it has its answer, or another thread of its own. */
+    /** Says how the outer interceptor goes on: once it has its answer, or on another thread of its own. */
     enum GoesOn {
         COMPOSED,
-        /** The stage that comes is brought by another one. */
+        /** The stage of the call is the result of another stage. */
         APPLIED,
         ON_A_THREAD,
-        /** What it brings on an event loop is a stage of its own that works. */
+        /** The result that comes on an event loop is the interceptor's own stage, which does work. */
         WITH_A_STAGE_OF_ITS_OWN
     }
 
-    @SuppressWarnings("unchecked") // it is the rest of the chain
+    @SuppressWarnings("unchecked") // the rest of the chain returns a stage
     private static <T> CompletionStage<T> goOn(Interceptor.Invocation call, Interceptor.Next next) {
         try {
             return (CompletionStage<T>) Objects.requireNonNull(next.proceed(call));
@@ -285,7 +285,7 @@ class LazyStagesTest {
                 case ON_A_THREAD -> checked.passed.thenApplyAsync(ok -> goOn(call, next), LazyStagesTest::onOwnThread);
                 case WITH_A_STAGE_OF_ITS_OWN -> answer.thenApply(ok -> lazy(new CompletableFuture<>(), work));
             };
-            // from here on an event loop goes on
+            // from here on, it is an event loop that goes on
             asking.incrementAndGet();
             return later;
         };
@@ -368,10 +368,13 @@ class LazyStagesTest {
         }
     }
 
-    /** The codec charges for most of what so much is read into. */
+    /** This text is so long that the codec charges for most of what it is read into. */
     private static final String LARGE = "x".repeat(200_000);
 
-    /** Whoever comes first hangs the one hook there, and what its request was read into stays charged with that. */
+    /**
+     * The first call attaches the one dependent to the stage, and what its request was read into stays charged with
+     * that.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aStageOfAnInterceptorThatManyCallsShareKeepsNothingOfThoseThatAreGivenUp(boolean isClassic) {
@@ -384,7 +387,7 @@ class LazyStagesTest {
             CheckedCalls calls = another.create(CheckedCalls.class, "127.0.0.1", here.port());
             checked.passed.complete("ok");
             calls.read(LARGE);
-            // two that come at once may hang one each
+            // two calls that come at once may attach one dependent each
             await().until(() -> shared.getNumberOfDependents() == 1);
             for (int i = 2; i <= 4; i++) {
                 calls.read(LARGE);
@@ -447,7 +450,7 @@ class LazyStagesTest {
         }
     }
 
-    /** As an interceptor does it that asks elsewhere whether the caller may have the stream. */
+    /** The interceptor goes on later, like one that asks elsewhere whether the caller may have the stream. */
     @Test
     void aPublisherThatIsAStageAsWellComesToAnInterceptorThatGoesOnOnAnEventLoop() throws Exception {
         AtomicReference<CheckedCalls> asked = new AtomicReference<>();

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * that has left it fails, since these ledgers are ignored from then on.
  */
 public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
-    /** Less where the code is changed on purpose and thousands of tests fail: see build/mutation.sh. */
+    /** The wait is shorter where the code is changed on purpose and thousands of tests fail: see build/mutation.sh. */
     private static final Duration MAX_WAIT = Duration.ofMillis(Integer.getInteger("rpcx.held.millis", 10_000));
 
     private final Duration patience;
 
-    /** Made by JUnit. */
+    /** JUnit calls this constructor. */
     public LedgerCheck() {
         this(MAX_WAIT);
     }
@@ -46,10 +46,10 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     public void look() {
         AtomicInteger looks = new AtomicInteger();
         try {
-            // in this thread, so that a slow collection does not end the wait before the first look has ended
+            // this thread looks itself, so that a slow collection does not end the wait before the first look has ended
             await().pollInSameThread().atMost(patience).pollDelay(Duration.ZERO).untilAsserted(() -> {
                 if (!Ledger.auditAll().isEmpty()) {
-                    // what a future has that never ends stays charged until nobody can reach the future
+                    // what a future that never ends has stays charged until nobody can reach the future
                     System.gc();
                 }
                 assertThat(Ledger.auditAll()).as("held").isEmpty();

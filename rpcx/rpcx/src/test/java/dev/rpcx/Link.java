@@ -46,7 +46,7 @@ public final class Link implements AutoCloseable {
                 socket.setSoLinger(true, 0);
                 socket.close();
             } catch (IOException e) {
-                // gone already
+                // the connection is gone already
             }
         }
     }
@@ -68,7 +68,7 @@ public final class Link implements AutoCloseable {
                 start(() -> carry(server, client));
             }
         } catch (IOException e) {
-            // closed
+            // the link has been closed
         }
     }
 

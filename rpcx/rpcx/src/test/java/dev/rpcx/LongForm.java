@@ -12,10 +12,10 @@ import java.util.Locale;
  * for {@code -Drpcx.long=true}. It also writes down the figures that such tests find.
  */
 public final class LongForm {
-    /** Whether the whole form was asked for. */
+    /** Says whether the long form was asked for. */
     public static final boolean ON = Boolean.getBoolean("rpcx.long");
 
-    /** Read by {@code rpcx/reliability}, which writes them down. */
+    /** {@code rpcx/reliability} reads this file, and writes down the figures. */
     private static final Path FIGURES = Path.of("target", "reliability.txt");
 
     private LongForm() {}
@@ -24,7 +24,7 @@ public final class LongForm {
         return ON ? whole : brief;
     }
 
-    /** @param line of what a company asks for, as numbered in docs/results/reliability.md */
+    /** @param line the line of what a company asks for, as numbered in docs/results/reliability.md */
     public static synchronized void figure(int line, String text, Object... figures) {
         String told = line + "\t" + String.format(Locale.ROOT, text, figures);
         System.out.println("trust " + told);

@@ -53,8 +53,8 @@ class LongPollTest {
     }
 
     /**
-     * As soon as it sinks, within ten seconds in which calls came faster than they ended, and none had a result in
-     * time, behind a second of quick ones.
+     * Returns the limit of a method as soon as it sinks. After a second of quick calls, there are up to ten seconds in
+     * which calls come faster than they end, and no call has a result in time.
      */
     private static int limitAfterLateCalls(Object service, String method) {
         AdmissionLimit.Group limit =

@@ -46,7 +46,7 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
     }
 
     /**
-     * One wait of one thread: its counters do not move while it lasts.
+     * One wait of one thread, whose counters do not move while it lasts.
      *
      * @param holderNanos processor time that whoever holds the lock had at the first look; -1 without a holder
      */
@@ -59,19 +59,19 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
 
     @Override
     public void afterAll(ExtensionContext context) {
-        // told once, and not by every class that comes later
+        // each report is made once, and not again after every class that comes later
         List<String> told = List.copyOf(REPORTS);
         REPORTS.removeAll(told);
         assertThat(told).as("event loops that were blocked: %s", told).isEmpty();
     }
 
-    /** What a test has a loop wait for. */
+    /** Waits for what a test has an event loop wait for. */
     @FunctionalInterface
     public interface Waiting {
         void await() throws InterruptedException;
     }
 
-    /** Has this event loop wait, as its test wants it to: that is not told, however long it takes. */
+    /** Lets this event loop wait, as its test wants it to. The wait is not reported, however long it takes. */
     public static void waitOnPurpose(Waiting waiting) throws InterruptedException {
         waiting.await();
     }
@@ -83,7 +83,7 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
             long began = System.nanoTime();
             LockSupport.parkNanos(LOOK_NANOS);
             if (System.nanoTime() - began > 2 * LOOK_NANOS) {
-                // whoever waited meanwhile may have been free to go on, and was not let either
+                // a thread that waited meanwhile may have been free to go on, and have got no processor either
                 waits = Map.of();
             }
             Map<Long, Wait> now = new HashMap<>();
@@ -119,7 +119,7 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
         return new Wait(waited, blocked, before.holderNanos, looks, before.isTold || tells);
     }
 
-    /** Whether the holder of a lock could run, and has hardly been let since the first look. */
+    /** Returns whether the holder of a lock could run, and has got hardly any processor time since the first look. */
     private static boolean isHolderHeldUp(ThreadMXBean threads, long holder, long nanosBefore) {
         ThreadInfo info = holder < 0 ? null : threads.getThreadInfo(holder);
         return info != null
@@ -127,7 +127,7 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
                 && threads.getThreadCpuTime(holder) - nanosBefore < LOOK_NANOS;
     }
 
-    /** The loops of in-process channels have no epoll to stand in. */
+    /** Returns whether a loop of in-process channels is idle, which has no epoll to wait in. */
     private static boolean isIdle(ThreadInfo info) {
         return Arrays.stream(info.getStackTrace())
                 .limit(3)
@@ -140,7 +140,7 @@ public final class LoopChecker implements BeforeAllCallback, AfterAllCallback {
                         && frame.getMethodName().equals("waitOnPurpose"));
     }
 
-    /** One line, as what tells of a run shows the first line of a failure. */
+    /** Returns one line, since the summary of a run shows only the first line of a failure. */
     private static String report(ThreadInfo info) {
         return Arrays.stream(info.getStackTrace())
                 .limit(12)
