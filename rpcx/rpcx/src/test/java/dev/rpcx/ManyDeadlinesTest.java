@@ -29,7 +29,7 @@ class ManyDeadlinesTest {
     private static final int GENERATION = 1 << 16;
     private static final int SLOTS = 1_000;
 
-    /** Deadlines closer together than this are found by one look. */
+    /** The server finds deadlines that are closer together than this by one look. */
     private static final int LATENESS_MILLIS = 5;
 
     @RPCXServer("many")
@@ -52,7 +52,7 @@ class ManyDeadlinesTest {
             return later(text);
         }
 
-        /** It has its answer before its subscriber has been told anything. */
+        /** Answers before its subscriber has received anything. */
         @Method
         String early(Flow.Publisher<String> given) {
             given.subscribe(new StreamsTest.Collected<>(1));
@@ -83,7 +83,7 @@ class ManyDeadlinesTest {
         send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id, payload));
     }
 
-    /** The final frame of each call that has had one since the last look, by id: its type. */
+    /** Returns the type of the final frame of each call that has had one since the last look, by the call's id. */
     private Map<Integer, Integer> ends() {
         Map<Integer, Integer> ends = new HashMap<>();
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -100,7 +100,7 @@ class ManyDeadlinesTest {
 
     private void greet() {
         send(RawPeer.preface());
-        // the preface of the server is no frame
+        // the preface of the server is not a frame
         HandPlatform.written(channel);
     }
 
@@ -114,7 +114,7 @@ class ManyDeadlinesTest {
         assertThat(server.core().ledger().audit()).isEmpty();
     }
 
-    /** Slots, times and cancels at random: each call is told in its own time that this is over. */
+    /** Slots, times and cancels are random. The server answers each call in time that its time is over. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5})
     void eachOfManyCallsIsToldInItsTime(long seed) {
@@ -154,7 +154,7 @@ class ManyDeadlinesTest {
         assertThat(toldInTime).isGreaterThan(500);
     }
 
-    /** Of many a tenth of a second later. */
+    /** A notice whose time is over may have to wait a tenth of a second more. */
     @Test
     void theHandlersOfManyNoticesAreToldThatTheirTimeIsOver() {
         greet();
@@ -179,7 +179,7 @@ class ManyDeadlinesTest {
         assertThat(dueMillis).isEmpty();
     }
 
-    /** What a handler's threads do behind its answer takes no call from its client. */
+    /** A thread of a handler that goes on after the answer does not reduce the number of calls of the client. */
     @Test
     void aCallThatHasItsAnswerGivesItsPlaceToTheNextThoughAThreadRunsForIt() {
         end();
@@ -194,7 +194,7 @@ class ManyDeadlinesTest {
                 hand.handle(0);
                 hand.settle(channel);
             } else {
-                // the subscriber of the call before as well, which has waited for a thread until now
+                // this also runs the subscriber of the call before, which has waited for a thread until now
                 hand.handleAll(channel);
             }
             assertThat(ends()).containsEntry(id, Wire.REPLY);

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** Tests how metadata are made, and compares their bytes with those of protobuf-java. */
 class MetadataTest {
-    /** What a message has. */
+    /** Writes the fields of a message. */
     private interface Fields {
         void write(CodedOutputStream out) throws IOException;
     }
@@ -40,7 +40,7 @@ class MetadataTest {
         });
     }
 
-    /** As they stand in a request: their length first. */
+    /** Returns the fields as they stand in a request, which is with their length in front. */
     private static ByteBuf framed(Fields fields) throws IOException {
         byte[] all = message(fields);
         return Unpooled.wrappedBuffer(message(out -> out.writeByteArrayNoTag(all)));
@@ -125,15 +125,15 @@ class MetadataTest {
         assertThatThrownBy(() -> MetadataFields.read(other))
                 .isInstanceOf(WireFault.class)
                 .hasMessageContaining("metadata: tag");
-        // an entry of 3 bytes whose name is of 4, which stand behind it
+        // the entry has 3 bytes, and its name has 4 bytes, of which the last one is beyond the entry
         ByteBuf beyond = Unpooled.wrappedBuffer(new byte[] {9, 0x0A, 3, 0x0A, 4, 'a', 'b', 'c', 'd', 0});
         assertThatThrownBy(() -> MetadataFields.read(beyond)).hasMessageContaining("metadata name: length 4");
         ByteBuf value = Unpooled.wrappedBuffer(new byte[] {9, 0x0A, 3, 0x12, 4, 'a', 'b', 'c', 'd', 0});
         assertThatThrownBy(() -> MetadataFields.read(value)).hasMessageContaining("metadata value: length 4");
-        // an entry whose unknown number goes on behind it
+        // the number of an unknown field goes on beyond the end of its entry
         ByteBuf number = Unpooled.wrappedBuffer(new byte[] {6, 0x0A, 2, 0x38, (byte) 0x80, 0x0A, 0, 0, 0});
         assertThatThrownBy(() -> MetadataFields.read(number)).hasMessage("a message runs past its end");
-        // metadata whose last entry's length does: it is told of at its own end
+        // the length of the last entry goes on beyond the end of the metadata, which is reported as the metadata's end
         ByteBuf last = Unpooled.wrappedBuffer(new byte[] {2, 0x0A, (byte) 0x80, 0, 0});
         assertThatThrownBy(() -> MetadataFields.read(last)).hasMessage("a message runs past its end");
     }
@@ -150,7 +150,7 @@ class MetadataTest {
         assertThat(refused).hasMessage("metadata of 8193 bytes (expected: at most 8192)");
     }
 
-    /** 64 entries of 34 MB: their sizes add up to more than an int holds. */
+    /** The sizes of 64 entries of 34 MB add up to more than an int holds. */
     @Test
     void sizesBeyondTwoGibibytesAreRefusedAsSizes() {
         String large = "x".repeat(34_000_000);

@@ -28,19 +28,19 @@ public final class NameServer implements AutoCloseable {
     public static final int SRV = 33;
 
     /**
-     * What was asked.
+     * A question that a client has asked.
      *
      * @param bytes the whole message
      */
     public record Question(String name, int type, byte[] bytes) {}
 
-    /** One record of an answer, of the question's own name. */
+    /** One record of an answer. Its name is the name in the question. */
     public record Answer(int type, byte[] data) {
         public static Answer address(int last) {
             return new Answer(A, new byte[] {127, 0, 0, (byte) last});
         }
 
-        /** {@code ::last}. */
+        /** Makes a record with the address {@code ::last}. */
         public static Answer address6(int last) {
             byte[] address = new byte[16];
             address[15] = (byte) last;
@@ -61,7 +61,7 @@ public final class NameServer implements AutoCloseable {
     }
 
     public final AtomicInteger asked = new AtomicInteger();
-    /** Questions that have come by TCP. */
+    /** Counts the questions that have come by TCP. */
     public final AtomicInteger askedByTcp = new AtomicInteger();
 
     private final DatagramSocket socket;
@@ -90,7 +90,7 @@ public final class NameServer implements AutoCloseable {
     }
 
     /**
-     * One whose answers by datagram say that they are cut off.
+     * Makes a server whose answers by datagram say that they are cut off.
      *
      * @param answering the first records, which a datagram has
      * @param whole all of them, by TCP
@@ -112,7 +112,7 @@ public final class NameServer implements AutoCloseable {
                 streams = new ServerSocket(server.socket.getLocalPort(), 50, InetAddress.getLoopbackAddress());
                 break;
             } catch (BindException taken) {
-                // by TCP somebody else has the port
+                // another process has the port by TCP
                 server.close();
             }
         }
@@ -166,10 +166,10 @@ public final class NameServer implements AutoCloseable {
                 DataOutputStream out = new DataOutputStream(asking.getOutputStream());
                 out.writeShort(answer.length);
                 out.write(answer);
-                // until the client has ended it
+                // this returns when the client has ended the connection
                 in.readAllBytes();
             } catch (IOException e) {
-                // reset by a client that has heard enough, or closed
+                // the connection has been closed, or was reset by a client that has read enough
             }
         }
     }
@@ -185,13 +185,16 @@ public final class NameServer implements AutoCloseable {
         return new Question(name.toString(), in.getShort(), bytes);
     }
 
-    /** Head and question of what was asked, and these records, each with a time to live of a minute. */
+    /**
+     * Returns a message with the head and the question of what was asked, and with these records. Each record has a
+     * time to live of a minute.
+     */
     public static byte[] message(Question question, List<Answer> answers) {
-        // 12 of head, a length before each label and one at the end, type and class
+        // the head has 12 bytes, the name has a length before each label and one at its end, and type and class follow
         int questionEnd = 12 + question.name.length() + 2 + 4;
         ByteBuffer out = ByteBuffer.allocate(65_535).put(question.bytes, 0, questionEnd);
         out.putShort(2, (short) 0x8180).putShort(6, (short) answers.size());
-        // what else was asked, as of the size of answers, is not repeated
+        // the answer does not repeat what else was asked, for example the size of answers
         out.putShort(10, (short) 0);
         for (Answer answer : answers) {
             out.putShort((short) 0xC00C)

@@ -51,7 +51,7 @@ class NamesOnTheWireTest {
 
     record AnyAge(int age) {}
 
-    /** A field that was not sent. */
+    /** Stands for a field that was not sent. */
     @SuppressWarnings("NullAway")
     private static Account leftOut() {
         return null;

@@ -60,7 +60,7 @@ class NullsTest {
     @TempDir
     static Path directory;
 
-    /** Something good for each type of a parameter, and an object of each class. */
+    /** This map has a valid value for each type of a parameter, and an object of each class. */
     private static final Map<Class<?>, Supplier<?>> SAMPLES = new HashMap<>();
 
     @BeforeAll
@@ -136,13 +136,13 @@ class NullsTest {
             }
         }
         assertThat(faults).isEmpty();
-        // it has looked at something
+        // this shows that the test has looked at something
         assertThat(looked).isGreaterThan(60);
     }
 
     private static final Object NULL = new Object();
 
-    /** What the parameter must not take: a null, and what has one in it. */
+    /** Returns what the parameter must not take, which is a null or something that contains one. */
     private static List<Object> bad(Parameter parameter) {
         Class<?> type = parameter.getType();
         List<Object> bad = new ArrayList<>();
@@ -202,14 +202,19 @@ class NullsTest {
         return sample.get();
     }
 
-    /** Types that are not public, and the public one as which users get them: what that declares is looked at there. */
+    /**
+     * These types are not public. Each has the public type as which users get it. The methods that the public type
+     * declares are looked at in the type that is not public.
+     */
     private static final Map<Class<?>, Class<?>> IMPLEMENTING = Map.of(
             CallInvocation.class, Interceptor.Invocation.class,
             CallFuture.class, RPCXFuture.class,
             TimedContext.class, CallContext.class,
             HandledContext.class, CallContext.class);
 
-    /** What users call: not what they implement, and not what stands in somebody else's type. */
+    /**
+     * Returns what users call. This excludes what they implement, and what a type inherits from somebody else's type.
+     */
     private static List<Executable> members(Class<?> type) {
         Class<?> users = IMPLEMENTING.get(type);
         List<Executable> members = new ArrayList<>();

@@ -70,7 +70,7 @@ class OrphanSlotsTest {
             send(RawPeer.frame(Wire.REPLY, Objects.requireNonNull(connection.slots.at(slot)).id, RawPeer.text("y")));
         }
 
-        /** What a caller does last whose stack is at its end. */
+        /** Does what a caller whose stack is at its end does last. */
         ClientCall abandon(ClientCall call) {
             call.orphan = call.serial;
             connection.slots.hasOrphans = true;
@@ -116,7 +116,7 @@ class OrphanSlotsTest {
             assertThat(gone.slot).isZero();
             CompletableFuture<String> next = hand.call();
             hand.platform.settle(hand.channel);
-            // behind the next call, which would find it as it takes a slot
+            // the slot is abandoned after the next call, which would otherwise find it when it takes a slot
             hand.abandon(gone);
             hand.reply(1);
             assertThat(next).isCompletedWithValue("y");
@@ -167,7 +167,7 @@ class OrphanSlotsTest {
         }
     }
 
-    /** Its thread may have had no stack left to wake the loop. */
+    /** The caller's thread may have had no stack left to wake the loop. */
     @Test
     void whatIsQueuedAsTheLookBeginsIsSentBeforeIt() {
         try (Hand hand = new Hand(9)) {
@@ -182,7 +182,9 @@ class OrphanSlotsTest {
         }
     }
 
-    /** The first look at the end finds it in the queue, whose messages are dropped behind that. */
+    /**
+     * The first look after the end of the connection finds the call in the queue. Its messages are dropped after that.
+     */
     @Test
     void aSlotWhoseCallIsQueuedAsItsConnectionEndsIsGivenBack() {
         try (Hand hand = new Hand(9)) {

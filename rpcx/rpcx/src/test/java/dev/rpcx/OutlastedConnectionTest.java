@@ -39,7 +39,7 @@ class OutlastedConnectionTest {
             this.down = down;
         }
 
-        /** Hears no interrupt, and returns the future of a call that was made for this one. */
+        /** Ignores interrupts, and returns the future of a call that was made within this one. */
         @Method
         CompletableFuture<String> late() {
             RPCXFuture<String> never = down.never();
@@ -49,7 +49,7 @@ class OutlastedConnectionTest {
                     mayEnd.await();
                     isOver = true;
                 } catch (InterruptedException e) {
-                    // its caller is gone
+                    // this call has been interrupted since its caller is gone
                 }
             }
             return never;
@@ -66,13 +66,13 @@ class OutlastedConnectionTest {
         CompletableFuture<String> late();
     }
 
-    /** The loops have ended by then, so that the call is given up while its handler's thread tells of the future. */
+    /** The loops have ended by then, so the call is given up while its handler's thread hands over the future. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled(boolean isClassic) throws Exception {
         Server behind =
                 Server.builder(RegistryServer.registry(new Service())).build().start();
-        // it is the connection that ends the call, and not the call's time
+        // the call has so much time that only the end of its connection ends it
         Client.Builder builder = Client.builder().callTimeout(Duration.ofMinutes(10));
         try (Client down = Client.standard();
                 Client client = (isClassic ? builder.classic() : builder).build()) {
@@ -116,14 +116,14 @@ class OutlastedConnectionTest {
         }
         await().until(() -> server.core().connections() == 0);
         server.stop(Duration.ZERO);
-        // the handler may have begun a moment ago, and brings its future now
+        // the handler may have begun a moment ago, and may return its future only now
         await().until(() -> server.core().ledger().held(Resource.CALLS) == 0);
         await().until(() -> Stages.waiting(service.result) == 0);
         service.result.complete("late");
         assertThat(server.core().ledger().audit()).isEmpty();
     }
 
-    /** Connections that end while the server stops, each at another moment of its end. */
+    /** The connections end while the server stops, each at another moment of the stop. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void soDoThoseOfConnectionsThatEndMeanwhile(boolean isClassic) {
@@ -141,7 +141,7 @@ class OutlastedConnectionTest {
             }
             client.close();
             server.stop(Duration.ofNanos(i % 2 * 200_000_000L));
-            // a handler may have begun a moment ago, and brings its future now
+            // a handler may have begun a moment ago, and may return its future only now
             await("round " + i).until(() -> server.core().ledger().held(Resource.CALLS) == 0);
             await("round " + i).until(() -> Stages.waiting(service.result) == 0);
             service.result.complete("late");

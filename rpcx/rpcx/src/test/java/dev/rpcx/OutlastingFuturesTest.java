@@ -33,11 +33,11 @@ class OutlastingFuturesTest {
     private static final int BYTES = 10_000;
 
     private enum Way {
-        /** The handler's own future. */
+        /** The handler returns a future of its own. */
         RETURNED,
-        /** That of a call that the handler has begun, and does not wait for. */
+        /** The handler returns the future of a call that it has begun, and does not wait for it. */
         BEGUN,
-        /** What depends on that of a call. */
+        /** The handler returns a future that depends on the future of a call. */
         FOLLOWED
     }
 
@@ -81,7 +81,7 @@ class OutlastingFuturesTest {
         platform.handleAll(channel);
     }
 
-    /** A connection that comes, makes one call and goes. */
+    /** Opens a connection, makes one call, and closes the connection. */
     private WeakReference<ChannelHandler> served(boolean isClassic, Way way) {
         String method = way.name().toLowerCase(Locale.ROOT);
         ByteBuf text = RawPeer.text("x".repeat(BYTES));
@@ -102,7 +102,7 @@ class OutlastingFuturesTest {
         }
         ChannelHandler connection = channel.pipeline().first();
         assertThat(connection).isInstanceOf(ServedConnection.class);
-        // the time of the call is over, and then that of its future
+        // the time of the call passes, and then the time of its future
         for (int i = 0; i < 2; i++) {
             platform.pass(channel, 1_100, TimeUnit.MILLISECONDS);
             platform.handleAll(channel);

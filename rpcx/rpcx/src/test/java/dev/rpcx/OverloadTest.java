@@ -33,7 +33,7 @@ class OverloadTest {
         final CountDownLatch release = new CountDownLatch(1);
         final AtomicLong executed = new AtomicLong();
 
-        /** Two at a time, 4 ms each: 500 a second. */
+        /** Two calls run at a time and take 4 ms each, which makes 500 calls a second. */
         private final java.util.concurrent.Semaphore workers = new java.util.concurrent.Semaphore(2, true);
 
         @Method
@@ -74,7 +74,7 @@ class OverloadTest {
 
     @Test
     void oneCallMoreThanMayRunIsRefusedNotExecuted() {
-        // of eight handlers one connection has as many as are still free, and one more
+        // the limit is eight handlers, of which a connection has one more than it leaves free
         Busy busy = new Busy();
         Server server = serving(busy).maxRunning(8).build().start();
         try (Client client = Client.standard()) {
@@ -97,7 +97,7 @@ class OverloadTest {
         }
     }
 
-    /** What became of the calls of the second half. */
+    /** This record says how the calls of the second half have ended. */
     private record Overload(int inTime, int refused, int late, long executed, int lowestLimit) {}
 
     /**
@@ -125,10 +125,10 @@ class OverloadTest {
                 seen.late,
                 seen.lowestLimit);
         assertThat(seen.lowestLimit).isLessThan(500);
-        // loose, for a machine that does other things as well
+        // the bound is loose, since the machine may do other things as well
         assertThat(seen.inTime).isGreaterThan(125 * seconds);
-        // and most of what it does get done is for somebody: each time that the machine stands still, all that is
-        // under way is late, and how few others are is for the tests by a hand clock
+        // most of the calls that were executed are in time. Whenever the machine stands still, all calls under way are
+        // late. Tests with a simulated clock check how few other calls are late.
         assertThat(seen.inTime).isGreaterThan((int) (0.75 * seen.executed));
         assertThat(seen.late).isLessThan(seen.inTime / 3);
     }
@@ -155,12 +155,13 @@ class OverloadTest {
                 }
                 long behindNanos = System.nanoTime() - due;
                 if (behindNanos > HELD_UP_NANOS) {
-                    // who was held up goes on from here: all that he has missed, at once, would be another overload
+                    // a caller that was held up goes on from here, since sending all missed calls at once would be
+                    // another overload
                     due += behindNanos;
                 }
                 boolean counts = i >= 1250 * seconds;
                 if (i == 1250 * seconds) {
-                    // those of the first half that are still under way are not the second's
+                    // calls of the first half that are still under way do not belong to the second half
                     executedBefore = busy.executed.get() + server.core().running();
                 }
                 lowest.accumulateAndGet(limit.limit(), Math::min);
@@ -219,8 +220,8 @@ class OverloadTest {
             BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
             assertThat(calls.hello("before")).isEqualTo("before");
             ByteBuf none = Unpooled.EMPTY_BUFFER;
-            // three times what is too much in a second: the second that began with the connection may be over when they
-            // are read, and the next one too; FloodGuardTest has the exact numbers
+            // this is three times what is too much in a second, because the second that began with the connection and
+            // the next one may be over when the frames are read. FloodGuardTest has the exact numbers
             expectEnd(
                     server,
                     times(3 * (FloodGuard.MAX_PINGS_PER_SECOND + 1), RawPeer.frame(Wire.PING, 0, none)),

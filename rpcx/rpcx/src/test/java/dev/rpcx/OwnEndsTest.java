@@ -59,17 +59,17 @@ class OwnEndsTest {
         CompletableFuture<String> call(byte[] bytes);
     }
 
-    /** Where a call is as its caller ends it. */
+    /** This is the state of a call when its caller ends it. */
     private enum State {
-        /** For the first connection. */
+        /** The call waits for the first connection. */
         WAITS,
         HEDGED_WAITS,
         BOTH_WAIT,
         UPLOAD_WAITS,
         CLASSIC_WAITS,
-        /** The connection is lost behind the request. */
+        /** The connection is lost after the request was sent. */
         WAITS_AGAIN,
-        /** The server leaves before it has the request. */
+        /** The server says that it drains before it has read the request. */
         WAITS_FOR_THE_NEXT,
         UNSENT,
         SENT,
@@ -84,7 +84,7 @@ class OwnEndsTest {
         }
     }
 
-    /** How its caller ends it. */
+    /** This is how the caller ends the call. */
     private enum End {
         COMPLETE,
         COMPLETE_EXCEPTIONALLY,
@@ -109,17 +109,17 @@ class OwnEndsTest {
             }
             await().pollDelay(Duration.ZERO).until(call::isDone);
             if (name().endsWith("TIMEOUT")) {
-                // what hangs on the future runs on the JDK's one thread for such times, which comes to the next one
-                // then
+                // what depends on the future runs on the JDK's one thread for such times, so it has run when that
+                // thread ends another future
                 CompletableFuture<String> next = new CompletableFuture<String>().orTimeout(1, TimeUnit.MILLISECONDS);
                 await().pollDelay(Duration.ZERO).until(next::isDone);
             }
         }
     }
 
-    /** Where the call of a stream is, and how its subscriber ends it. */
+    /** This is the state of the call of a stream when its subscriber ends it. */
     private enum StreamState {
-        /** Its subscriber is given the subscription. */
+        /** The subscriber is just being given the subscription. */
         BEGINS,
         WAITS,
         WAITS_FOR_THE_NEXT,
@@ -171,7 +171,7 @@ class OwnEndsTest {
         public void onComplete() {}
     }
 
-    /** Has no item. */
+    /** Never publishes an item. */
     private static final class Endless implements Flow.Publisher<String> {
         @Override
         public void subscribe(Flow.Subscriber<? super String> subscriber) {
@@ -190,7 +190,7 @@ class OwnEndsTest {
     private final Client client = client(false);
     private final Remote remote = client.create(Remote.class, "peer", 1);
 
-    /** What the call may keep: its argument, the call that it was made in, and its connections. */
+    /** Holds what the call may keep, which is its argument, the call in which it was made, and its connections. */
     private final List<WeakReference<Object>> held = new ArrayList<>();
 
     private Client client(boolean isClassic) {
@@ -251,7 +251,7 @@ class OwnEndsTest {
         hand.read(channel(), all, 0, all.length);
     }
 
-    /** A connection that has been there for a while, and has no call. */
+    /** Opens a connection, makes one call on it, and lets a second pass, so that the connection has no call. */
     private void open() {
         CompletableFuture<String> first = remote.call(new byte[1]);
         settle();
@@ -283,7 +283,7 @@ class OwnEndsTest {
         return ids;
     }
 
-    /** In a call that a handler runs. */
+    /** Makes the call within a call that a handler runs. */
     private CompletableFuture<String> made(State state) {
         TimedContext maker = new TimedContext(
                 hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(10), Metadata.EMPTY, null, hand.ticker);
@@ -317,7 +317,10 @@ class OwnEndsTest {
         settle();
     }
 
-    /** A try to connect has failed, and the next one is in a moment: on this wire nobody greets. */
+    /**
+     * Returns the calls of a client whose attempt to connect has just failed. The next attempt follows in a moment. The
+     * classic wire has no greeting.
+     */
     private Classic pausing() {
         Classic calls = client(true).create(Classic.class, "peer", 2);
         CompletableFuture<String> first = calls.call(new byte[1]);
@@ -440,7 +443,7 @@ class OwnEndsTest {
         settle();
     }
 
-    /** Once the connections are gone. */
+    /** Closes the connections and asserts that nothing is held after that. */
     private void expectNothingHeld() {
         close();
         assertThat(waitingCalls()).isZero();

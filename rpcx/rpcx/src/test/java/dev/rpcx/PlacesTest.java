@@ -191,7 +191,7 @@ class PlacesTest {
         try (RawPeer raw = greeted()) {
             pingPong(raw);
             long before = server.core().ledger().held(Resource.KEPT_BYTES);
-            // refused on the event loop, all of them before the one write
+            // the event loop refuses all of them before it writes once
             ByteBuf many = Unpooled.buffer();
             for (int slot = 0; slot < 200; slot++) {
                 many.writeBytes(RawPeer.request(FIRST | slot, "places", "missing", "x"));

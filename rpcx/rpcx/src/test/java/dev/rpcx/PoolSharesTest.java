@@ -45,7 +45,7 @@ public class PoolSharesTest {
 
     private boolean hasNoMemory;
 
-    /** What others do while a thread is started. */
+    /** This runs while a thread is started, and does what others may do then. */
     private Runnable meanwhile = () -> {};
 
     private final PoolShares pool = new PoolShares(MAX, (at, run) -> start(run), address -> address.handlerThreads);
@@ -97,7 +97,7 @@ public class PoolSharesTest {
         }
     }
 
-    /** The thread that was given its task first ends it, and what it finds behind it. */
+    /** Lets the first thread end its task, and the tasks that it finds after that. */
     private void runOne() {
         threads.remove().run();
     }
@@ -180,7 +180,10 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    /** To disconnect is no better a weapon than to stay: half of what the one holds that was there first. */
+    /**
+     * A client gains nothing by disconnecting. The connection that was there first has half of what the other one
+     * holds.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whoWasThereBeforeHasAsMuchBesideWhatIsOrphanedAsBesideOneThatStays(boolean isGone) {
@@ -207,7 +210,10 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(7);
     }
 
-    /** It begins where others end, and is not later than they: its connection has orphaned it with them. */
+    /**
+     * A task that waited begins when another one ends. It counts as orphaned at the same time as the tasks that had
+     * begun.
+     */
     @Test
     void whatWaitedWhenItsConnectionWentIsInTheSharesOfThoseThatComeToo() {
         List<Integer> running = new ArrayList<>();
@@ -245,7 +251,7 @@ public class PoolSharesTest {
         while (!threads.isEmpty()) {
             runOne();
         }
-        // orphaned later than the other came
+        // these tasks are orphaned after the other connection has come
         give(again, "again", 5);
         again.connectionGone();
         give(other, "other", 100);
@@ -267,7 +273,10 @@ public class PoolSharesTest {
         assertThat(share.withdraw(goes)).isFalse();
     }
 
-    /** What another has found orphaned ends by that, and so it has less in its share. */
+    /**
+     * A task that is taken back has ended. A connection that came after it was orphaned then has one task less in its
+     * share.
+     */
     @Test
     void whatMayBeginOnceWhatWasOrphanedIsTakenBackBegins() {
         PoolShares.Share stays = connection(1);
@@ -291,7 +300,7 @@ public class PoolSharesTest {
         assertThat(begun).as("2 that were orphaned before, 2 free").endsWith("later");
     }
 
-    /** Otherwise its end would be taken for that of something which goes on. */
+    /** Otherwise the end of such a task would be counted as the end of another one that goes on. */
     @Test
     void whatComesBehindTheEndOfItsConnectionIsOrphanedToo() {
         PoolShares.Share gone = connection(1);
@@ -360,7 +369,7 @@ public class PoolSharesTest {
         assertThat(share.isBlockedByShare(waits)).as("no thread is free").isFalse();
     }
 
-    /** Nothing else holds a connection that is gone. */
+    /** Only its tasks hold a connection that is gone. */
     @Test
     void aConnectionWhoseTasksAreTakenBackBeginsNone() {
         for (int i = 0; i < MAX; i++) {
@@ -388,7 +397,8 @@ public class PoolSharesTest {
     }
 
     /**
-     * Two connections hold three threads each, two are free, and one task of each waits: the second's is first.
+     * Makes two connections hold three threads each, with two threads free and one waiting task of each. The task of
+     * the second connection is the first to begin.
      */
     private void twoMayBeginAtTheEndOfOne(PoolShares.Share one, PoolShares.Task ofTheSecond) {
         twoMayBeginAtTheEndOfOne(one, new Task("one waits"), ofTheSecond);
@@ -435,7 +445,7 @@ public class PoolSharesTest {
         assertThat(begun).endsWith("one waits").contains("one comes");
     }
 
-    /** Nothing of another connection has to come for that. */
+    /** These tasks begin although no other connection gives a task after them. */
     @Test
     void whatHasComeToWaitForAThreadThatCannotBeStartedIsBegunWithoutIt() {
         PoolShares single = single();
@@ -475,7 +485,7 @@ public class PoolSharesTest {
         assertThat(begun).containsExactly("two");
     }
 
-    /** What has to be told is told by no event loop: it may block. */
+    /** Signals are not delivered on an event loop, since the code that takes them may block. */
     @Test
     void whatCannotBeRefusedWaitsForWhatRunsOrUntilAThreadIsTriedAgain() {
         PoolShares patient = PoolShares.patient(MAX, (at, run) -> start(run), address -> address.signalThreads);
@@ -569,7 +579,10 @@ public class PoolSharesTest {
         return of.share(loop, Objects.requireNonNull(ledger.open(null)));
     }
 
-    /** The bytes stand for the steps: a look that takes them one after the other makes something for each. */
+    /**
+     * The test counts allocated bytes instead of steps, since a look that goes through all that wait would allocate
+     * something for each of them.
+     */
     @Test
     void whoeverWaitsBeyondItsShareCostsTheOthersNothing() {
         int waiting = 2_000;
@@ -592,7 +605,7 @@ public class PoolSharesTest {
         assertThat(bytes).isLessThan((long) tasks * waiting);
     }
 
-    /** What waits there came behind more and more that was orphaned and waits. */
+    /** Each connection that waits at this address came after one more task that was orphaned and waits. */
     @Test
     void theEndOfAConnectionMovesThoseOfItsAddressAsOne() {
         int waiting = 500;
@@ -620,11 +633,11 @@ public class PoolSharesTest {
 
     private final ArrayDeque<Runnable> threadsBeside = new ArrayDeque<>();
 
-    /** Another pool of the same server, so that its connections have the same addresses. */
+    /** This is another pool of the same server, so its connections have the same addresses. */
     private final PoolShares beside =
             new PoolShares(MAX, (at, run) -> threadsBeside.add(run), address -> address.signalThreads);
 
-    /** A task of the one would be lost where it moved what waits in the other. */
+    /** If the end of a connection in one pool moved what waits in the other one, a task would be lost. */
     @Test
     void whatIsOrphanedInOnePoolMovesNothingThatWaitsInAnother() {
         PoolShares.Share before = connection(1);
@@ -659,7 +672,10 @@ public class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    /** What begins is what somebody would choose who looks at all that wait, whatever happens in which order. */
+    /**
+     * The pool always begins the task that a search through all waiting tasks would choose, in whatever order things
+     * happen.
+     */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
     void theNextIsTheEarliestOfThoseThatMayBegin(long seed) {
@@ -671,7 +687,7 @@ public class PoolSharesTest {
         }
     }
 
-    /** The rules in their plainest form, beside the pool: what it does is done here too. */
+    /** Applies the rules in their plainest form, and does beside the pool everything that the pool does. */
     private final class Model {
         private final SplittableRandom random;
         private final PoolShares pool;
@@ -680,7 +696,8 @@ public class PoolSharesTest {
         private final List<Task> expected = new ArrayList<>();
 
         /**
-         * The index is the address: how many tasks have been orphaned there, and how many of these have ended.
+         * The index is the address. This array counts the tasks that have been orphaned there, and {@code ended} counts
+         * how many of them have ended.
          */
         private final int[] orphaned = new int[6];
 
@@ -732,7 +749,7 @@ public class PoolSharesTest {
             }
         }
 
-        /** The connections whose tasks the pool has been given and has not begun. */
+        /** Holds the connections whose tasks have been given to the pool and have not begun. */
         private final ArrayDeque<Connection> holders = new ArrayDeque<>();
 
         private final ArrayDeque<Task> held = new ArrayDeque<>();
@@ -798,7 +815,7 @@ public class PoolSharesTest {
             }
         }
 
-        /** The first thread ends its task, and runs what it finds then. */
+        /** Lets the first thread end its task and run what it finds then. */
         private void runThread() {
             expected.clear();
             begun.clear();
@@ -842,7 +859,10 @@ public class PoolSharesTest {
         }
     }
 
-    /** It is run as the next one: whoever gave it would give what it runs with to another one. */
+    /**
+     * The task that was taken runs next. If it were refused, whoever gave it would use what it runs with for another
+     * task.
+     */
     @Test
     void aTaskThatHasBeenTakenIsNotRefusedSinceAnotherCannotBeBegun() {
         PoolShares.Share one = connection(1);
@@ -873,12 +893,12 @@ public class PoolSharesTest {
         while (!threads.isEmpty()) {
             runOne();
         }
-        // as many as before have threads, and all have been given back
+        // all threads have been given back, so a connection gets as many as before
         give(connection(3), "three", 6);
         assertThat(threads).hasSize(5);
     }
 
-    /** Between the two the task is nobody else's, and counts as one that runs. */
+    /** Between the two, the task belongs to this thread alone, and counts as one that runs. */
     @Test
     void aThreadTakesNoMemoryBetweenItsBeginAndItsTask() {
         ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -101,7 +101,7 @@ class PoolThreadsTest {
                 CountDownLatch over = new CountDownLatch(1);
                 hasty.run(loop, RunOn.Place.POOL, over::countDown);
                 assertThat(over.await(20, TimeUnit.SECONDS)).as("task %s", i).isTrue();
-                // as long as a thread may be idle, a little less or more
+                // this is a little less or a little more than the time for which a thread may be idle
                 long from = System.nanoTime();
                 long idle = 970_000 + i % 120 * 1_000L;
                 while (System.nanoTime() - from < idle) {

@@ -95,7 +95,7 @@ class RacesTest {
                 CallSlots slots = new CallSlots(null);
                 slots.limit(2);
                 slots.release(slots.acquire(0));
-                // two callers for two slots: whatever trim does meanwhile, both have one
+                // two callers take one of two slots each, and both get one whatever trim does meanwhile
                 Runnable taker = new Runnable() {
                     @Override
                     public void run() {
@@ -143,7 +143,7 @@ class RacesTest {
                             }
                         });
                 while (poll(outbox, polled)) {
-                    // until nothing is left
+                    // the loop ends when nothing is left
                 }
                 expect(polled.size() == 4, "polled " + polled);
                 expect(
@@ -170,7 +170,7 @@ class RacesTest {
 
     // ---- WriteTurn
 
-    /** A turn that its loop has given to whoever comes, as if it had found a socket. */
+    /** Returns a turn that its loop has given to whoever comes, as if it had found a socket. */
     private static WriteTurn freeTurn(EmbeddedChannel channel) {
         WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
         FoundSocket.give(turn, SOCKET);
@@ -178,7 +178,7 @@ class RacesTest {
         return turn;
     }
 
-    /** Nothing is written to it. */
+    /** The test writes nothing to this socket. */
     private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
@@ -472,7 +472,10 @@ class RacesTest {
         return thread;
     }
 
-    /** The first call waits for the last: if one were lost, or waited for another's handler, this would never end. */
+    /**
+     * The first call waits for the last one. If a call were lost, or waited for another's handler, this test would
+     * never end.
+     */
     @Test
     void noCallIsLostAndNoneWaitsForAnothersHandler() {
         race(new Runnable() {

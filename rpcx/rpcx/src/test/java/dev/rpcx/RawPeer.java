@@ -29,12 +29,14 @@ public final class RawPeer implements AutoCloseable {
         this(port, "127.0.0.1");
     }
 
-    /** @param from an address of this host, such as 127.0.0.2, which belongs to somebody else then */
+    /** @param from an address of this host, such as 127.0.0.2, so that the server takes this peer for somebody else */
     public RawPeer(int port, String from) throws IOException {
         this(port, from, 0);
     }
 
-    /** @param receiveBytes what the system takes for this peer before it reads, about; 0 for its standard */
+    /**
+     * @param receiveBytes about how many bytes the system takes for this peer before the peer reads; 0 for its standard
+     */
     public RawPeer(int port, String from, int receiveBytes) throws IOException {
         socket = new Socket();
         if (receiveBytes > 0) {
@@ -58,7 +60,7 @@ public final class RawPeer implements AutoCloseable {
         return frame.writeByte(head).writeInt(id).writeBytes(payload.duplicate());
     }
 
-    /** The same frame with a payload in which nothing that has numbers or lengths can be read. */
+    /** Returns the same frame with a payload in which nothing that has numbers or lengths can be read. */
     public static ByteBuf unreadable(ByteBuf frame) {
         ByteBuf in = frame.duplicate();
         Varint.read(in);
@@ -66,7 +68,7 @@ public final class RawPeer implements AutoCloseable {
         return frame(head, in.readInt(), Unpooled.buffer().writeLong(-1).writeInt(-1));
     }
 
-    /** A request by name whose only argument is a text. */
+    /** Returns a request by name whose only argument is a text. */
     public static ByteBuf request(int id, String service, String method, String text) {
         return frame(Wire.REQUEST | Wire.NAMED, id, prelude(service, method).writeBytes(text(text)));
     }
@@ -80,7 +82,7 @@ public final class RawPeer implements AutoCloseable {
         return prelude;
     }
 
-    /** A message whose field 1 is a text. */
+    /** Returns a message whose field 1 is a text. */
     public static ByteBuf text(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         ByteBuf message = Unpooled.buffer();
@@ -116,7 +118,7 @@ public final class RawPeer implements AutoCloseable {
         }
     }
 
-    /** The next frame that is neither SETTINGS nor DICTIONARY. */
+    /** Reads the next frame that is neither SETTINGS nor DICTIONARY. */
     public Frame readAnswer() throws IOException {
         while (true) {
             Frame frame = read();
@@ -126,17 +128,17 @@ public final class RawPeer implements AutoCloseable {
         }
     }
 
-    /** Bytes that have come and have not been read. */
+    /** Returns the number of bytes that have come and have not been read. */
     public int available() throws IOException {
         return in.available();
     }
 
-    /** Everything until the server closes. */
+    /** Reads everything until the server closes. */
     public byte[] readToEnd() throws IOException {
         try {
             return in.readAllBytes();
         } catch (java.net.SocketException reset) {
-            // closed with bytes of ours unread: the same end
+            // the server has closed while bytes of this peer were unread, which counts as the same end
             return new byte[0];
         }
     }

@@ -23,7 +23,7 @@ public final class RawServer implements AutoCloseable {
     public RawServer() throws IOException {
         listening = new ServerSocket();
         listening.setSoTimeout(20_000);
-        // small, so that a client soon has to wait when nobody reads
+        // the buffer is small, so that a client soon has to wait when nobody reads
         listening.setReceiveBufferSize(4096);
         listening.bind(new java.net.InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     }
@@ -32,14 +32,14 @@ public final class RawServer implements AutoCloseable {
         return listening.getLocalPort();
     }
 
-    /** The next connection, greeted: preface, settings, and a dictionary with nothing in it. */
+    /** Accepts the next connection, and sends it a preface, settings, and an empty dictionary. */
     public Peer accept(int maxCalls) throws IOException {
         return accept(
                 new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()),
                 Unpooled.EMPTY_BUFFER);
     }
 
-    /** The next connection, told these settings, and what this server publishes. */
+    /** Accepts the next connection, and sends it these settings and a dictionary of what this server publishes. */
     public Peer accept(Settings settings, ByteBuf dictionary) throws IOException {
         Peer peer = accept();
         ByteBuf told = Unpooled.buffer();
@@ -50,7 +50,7 @@ public final class RawServer implements AutoCloseable {
         return peer;
     }
 
-    /** The next connection, which has been told nothing. */
+    /** Accepts the next connection, and sends nothing. */
     public Peer accept() throws IOException {
         return new Peer(listening.accept());
     }
@@ -60,7 +60,7 @@ public final class RawServer implements AutoCloseable {
         listening.close();
     }
 
-    /** One connection. */
+    /** Controls the server's side of one connection. */
     public static final class Peer implements AutoCloseable {
         private final Socket socket;
         private final OutputStream out;
@@ -106,7 +106,7 @@ public final class RawServer implements AutoCloseable {
             send(Wire.ERROR, id, body);
         }
 
-        /** The client's next frame. */
+        /** Reads the client's next frame. */
         public RawPeer.Frame read() throws IOException {
             if (!greeted) {
                 in.readLong();
@@ -127,7 +127,7 @@ public final class RawServer implements AutoCloseable {
             return new RawPeer.Frame(head, id, payload);
         }
 
-        /** The client's next frame of this type; others are passed over. */
+        /** Reads the client's next frame of this type, and passes over others. */
         public RawPeer.Frame read(int type) throws IOException {
             while (true) {
                 RawPeer.Frame frame = read();
@@ -149,7 +149,7 @@ public final class RawServer implements AutoCloseable {
         }
     }
 
-    /** A request by name, taken apart: what stands behind its names. */
+    /** Holds the parts of a request by name. The body is what stands behind them. */
     public record Request(String service, String method, long micros, byte[] body) {
         /** @param micros -1 where the request does not carry a time */
         public static Request of(RawPeer.Frame frame) {

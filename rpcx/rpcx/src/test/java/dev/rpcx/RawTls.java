@@ -53,7 +53,7 @@ final class RawTls {
     private @Nullable Keys peers;
     private boolean isDone;
 
-    /** Of one direction. */
+    /** Holds the keys of one direction. */
     private static final class Keys {
         private byte[] secret;
         private SecretKeySpec key;
@@ -94,12 +94,12 @@ final class RawTls {
         }
     }
 
-    /** What a client says first, as one message without a record. */
+    /** Returns what a client says first, as one message without a record. */
     ByteBuf hello() {
         return hello(0);
     }
 
-    /** The same, with so many bytes of padding. */
+    /** Returns the same message with so many bytes of padding. */
     ByteBuf hello(int padding) {
         byte[] share = new byte[HASH_BYTES];
         byte[] big = ((XECPublicKey) pair.getPublic()).getU().toByteArray();
@@ -152,7 +152,7 @@ final class RawTls {
         to.writeShort(type).writeShort(content.readableBytes()).writeBytes(content);
     }
 
-    /** A record as it stands on the wire until keys are there. */
+    /** Returns a record as it stands on the wire before there are keys. */
     static ByteBuf plain(int type, ByteBuf content) {
         return Unpooled.buffer()
                 .writeByte(type)
@@ -161,7 +161,7 @@ final class RawTls {
                 .writeBytes(content.duplicate());
     }
 
-    /** The same, in records of at most so many bytes each. */
+    /** Returns the same content in records of at most so many bytes each. */
     static ByteBuf plain(int type, ByteBuf content, int bytes) {
         ByteBuf all = Unpooled.buffer();
         for (ByteBuf rest = content.duplicate(); rest.isReadable(); ) {
@@ -170,7 +170,7 @@ final class RawTls {
         return all;
     }
 
-    /** Whether the keys of what comes behind the handshake are there. */
+    /** Returns whether there are keys for what comes after the handshake. */
     boolean isDone() {
         return isDone;
     }
@@ -178,7 +178,7 @@ final class RawTls {
     /**
      * Takes what the server has sent.
      *
-     * @return what is to be sent to it: this side's Finished, once; null otherwise
+     * @return what is to be sent to it, which is this side's Finished, once; null otherwise
      */
     @Nullable
     ByteBuf read(ByteBuf bytes) throws GeneralSecurityException {
@@ -308,7 +308,7 @@ final class RawTls {
         return Unpooled.wrappedBuffer(header, sealed);
     }
 
-    /** So many KeyUpdates, to be sealed as one record. */
+    /** Returns so many KeyUpdates, to be sealed as one record. */
     static ByteBuf keyUpdates(int count, boolean isAnswered) {
         ByteBuf all = Unpooled.buffer();
         for (int i = 0; i < count; i++) {
@@ -327,7 +327,7 @@ final class RawTls {
         return mac.doFinal(bytes);
     }
 
-    /** HKDF-Expand-Label, of one block at most. */
+    /** Computes HKDF-Expand-Label, of one block at most. */
     private static byte[] expand(byte[] secret, String label, byte[] context, int bytes)
             throws GeneralSecurityException {
         byte[] name = ("tls13 " + label).getBytes(StandardCharsets.US_ASCII);

@@ -57,7 +57,10 @@ public final class ReadValues {
         return field.holder() == Holder.NULLABLE || field.holder() == Holder.OPTIONAL ? Holder.PLAIN : field.holder();
     }
 
-    /** A set counts those that differ by what they hold: an array in them is equal to no other. */
+    /**
+     * Returns the elements of a collection. In a set, elements with the same content count as one, although arrays in
+     * them make them unequal.
+     */
     private static Collection<?> elements(FieldType field, Object value) {
         if (field.holder() != Holder.SET) {
             return (Collection<?>) value;
@@ -141,7 +144,7 @@ public final class ReadValues {
         return type.kind() == MessageType.Kind.RECORD || type.kind() == MessageType.Kind.BEAN;
     }
 
-    /** Whole numbers of all widths are one, and texts are their bytes. */
+    /** Converts whole numbers of all widths to {@code long}, and texts to their bytes. */
     private static Object plain(Object value) {
         if (value instanceof Byte || value instanceof Short || value instanceof Integer) {
             return ((Number) value).longValue();

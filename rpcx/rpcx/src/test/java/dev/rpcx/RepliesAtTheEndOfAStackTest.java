@@ -48,12 +48,12 @@ class RepliesAtTheEndOfAStackTest {
         String echo(String text);
     }
 
-    /** Completes one at the end of the stack, and others at each frame on the way back. */
+    /** Completes one reply at the end of the stack, and others at each frame on the way back. */
     private static void completeUp(Queue<CompletableFuture<String>> replies, int[] left) {
         try {
             completeUp(replies, left);
         } catch (StackOverflowError end) {
-            // the frame above has somewhat more
+            // the frame above has a little more of the stack
         }
         if (left[0]-- > 0) {
             CompletableFuture<String> reply = replies.poll();
@@ -70,7 +70,7 @@ class RepliesAtTheEndOfAStackTest {
         try {
             then.run();
         } catch (StackOverflowError end) {
-            // the point of it
+            // the test is about this error
         }
         return 0;
     }
@@ -98,7 +98,7 @@ class RepliesAtTheEndOfAStackTest {
             List<CompletableFuture<String>> replies = new ArrayList<>();
             try (Client client = (isClassic ? builder.classic() : builder).build()) {
                 ServiceClient lost = client.create(ServiceClient.class, "127.0.0.1", server.port());
-                // the time of some may be over before their handlers have begun
+                // the time of some calls may be over before their handlers have begun
                 Again.upToFiveTimes(200, () -> {
                     long inFlight =
                             replies.stream().filter(reply -> !reply.isDone()).count();
@@ -115,13 +115,13 @@ class RepliesAtTheEndOfAStackTest {
                     completeAtTheEndOfAStack(service.given, round++);
                 }
                 Again.upToFiveTimes(200, () -> assertThat(lost.echo("alive")).isEqualTo("alive"));
-                // a stack may have ended before its thread had completed the one that it had taken
+                // a stack may have ended before its thread had completed the reply that it had taken
                 service.all.forEach(reply -> reply.complete("late"));
                 await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
             }
             await().untilAsserted(() -> assertThat(server.core().running()).isZero());
-            // a call that was given up before, on a slow machine, is charged until its future is reached by nobody: the
-            // thread that completed it had no stack left to say so
+            // on a slow machine a call may have been given up before. Its charge stays until nobody reaches its future,
+            // since the thread that completed the future had no stack left to report that
             service.all.clear();
             replies.clear();
             await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> {

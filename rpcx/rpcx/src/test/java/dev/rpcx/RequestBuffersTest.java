@@ -213,7 +213,7 @@ class RequestBuffersTest {
         assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
     }
 
-    /** The request was too large for the buffer that the place had kept, and that has been given up with it. */
+    /** The request was too large for the buffer that the place had kept, so the place gave that buffer up. */
     @Test
     void aKeptBufferThatALargeRequestHasReplacedIsChargedNoLongerWhileTheReplyWaits() {
         long before = held(Resource.KEPT_BYTES);
@@ -256,7 +256,7 @@ class RequestBuffersTest {
         assertThat(held(Resource.KEPT_BYTES) - before).isLessThan(40_000);
     }
 
-    /** A reply of which so many bytes are sent. */
+    /** Returns a text that takes so many bytes in a reply. */
     private static String reply(int bytes) {
         int characters = bytes - (RawPeer.text("x".repeat(bytes)).readableBytes() - bytes);
         assertThat(RawPeer.text("x".repeat(characters)).readableBytes()).isEqualTo(bytes);
@@ -275,7 +275,7 @@ class RequestBuffersTest {
         assertThat(held(Resource.KEPT_BYTES) - before).isEqualTo(Outbound.MAX_SMALL_BYTES);
     }
 
-    /** One of which less than half is empty is not worth another one. */
+    /** The server does not replace a buffer of which less than half is empty. */
     @Test
     void aBufferThatIsHalfEmptyIsReplacedWhileAReplyWaits() {
         for (int i = 0; i < 2; i++) {

@@ -55,7 +55,7 @@ class ResetsTest {
             @Override
             public void close() {}
         };
-        // what a task of an event loop throws is logged, and nothing else hears of it
+        // what a task of an event loop throws is only logged
         Logger loops = Logger.getLogger("io.netty.util.concurrent.AbstractEventExecutor");
         loops.addHandler(seen);
         ByteBuf size = Unpooled.buffer().writeByte(1 << 3);
@@ -97,7 +97,7 @@ class ResetsTest {
         CompletableFuture<String> echo(String text);
     }
 
-    /** Callbacks call again while what has come is being read, and what they send cannot leave any more. */
+    /** Callbacks make further calls while replies are being read. The requests of these calls can no longer be sent. */
     @ParameterizedTest
     @CsvSource({
         "reset, 0, 0", "reset, 1, 3000", "reset, 1, 5000", "reset, 5, 1000", "reset, 1, 20000",
