@@ -34,10 +34,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Tests which calls are made again, how often, and at which instance. */
 @Timeout(300)
 class RetriesTest {
-    /** From the failure that opens a circuit to its trial. */
+    /** A circuit has its trial so long after the failure that opened it. */
     private static final long CIRCUIT_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Many callers while the link to one of three instances is cut, again and again. */
+    /** Makes calls with many callers while the link to one of three instances is cut, again and again. */
     private static ConcurrentLinkedQueue<RPCXException> cutUnderLoad(boolean idempotent, AtomicLong calls)
             throws Exception {
         ConcurrentLinkedQueue<RPCXException> failures = new ConcurrentLinkedQueue<>();
@@ -121,7 +121,7 @@ class RetriesTest {
                                 e -> assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED));
             }
             LongForm.figure(7, "in an outage %d calls became %d", calls, instances.executed());
-            // a tenth, and the ten that a client begins with
+            // these are a tenth of the calls, and the ten retries that a client begins with
             assertThat(instances.executed()).isBetween((long) calls + 100, calls * 11L / 10 + 10);
             long before = instances.executed();
             assertThatThrownBy(() -> who.fail("x")).isInstanceOf(RPCXException.class);
@@ -129,7 +129,10 @@ class RetriesTest {
         }
     }
 
-    /** What a server says does not show that a call has cost it nothing, also while its connection is being left. */
+    /**
+     * A server that drains may say that it did not run a call. That does not show that the call has cost the server
+     * nothing.
+     */
     @Test
     void aServerThatDrainsAndSaysThatItDidNotRunACallIsCalledAgainOutOfTheBudget() throws Exception {
         try (FakeServer server = new FakeServer(Settings.INITIAL, Unpooled.EMPTY_BUFFER, (request, peer) -> {
@@ -153,7 +156,7 @@ class RetriesTest {
                         })
                         .isInstanceOf(RuntimeException.class);
             }
-            // a tenth, and the ten that a client begins with
+            // these are a tenth of the calls, and the ten retries that a client begins with
             assertThat(server.requests.get()).isLessThanOrEqualTo(calls * 11 / 10 + 10);
         }
     }
@@ -183,7 +186,7 @@ class RetriesTest {
 
     @Test
     void whatAnOpenCircuitRefusesEarnsNoRetry() throws Exception {
-        // where its pause passes meanwhile, one of the calls may close it as its trial
+        // if the pause of the circuit passes meanwhile, one of the calls may be its trial and close it
         Again.upToFiveTimes(200, RetriesTest::assertTheCircuitIsOpenForFiftyCallsThatEarnNoRetry);
     }
 
@@ -258,7 +261,7 @@ class RetriesTest {
             long untold = breaker.permit();
             expectTrial(untold);
             assertThat(breaker.permit()).as("beside the trial").isEqualTo(CircuitBreaker.REFUSED);
-            // cancelled, or given too little time: the next call is one at once
+            // the trial was cancelled or had too little time, so the next call is a trial at once
             breaker.ended(Outcome.UNKNOWN, untold);
         }
         long trial = breaker.permit();
@@ -271,7 +274,10 @@ class RetriesTest {
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
-    /** Two that are in flight beside each other: the second one began as the pause behind the first was over. */
+    /**
+     * Returns two trials that are in flight at the same time. The second one began when the pause after the first one
+     * was over.
+     */
     private static long[] trials(CircuitBreaker breaker, AtomicLong clock) {
         fail(breaker, 20);
         pass(clock, 1000);
@@ -293,7 +299,7 @@ class RetriesTest {
         long[] trials = trials(breaker, clock);
         breaker.ended(Outcome.ANSWERED, trials[0]);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
-        // what the others say is of the past
+        // what the other trials say comes too late to count
         breaker.ended(Outcome.FAILED, trials[1]);
         breaker.ended(Outcome.UNKNOWN, trials[1]);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
@@ -347,7 +353,7 @@ class RetriesTest {
             return new StreamsTest.Made<>(n, i -> "item " + i);
         }
 
-        /** Has nothing to bring. */
+        /** Returns a stream that never has an item. */
         @Method
         Flow.Publisher<String> news() {
             return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
@@ -364,7 +370,7 @@ class RetriesTest {
             return n;
         }
 
-        /** Takes its time. */
+        /** Subscribes to the items, and never answers. */
         @Method
         CompletableFuture<Integer> take(Flow.Publisher<String> items) {
             items.subscribe(new StreamsTest.Collected<>(1));
@@ -372,7 +378,7 @@ class RetriesTest {
             return new CompletableFuture<>();
         }
 
-        /** Refuses each call before its handler. */
+        /** Starts a server that refuses each call before its handler while {@link #sick} is set. */
         Server server() {
             return Server.builder(RegistryServer.registry(this))
                     .interceptor((call, next) -> {
@@ -404,7 +410,7 @@ class RetriesTest {
         CompletableFuture<Integer> takeLater(Flow.Publisher<String> items);
     }
 
-    /** A caller whose call is answered at its second attempt hears of no failure, and neither does the circuit. */
+    /** A caller whose second attempt is answered does not learn of a failure, and neither does the circuit. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void callsAreCountedByTheCircuitAndNotTheirAttempts(boolean isAsync) {
@@ -431,7 +437,7 @@ class RetriesTest {
         }
     }
 
-    /** The twentieth failure opens the circuit of a half. */
+    /** Makes 20 calls that fail. The last failure opens a circuit that half of the calls have to fail for. */
     private static void failTwentyTimesAndThenBehindTheCircuit(ThrowingCallable call) {
         long began = 0;
         for (int i = 0; i < 20; i++) {
@@ -442,10 +448,11 @@ class RetriesTest {
     }
 
     /**
-     * The call is refused by the circuit, which has opened after {@code began}. Where the pause of an open circuit may
-     * have passed since, the call may be its trial, which fails and begins another pause: then it is made again.
+     * Asserts that the circuit refuses the call. The circuit has opened after {@code began}. If the pause of the open
+     * circuit may have passed since, the call may be its trial, which fails and begins another pause. Then the call is
+     * made again.
      *
-     * @return how it has ended
+     * @return how the call has ended
      */
     private static Throwable assertBehindTheCircuit(long began, ThrowingCallable call) {
         long opened = began;
@@ -486,7 +493,9 @@ class RetriesTest {
         return catchThrowable(ended::all).getMessage();
     }
 
-    /** Otherwise who waits for news alone would have one stream a second behind a circuit that has opened once. */
+    /**
+     * Otherwise a client that only waits for news could begin just one stream a second after a circuit has opened once.
+     */
     @Test
     void aStreamWithoutAnItemClosesTheCircuitOnceItsServerIsHeardOf() throws Exception {
         Sick sick = new Sick();
@@ -494,7 +503,7 @@ class RetriesTest {
         try (Client client = Client.builder().circuitBreaker(0.5).build()) {
             SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
             failTwentyTimesAndThenBehindTheCircuit(() -> collected(calls).all());
-            // where a pause has passed meanwhile, what is taken then is a trial, which fails
+            // if a pause has passed meanwhile, a stream that is taken then is a trial, which fails
             Again.upToFiveTimes(200, () -> assertThat(isTaken(calls)).isFalse());
             sick.sick = false;
             await().until(() -> isTaken(calls) && isTaken(calls) && isTaken(calls));
@@ -522,14 +531,14 @@ class RetriesTest {
                 return sick.taken.get() > 0;
             });
             ClientAddress route = client.core().address("127.0.0.1", server.port());
-            // asking is a trial of its own while the circuit is open, which never ends here
+            // while the circuit is open, this question begins a trial of its own, which never ends here
             await().ignoreExceptions().until(() -> route.calledAgain() == CircuitBreaker.PERMITTED);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
     }
 
-    /** Else whoever gives each stream up as it begins keeps an open circuit open. */
+    /** Otherwise a caller that gives each stream up as it begins would keep an open circuit open. */
     @Test
     void aStreamThatIsGivenUpAsItBeginsIsNoTrial() throws Exception {
         Sick sick = new Sick();
@@ -582,7 +591,10 @@ class RetriesTest {
         }
     }
 
-    /** Of two instances the one with less in flight is always chosen, which is the one that has just ended a call. */
+    /**
+     * Of two instances, the client always chooses the one with fewer calls in flight. This is the one at which a call
+     * has just ended.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"hedge", "hedge later", "again", "again later"})
     void ofTwoInstancesTheOtherHasTheNextAttempt(String way) throws Exception {

@@ -41,7 +41,8 @@ class RollingRestartTest {
             for (int restart = 0; restart < TIMES * INSTANCES; restart++) {
                 int instance = restart % INSTANCES;
                 instances.restart(instance);
-                // the next only when this one takes calls again: that is what rolling means
+                // the next instance is restarted only when this one takes calls again, which is what makes the restart
+                // a rolling one
                 long before = instances.services.get(instance).executed.get();
                 await().atMost(Duration.ofSeconds(5))
                         .pollInterval(Duration.ofMillis(2))

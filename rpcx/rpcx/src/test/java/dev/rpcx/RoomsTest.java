@@ -27,7 +27,9 @@ import org.junit.jupiter.api.Test;
 class RoomsTest {
     private static final String ROOT = "dev.rpcx";
 
-    /** Rooms from below to above, by what follows the name of the root package. */
+    /**
+     * The rooms are listed from the lowest to the highest. Each is given by what follows the name of the root package.
+     */
     private static final List<String> ORDER = List.of(
             ".schema",
             ".internal.schema",
@@ -55,7 +57,7 @@ class RoomsTest {
             "dev.rpcx.Tokens",
             "dev.rpcx.testing.FaultyLink");
 
-    /** What may not be referred to although it does not stand above. */
+    /** These references are forbidden although the second package does not stand above the first one. */
     private static final Set<String> ASIDE =
             Set.of(".internal.server -> .internal.client", ".internal.server -> .internal.discovery");
 
@@ -93,7 +95,7 @@ class RoomsTest {
         return c.getPackageName().startsWith(ROOT);
     }
 
-    /** The full name of the class, or of the class that it is nested in. */
+    /** Returns the full name of the class, or of the class in which it is nested. */
     private static String top(JavaClass c) {
         String name = c.getName();
         int inner = name.indexOf('$');
@@ -112,7 +114,7 @@ class RoomsTest {
         return ORDER.indexOf(above) > ORDER.indexOf(below) || ASIDE.contains(below + " -> " + above);
     }
 
-    /** The classes that a package uses, without its own, the JDK's and all annotations. */
+    /** Returns the classes that a package uses, without its own, the JDK's and all annotations. */
     private static Set<String> used(String packageName) {
         Set<String> names = new TreeSet<>();
         for (JavaClass from : CLASSES) {
@@ -161,7 +163,7 @@ class RoomsTest {
         assertThat(upwards).isEqualTo(FACTORIES);
     }
 
-    /** The doors are a room of their own here, which refers to all others and to which none refers. */
+    /** The doors are one room here. It refers to all others, and none refers to it. */
     @Test
     void noRoomsReferToEachOtherInACircle() {
         SliceRule rule = slices().assignedFrom(BY_ROOM).should().beFreeOfCycles();
