@@ -28,7 +28,7 @@ public final class ServerFuzz {
 
     private ServerFuzz() {}
 
-    /** Jazzer's. */
+    /** Jazzer calls this method. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         new ServerFuzz().run(new FuzzInput(bytes));
     }
@@ -47,7 +47,7 @@ public final class ServerFuzz {
             case 0 -> send(in.take(in.next()));
             case 1 -> send(ByteBufUtil.getBytes(in.frame()));
             case 2 -> {
-                // as 1, again and again: the input need not be long to be much
+                // this sends a frame as case 1 does, but many times, so that a short input can send much
                 byte[] frame = ByteBufUtil.getBytes(in.frame());
                 for (int i = step / STEPS; i >= 0; i--) {
                     send(frame);
@@ -69,7 +69,7 @@ public final class ServerFuzz {
         }
     }
 
-    /** What the server says is well formed, and no call ends more often than it began. */
+    /** Asserts that what the server says is well formed, and that no call ends more often than it began. */
     private void look() {
         byte[] written = HandPlatform.written(channel);
         if (sent.isBroken()) {
@@ -95,7 +95,7 @@ public final class ServerFuzz {
         platform.end(server, service, channel);
     }
 
-    /** A connection that is open still works. One that has been asked too often is closed instead. */
+    /** Asserts that an open connection still works. A connection that has been asked too often is closed instead. */
     private void answersPing() {
         send(ByteBufUtil.getBytes(RawPeer.frame(Wire.PING, 7, io.netty.buffer.Unpooled.EMPTY_BUFFER)));
         int before = received.frames.size();

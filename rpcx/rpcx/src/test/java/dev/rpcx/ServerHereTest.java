@@ -74,7 +74,7 @@ class ServerHereTest {
             return "a";
         }
 
-        /** What is called later on the same loop waits until it may end. */
+        /** Blocks its event loop until it may end, so that later calls on this loop wait. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String blocksAt(String text) throws InterruptedException {
@@ -92,7 +92,7 @@ class ServerHereTest {
             return waits("a".repeat(letters));
         }
 
-        /** Its test alone ends it, when it is over. */
+        /** Returns a future that only the test ends, when the test is over. */
         @Method
         @RunOn(RunOn.Place.POOL)
         CompletionStage<String> never() {
@@ -136,7 +136,7 @@ class ServerHereTest {
             .host("127.0.0.1")
             .eventLoops(1)
             .poolSize(1)
-            // few: each call may hold as much uncharged on a small heap as on a large one
+            // the number is small, so that each call may hold as much uncharged on a small heap as on a large one
             .maxRunning(64)
             .build()
             .start();
@@ -159,7 +159,7 @@ class ServerHereTest {
         Map<?, ?> all = (Map<?, ?>) connections.get(server.core());
         await().until(() -> !all.isEmpty());
         connection = (ServerConnection) all.values().iterator().next();
-        // a first call: what comes after it finds the server's settings read
+        // after a first call, the peer has read the server's settings
         call(FIRST);
         service.mayEnd.release();
         expectReply(FIRST);
@@ -175,7 +175,7 @@ class ServerHereTest {
     private void call(int id) throws Exception {
         peer.send(RawPeer.request(id, "here", "waits", "a"));
         assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isEqualTo("a");
-        // what has read the request has left the socket to threads
+        // when this task runs, the loop that has read the request has given the socket back to threads
         onLoop(() -> {});
     }
 
@@ -279,7 +279,7 @@ class ServerHereTest {
         RPCXException error = WireError.read(Unpooled.wrappedBuffer(answer.payload()));
         assertThat(error.code()).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
-        // the next small one leaves from its thread again
+        // the next small reply is written by its thread again
         call(3 * FIRST);
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();
@@ -287,7 +287,10 @@ class ServerHereTest {
         });
     }
 
-    /** What a call is charged for is given back as its reply leaves: the loop sees that at once, a thread does not. */
+    /**
+     * The charge of a call is released when its reply is sent. The loop sees at once that it is sent, but a thread does
+     * not.
+     */
     @Test
     void aReplyWhoseRequestIsChargedIsTheLoops() throws Exception {
         ByteBuf payload = RawPeer.prelude("here", "waits");
@@ -338,7 +341,7 @@ class ServerHereTest {
         await().until(() -> server.core().running() == 2);
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();
-            // there is one thread: the reply before has been given
+            // there is only one thread, so it has given the reply before
             assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS))
                     .isEqualTo("a");
             assertThat(peer.socket.getInputStream().available()).isZero();
@@ -351,7 +354,8 @@ class ServerHereTest {
     @Test
     void repliesToManyRequestsAreSentWhileMoreOfThemAreRead() throws Exception {
         int before = 64;
-        // there is one thread: while it waits here it has given the first reply, and has left the socket to the loop
+        // there is only one thread: while it waits here, it has given the first reply, and the loop has the socket
+        // again
         call(FIRST + before + 1);
         ByteBuf all = Unpooled.buffer();
         for (int i = 0; i <= before; i++) {

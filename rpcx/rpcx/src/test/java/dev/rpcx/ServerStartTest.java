@@ -52,7 +52,7 @@ class ServerStartTest {
                 Client client = Client.standard()) {
             Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
             String at = "127.0.0.1:" + server.port() + ": cannot listen: ";
-            // its own loops are there from now on
+            // the loops of the first server and of the client exist from here on
             calls.start(server.port()).get(20, TimeUnit.SECONDS);
             Set<Thread> before = loops();
             assertThat(calls.start(server.port()).get(20, TimeUnit.SECONDS))

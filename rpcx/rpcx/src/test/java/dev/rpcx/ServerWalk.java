@@ -36,7 +36,7 @@ public final class ServerWalk {
             Set.of("open", "set", "client draining", "server draining", "both draining");
     private static final AtomicInteger GATES = new AtomicInteger();
 
-    /** A call of a walk: what has been sent of it, and its handler's gate. */
+    /** Holds what has been sent of a call of a walk, and the gate of the call's handler. */
     private final class Call {
         final int id;
         final boolean notice;
@@ -83,7 +83,7 @@ public final class ServerWalk {
         }
     }
 
-    /** Keeps the connection open when a side drains it. */
+    /** Begins another call, so that the connection stays open when one side has announced that it drains. */
     public void hold() throws Exception {
         holder = new Call(HOLDER, false, false, ByteBufUtil.getBytes(RawPeer.text(TEXT)));
         calls.add(holder);
@@ -164,7 +164,7 @@ public final class ServerWalk {
         return RawPeer.frame(head, call == null ? ID : call.id, bytes);
     }
 
-    /** @return the bytes of a row; what begins a call makes it the walk's */
+    /** Returns the bytes of a row. If the row begins a call, this call becomes the walk's call. */
     public ByteBuf row(String row, String state) {
         if (row.endsWith(StateTables.UNREADABLE)) {
             String readable = row.substring(0, row.length() - StateTables.UNREADABLE.length());
@@ -371,7 +371,7 @@ public final class ServerWalk {
         assertThat(of.gate.runs).as("runs").hasValue(1);
     }
 
-    /** A number that cannot be null is not written where it is 0. */
+    /** Returns the sum as a message. A number that cannot be null is not written if it is 0. */
     private static byte[] sum(int items) {
         if (items == 0) {
             return new byte[0];
@@ -381,7 +381,7 @@ public final class ServerWalk {
         return ByteBufUtil.getBytes(body);
     }
 
-    /** All that the walk has begun is over. */
+    /** Brings everything that the walk has begun to its end. */
     public void endWalk(String state) throws Exception {
         if (!state.equals("gone")) {
             finish(state);
@@ -426,7 +426,7 @@ public final class ServerWalk {
         return type + " for " + Integer.toHexString(frame.id());
     }
 
-    /** The number of a row's type. */
+    /** Returns the number of a row's type. */
     public static int type(String row) {
         return switch (row.split(" ")[0]) {
             case "SETTINGS" -> Wire.SETTINGS;

@@ -162,7 +162,7 @@ class ServingBoundsTest {
         }
     }
 
-    /** Handlers wait in a queue, or find no thread where a test wants that. */
+    /** Handlers wait in a queue, or get no thread if a test wants that. */
     private final class Queued implements ServerPlatform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
@@ -257,7 +257,7 @@ class ServingBoundsTest {
         send(RawPeer.frame(head, id, payload));
     }
 
-    /** The bytes have arrived before the server stopped reading. */
+    /** Sends a frame whose bytes have arrived before the server stopped reading. */
     private void sendToo(ByteBuf frame) {
         channel().config().setAutoRead(true);
         send(frame);
@@ -290,7 +290,7 @@ class ServingBoundsTest {
         return Unpooled.buffer().writeZero(bytes);
     }
 
-    /** A text that takes so many bytes as a message. */
+    /** Returns a text that takes so many bytes as a message. */
     private static ByteBuf message(int bytes) {
         ByteBuf text = RawPeer.text("m".repeat(bytes - textHeader(bytes)));
         assertThat(text.readableBytes()).isEqualTo(bytes);
@@ -380,7 +380,7 @@ class ServingBoundsTest {
         return server().core().ledger().held(kind);
     }
 
-    /** Others take all that there is of this. */
+    /** Lets others take all that there is of this resource. */
     private void takeAll(Resource kind) {
         for (boolean hasTaken = true; hasTaken; ) {
             hasTaken = false;
@@ -420,7 +420,7 @@ class ServingBoundsTest {
         expectReply(FIRST + 8);
     }
 
-    /** Every connection has 64. */
+    /** Every connection has room for 64 slots without a charge. */
     @Test
     void aSlotThatFindsNoRoomIsRefused() {
         serve();
@@ -448,7 +448,10 @@ class ServingBoundsTest {
         assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (MANY - 64));
     }
 
-    /** A client that is at rest, or uses few slots since, has room for those only: others need the rest of it. */
+    /**
+     * A client that is at rest, or has used only few slots for a while, keeps room for those slots only. Others need
+     * the rest.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void roomForSlotsThatAreNotUsedAnyMoreIsGivenBack(boolean isLively) {
@@ -482,7 +485,7 @@ class ServingBoundsTest {
         expectReply(2 * FIRST + 599);
     }
 
-    /** A client takes them in this order. */
+    /** A client takes slots in this order. */
     @Test
     void slotsThatWereUsedOneAfterTheOtherAreAllKnown() {
         serve();
@@ -499,7 +502,7 @@ class ServingBoundsTest {
         assertThat(connection.tableSlots()).isEqualTo(2 * 101);
     }
 
-    /** What comes twice is not executed twice: a slot is not forgotten as soon as its call is over. */
+    /** A request that comes twice is not executed twice, since a slot is not forgotten as soon as its call is over. */
     @Test
     void theLastCallOfASlotIsKnownForAWhile() {
         serve();
@@ -527,7 +530,9 @@ class ServingBoundsTest {
         expectReply(3 * FIRST);
     }
 
-    /** The heap is full when a call comes in: its connection ends, and nothing of it stays counted. */
+    /**
+     * The heap is full when a call comes in. The connection of this call ends, and nothing of the call stays counted.
+     */
     @Test
     void nothingIsKeptOfACallForWhichThereWasNoMemory() {
         serve();
@@ -555,7 +560,7 @@ class ServingBoundsTest {
         }
     }
 
-    /** The same of a call that brings metadata, in a place that has a large buffer. */
+    /** The heap is full when a call with metadata comes in, in a place that has a large buffer. */
     @Test
     void nothingOfMetadataAndBuffersIsKeptOfACallForWhichThereWasNoMemory() {
         serve();
@@ -580,7 +585,7 @@ class ServingBoundsTest {
         }
     }
 
-    /** The same of a call that would be refused. */
+    /** The heap is full when a call comes in that would be refused. */
     @Test
     void nothingIsKeptOfARefusalForWhichThereWasNoMemory() {
         serve(AdmissionLimit.MIN_LIMIT, MANY, 4 << 20);
@@ -642,7 +647,7 @@ class ServingBoundsTest {
         service.waiting.get(0).complete("b");
         hand.settle(channel());
         assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
-        // nothing is heard for as long as two looks take
+        // the server reads nothing for as long as two looks take
         pass(TimeUnit.MINUTES.toMillis(20));
         pass(TimeUnit.MINUTES.toMillis(20));
         assertThat(held(Resource.KEPT_BYTES)).isZero();
@@ -694,7 +699,7 @@ class ServingBoundsTest {
         assertThat(held(Resource.KEPT_BYTES)).isEqualTo(all - kept);
     }
 
-    /** What it has sent beside its stream is read once, and the stream may go on for long. */
+    /** What the call has sent beside its stream is read once, and the stream may go on for long. */
     @Test
     void aCallThatTakesAStreamKeepsNoLargeBuffer() {
         serve();
@@ -713,7 +718,7 @@ class ServingBoundsTest {
         assertThat(held(Resource.KEPT_BYTES)).isZero();
     }
 
-    /** Its handler has ended, and the stream may go on for long. */
+    /** The handler of the stream has ended, and the stream may go on for long. */
     @Test
     void aStreamKeepsNoLargeBuffer() {
         serve();
@@ -729,7 +734,7 @@ class ServingBoundsTest {
         expectReply(2 * FIRST);
     }
 
-    /** So many calls at once, each of which leaves a place with a large buffer. */
+    /** Makes so many calls at once, each of which leaves a place with a large buffer. */
     private void burst(int generation, int calls) {
         service.waiting.clear();
         for (int i = 0; i < calls; i++) {
@@ -847,7 +852,7 @@ class ServingBoundsTest {
                 RawPeer.prelude("bounds", "echo").writeBytes(metadata).writeBytes(message(bytes)));
     }
 
-    /** Two bytes of memory for each byte of them, and what an entry costs beside that. */
+    /** Metadata are charged two bytes of memory for each of their bytes, and what an entry costs beside that. */
     @Test
     void metadataAreChargedByWhatTheyTakeInMemory() {
         serve();
@@ -905,7 +910,7 @@ class ServingBoundsTest {
         expectRefusal(3 * FIRST, Code.OVERLOADED, "the request cannot be read");
     }
 
-    /** Such a call is not among those that run, which are few. */
+    /** Such a call is not counted among the calls that run, which are few. */
     @Test
     void aRequestThatIsNotWholeIsChargedForMoreThanAToken() {
         serve();
@@ -1045,7 +1050,7 @@ class ServingBoundsTest {
         send(Wire.PART | Wire.MORE, FIRST, zeros(2_000));
         pass(1_000);
         expectError(FIRST + 1, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
-        // the clock stands still at ten seconds, where the look is that counts
+        // the first step ends at ten seconds, since the look at that moment is the one that counts
         pass(5_000);
         pass(9_999);
         expectNothing();
@@ -1053,7 +1058,7 @@ class ServingBoundsTest {
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
 
-    /** Half a minute, and a second for each 16 KiB that have come. */
+    /** Such a request has half a minute, and a second for each 16 KiB that have come. */
     @Test
     void aLargeRequestHasTimeByWhatItHasBrought() {
         serve();
@@ -1064,10 +1069,10 @@ class ServingBoundsTest {
             send(Wire.PART | Wire.MORE, FIRST, zeros(10_000));
             send(Wire.PART | Wire.MORE, FIRST, zeros(10_000));
         }
-        // 30 s and 140,000 / 16,384 s
+        // the request has 30 s and 140,000 / 16,384 s
         pass(3_544);
         expectNothing();
-        // looks are 5 ms apart at least
+        // two looks are at least 5 ms apart
         pass(6);
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
@@ -1109,7 +1114,10 @@ class ServingBoundsTest {
         return error;
     }
 
-    /** Each call is told what has kept it from its end: its own time, or what its message was expected to bring. */
+    /**
+     * The error of each call says what has kept the call from its end. This is its own time, or what its message was
+     * expected to bring.
+     */
     @Test
     void whoComesTooLateIsToldWhatWasExpected() {
         serve();
@@ -1134,7 +1142,10 @@ class ServingBoundsTest {
                 .hasMessage("the request did not come to its end in time (expected: 16384 bytes of it a second)");
     }
 
-    /** The rest may have been sent long ago: it is this side that does not read, as its peer reads slowly. */
+    /**
+     * The peer may have sent the rest long ago, since it is the server that does not read. It does not read because its
+     * peer reads slowly.
+     */
     @Test
     void timeInWhichTheServerDoesNotReadCountsAgainstNoRequestAndNoItem() {
         serve();
@@ -1147,7 +1158,7 @@ class ServingBoundsTest {
             hand.reads(channel(), false);
             pass(5_000);
             hand.reads(channel(), true);
-            // something is read between two pauses
+            // the server reads something between two pauses
             send(Wire.PONG, 0, Unpooled.EMPTY_BUFFER);
         }
         expectNothing();
@@ -1157,7 +1168,10 @@ class ServingBoundsTest {
         assertThat(service.waiting).hasSize(2);
     }
 
-    /** Who reads no replies makes the server stop reading, and would keep the room of what it has begun. */
+    /**
+     * A client that reads no replies makes the server stop reading. It would otherwise keep the room of what it has
+     * begun.
+     */
     @Test
     void pausesGiveAMessageItsOwnTimeAgainAndNoMore() {
         serve();
@@ -1169,10 +1183,10 @@ class ServingBoundsTest {
         hand.reads(channel(), false);
         pass(59_999);
         assertThat(server().core().ledger().held(Resource.STREAMS)).isEqualTo(1);
-        // half a minute, twice; looks are 5 ms apart at least
+        // this is twice half a minute, and two looks are at least 5 ms apart
         pass(6);
         assertThat(server().core().ledger().held(Resource.STREAMS)).isZero();
-        // and a second for 16,384 bytes
+        // the request has one more second for 16,384 bytes
         pass(1_940);
         assertThat(server().core().ledger().held(Resource.REQUEST_BYTES)).isPositive();
         pass(20);
@@ -1198,12 +1212,12 @@ class ServingBoundsTest {
         hand.reads(channel(), true);
         pass(999);
         expectNothing();
-        // a look in a pause sets the next one a second later
+        // after a look in a pause, the next one follows a second later
         pass(1_001);
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
 
-    /** What the peer has said stands in the socket still when its channel is looked at next. */
+    /** What the peer has said is still in the socket when its channel is looked at next. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void anAnswerToAPingIsNotMissedWhereTheServerDidNotRead(boolean isLookedAtMeanwhile) {
@@ -1228,7 +1242,10 @@ class ServingBoundsTest {
         hand.pass(channel(), 20, TimeUnit.MINUTES);
     }
 
-    /** Room is full at once with more replies: without that an upload beside them would never leave its client. */
+    /**
+     * More replies fill the room again at once. Without a read in between, an upload beside them would never get out of
+     * its client.
+     */
     @Test
     void somethingIsReadBetweenOnePauseAndTheNext() {
         serve();
@@ -1250,10 +1267,10 @@ class ServingBoundsTest {
         hand.reads(channel(), false);
         pass(29_999);
         assertThat(server().core().ledger().held(Resource.CALLS)).isEqualTo(1);
-        // looks are 5 ms apart at least
+        // two looks are at least 5 ms apart
         pass(5);
         hand.reads(channel(), true);
-        // without words: the client did not read
+        // the error has no text, since the client did not read
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "");
     }
 
@@ -1308,7 +1325,7 @@ class ServingBoundsTest {
         begin(FIRST + 1, "laterHere", Duration.ofSeconds(1), 0);
         assertThat(nextTaskMillis()).isEqualTo(1_000);
         pass(1_000);
-        // the future of the second has a second to end
+        // the future of the second call has a second to end
         assertThat(nextTaskMillis()).isEqualTo(1_000);
         pass(1_000);
         assertThat(nextTaskMillis()).isEqualTo(1_000);
@@ -1499,7 +1516,7 @@ class ServingBoundsTest {
         assertThat(answer.payload()).isEqualTo(ByteBufUtil.getBytes(alone));
     }
 
-    /** The look at those that are over has not come yet. */
+    /** The look that finds calls whose time is over has not come yet. */
     @Test
     void aHandlerDoesNotBeginAtTheEndOfItsTime() {
         serve();
@@ -1512,7 +1529,7 @@ class ServingBoundsTest {
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the call's time was over before the handler started");
     }
 
-    /** Its caller may send the call again: no handler has begun. */
+    /** The caller may send the call again, since no handler has begun. */
     @Test
     void aRefusalThatCannotBeKeptStillSaysThatNothingWasExecuted() {
         serve();
@@ -1524,7 +1541,9 @@ class ServingBoundsTest {
         expectError(FIRST, Code.OVERLOADED, Executed.NOT_EXECUTED, "the reply could not be kept");
     }
 
-    /** They were free for a handler that runs, of which there are fewer than of calls that wait for their reader. */
+    /**
+     * Such metadata are free of charge while a handler runs, since fewer handlers run than calls wait for their reader.
+     */
     @Test
     void metadataAreChargedWhileTheReplyWaits() {
         serve();
@@ -1543,7 +1562,7 @@ class ServingBoundsTest {
         serve();
         call(FIRST, "laterHere");
         hand.reads(channel(), false);
-        // a socket that takes no more has something in its queue
+        // a socket that takes no more bytes has something in its queue
         channel().write(RawPeer.frame(Wire.PONG, 7, Unpooled.EMPTY_BUFFER));
         takeAll(Resource.UNREAD_REPLY_BYTES);
         service.waiting.get(0).complete("b");
@@ -1568,7 +1587,10 @@ class ServingBoundsTest {
         assertThat(service.told).as("to a handler that has ended").isEmpty();
     }
 
-    /** Five large replies wait in buffers of 256 KiB, more than a megabyte; each that is cancelled makes room. */
+    /**
+     * Makes five large replies wait in buffers of 256 KiB, which is more than a megabyte. Each call that is cancelled
+     * makes room.
+     */
     private void wait(int from, int generation) {
         hand.reads(channel(), false);
         for (int i = 0; i < 5; i++) {

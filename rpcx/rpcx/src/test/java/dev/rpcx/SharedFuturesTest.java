@@ -100,7 +100,10 @@ class SharedFuturesTest {
     private final Down behind = new Down();
     private final Server downServer =
             Server.builder(RegistryServer.registry(behind)).build().start();
-    /** What an interceptor hangs on a call, as a log does, makes nobody wait for it. */
+    /**
+     * This interceptor hangs something on each call, as a log does. That does not count as somebody who waits for the
+     * call.
+     */
     private final Client ofFront = Client.builder()
             .interceptor((call, next) -> {
                 Object result = next.proceed(call);
@@ -136,7 +139,7 @@ class SharedFuturesTest {
         return client.create(FrontCalls.class, "127.0.0.1", server.port());
     }
 
-    /** On the classic wire there is no cancel: whoever is gone has closed its connection. */
+    /** Gives the call up. The classic wire has no cancel, so the caller closes its connection there. */
     private void giveUp(CompletableFuture<String> call, boolean isClassic) {
         int running = server.core().running();
         if (isClassic) {
@@ -154,7 +157,7 @@ class SharedFuturesTest {
         FrontCalls patient = calls(isClassic);
         List<CompletableFuture<String>> all = new ArrayList<>();
         FrontCalls first = calls(isClassic);
-        // the first of them has made the call behind, and gives up too
+        // the first caller has made the call to the other server, and gives up too
         CompletableFuture<String> maker = first.shared("a");
         await().until(() -> front.entered.get() == 1);
         for (int i = 0; i < 20; i++) {

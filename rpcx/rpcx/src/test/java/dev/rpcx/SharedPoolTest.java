@@ -50,7 +50,7 @@ class SharedPoolTest {
             return "quick";
         }
 
-        /** Goes on until it is told, whatever interrupts it. */
+        /** Goes on until its call is cancelled, whatever interrupts it. */
         @Method
         String untilTold() {
             CountDownLatch over = new CountDownLatch(1);
@@ -62,7 +62,7 @@ class SharedPoolTest {
                     over.await();
                     isOver = true;
                 } catch (InterruptedException e) {
-                    // it is told by its own means
+                    // only the cancel ends this wait
                 }
             }
             told.incrementAndGet();
@@ -133,7 +133,9 @@ class SharedPoolTest {
         assertThat(server.core().ledger().audit()).isEmpty();
     }
 
-    /** What waits for the threads that its own connection holds says nothing of what the method can do for others. */
+    /**
+     * A call that waits for threads that its own connection holds says nothing of what the method can do for others.
+     */
     @Test
     void callsThatWaitForTheirOwnConnectionLowerNoLimit() throws Exception {
         AdmissionLimit limit = java.util.Objects.requireNonNull(
@@ -199,7 +201,7 @@ class SharedPoolTest {
         }
     }
 
-    /** What waits has a place among the calls of its connection, and gives it back with its caller. */
+    /** A call that waits counts as a call of its connection, and no longer counts when its caller is gone. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void callsThatWaitForAThreadEndWithTheirConnection(boolean isClassic) throws Exception {
@@ -230,7 +232,7 @@ class SharedPoolTest {
         }
         await().until(() -> service.waiting.get() == THREADS);
         for (SubmissionPublisher<Integer> items : publishers) {
-            // whose call waits for a thread has no subscriber yet
+            // a publisher whose call waits for a thread has no subscriber yet
             Thread submits = new Thread(() -> {
                 await().until(items::hasSubscribers);
                 for (int item = 1; item <= 3; item++) {

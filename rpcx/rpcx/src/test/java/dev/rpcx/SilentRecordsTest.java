@@ -46,7 +46,7 @@ class SilentRecordsTest {
     private static final int MAX_MESSAGE = 32_768;
     private static final int LARGE = 16_384;
 
-    /** What a record has beside its content once there are keys: header, type and tag. */
+    /** Once there are keys, a record has these bytes beside its content. They are header, type and tag. */
     private static final int SEALED = HEADER + 1 + 16;
 
     @RPCXServer("records")
@@ -108,7 +108,7 @@ class SilentRecordsTest {
         try {
             platform.read(channel, all, 0, all.length);
         } catch (DecoderException refused) {
-            // by the engine, which ends the connection then
+            // the engine refuses the bytes, and then ends the connection
             assertThat(refused).hasCauseInstanceOf(SSLException.class);
         }
     }
@@ -117,7 +117,7 @@ class SilentRecordsTest {
         return server.core().ledger().held(Resource.FRAME_BYTES);
     }
 
-    /** A client whose handshake is done, and that has been greeted. */
+    /** Returns a client that has ended its handshake and has received the server's greeting. */
     private RawTls handshake() throws Exception {
         RawTls client = new RawTls();
         send(RawTls.plain(RawTls.HANDSHAKE, client.hello()));
@@ -136,7 +136,7 @@ class SilentRecordsTest {
         return Unpooled.buffer().writeZero(bytes);
     }
 
-    /** How many of these may be sent before the connection ends. */
+    /** Returns how many of these may be sent before the connection ends. */
     private int sent(int most, Sent each) throws Exception {
         for (int i = 0; i < most; i++) {
             send(each.next());
@@ -178,7 +178,7 @@ class SilentRecordsTest {
                 .isNotNull();
     }
 
-    /** As it is where a side has asked for the smallest records there are. */
+    /** The records are as small as they are if a side has asked for the smallest records there are. */
     @Test
     void certificatesOf25KilobytesInTheSmallestRecordsAreTaken() throws Exception {
         String names = IntStream.range(0, 900)
@@ -219,7 +219,7 @@ class SilentRecordsTest {
                 .isEqualTo(TlsRecords.MAX_SILENT_OF_CLIENT / 5);
     }
 
-    /** It pads each record, whatever the suite. */
+    /** The JDK pads each record, whatever the suite. */
     @ParameterizedTest
     @ValueSource(strings = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"})
     void aKeyUpdateOfTheJdkHasTheLengthThatCountsAsOne(String suite) throws Exception {
@@ -272,7 +272,7 @@ class SilentRecordsTest {
         assertThat(channel.isActive()).isTrue();
     }
 
-    /** Whoever derives the keys cannot be told to stop within a record, but there is no second one. */
+    /** The JDK derives all keys of one record before it can be stopped, but it gets no second record. */
     @Test
     void manyKeyUpdatesInOneRecordEndTheConnection() throws Exception {
         RawTls client = handshake();
@@ -280,7 +280,7 @@ class SilentRecordsTest {
                 .isZero();
     }
 
-    /** The JDK's engine takes none of them. */
+    /** The JDK's engine accepts no record without a byte. */
     @Test
     void recordsWithoutAByteEndTheConnection() throws Exception {
         RawTls client = handshake();
@@ -303,7 +303,7 @@ class SilentRecordsTest {
         assertThat(channel.isActive()).isFalse();
     }
 
-    /** The engine keeps the begin of a message until its end has come. */
+    /** The engine keeps the beginning of a message until the end of the message has come. */
     @Test
     void theBeginOfAMessageBehindTheHandshakeIsChargedUntilItsConnectionEnds() throws Exception {
         RawTls client = handshake();
@@ -360,7 +360,7 @@ class SilentRecordsTest {
                 .isEqualTo(3_000);
     }
 
-    /** The standard number of connections goes by what one holds, which is not charged. */
+    /** The standard number of connections depends on what one connection holds, which is not charged. */
     @Test
     void aConnectionHoldsLessThanItsPartOfTheHeapAtRestAndInTheMiddleOfAHandshake() throws Exception {
         assertThat(Server.Builder.standardConnections(256 << 20)).isEqualTo(4096);
@@ -371,7 +371,7 @@ class SilentRecordsTest {
         long part = (256 << 20) / Server.Builder.standardConnections(256 << 20);
         assertThat(heapOfConnection(this::handshake)).isLessThan(part / 2);
         assertThat(heapOfConnection(() -> {
-                    // as large as it may be without being charged
+                    // this is as large as a message may be without being charged
                     send(RawTls.plain(RawTls.HANDSHAKE, new RawTls().hello(Outbound.MAX_SMALL_BYTES - 500)));
                     assertThat(held()).isZero();
                     return HandPlatform.written(channel);
@@ -383,7 +383,7 @@ class SilentRecordsTest {
         int count = 120;
         List<EmbeddedChannel> all = new ArrayList<>();
         long before = 0;
-        // the first ones load what all of them need
+        // the first connections load what all of them need
         for (int i = -20; i < count; i++) {
             if (i == 0) {
                 before = usedBytes();
@@ -409,7 +409,7 @@ class SilentRecordsTest {
 
     // ---- a client, and a server that does as it likes
 
-    /** A client that is about to call, before its server has said anything. */
+    /** Runs a client that is about to call, before its server has said anything. */
     private final class Calling implements AutoCloseable {
         final Client client = Client.builder()
                 .platform(platform)
@@ -493,21 +493,21 @@ class SilentRecordsTest {
                 peer.send(Unpooled.EMPTY_BUFFER);
                 sent++;
             }
-            // a ticket has come before
+            // the server has sent a ticket before
             assertThat(sent).isBetween(TlsRecords.MAX_SILENT_OF_SERVER * 3 / 4, TlsRecords.MAX_SILENT_OF_SERVER + 1);
         }
     }
 
-    /** One side of TLS as the JDK does it, at the other end of a channel. */
+    /** Drives one side of TLS as the JDK does it, at the other end of a channel. */
     private final class Engine {
         private final SSLEngine engine;
         private final EmbeddedChannel to;
         int records;
 
-        /** With the last {@link #send}. */
+        /** The last {@link #send} has sent so many bytes. */
         int sentBytes;
 
-        /** Largest record that it sends; 0 for what TLS allows. */
+        /** No record that it sends is larger than this. With 0 it is what TLS allows. */
         int recordBytes;
 
         Engine(SSLEngine engine, EmbeddedChannel to) {
@@ -524,7 +524,7 @@ class SilentRecordsTest {
             assertThat(engine.getHandshakeStatus()).isEqualTo(HandshakeStatus.NOT_HANDSHAKING);
         }
 
-        /** Sends what there is to be sent, and this behind it. */
+        /** Sends what there is to be sent, and then these bytes. */
         void send(ByteBuf plain) throws SSLException {
             ByteBuf all = Unpooled.buffer();
             ByteBuffer out = ByteBuffer.allocate(64 << 10);
@@ -538,7 +538,7 @@ class SilentRecordsTest {
                 out.clear();
                 runTasks();
             } while (in.hasRemaining() || result.getHandshakeStatus() == HandshakeStatus.NEED_WRAP);
-            // it holds for what comes, too
+            // the limit would also hold for what comes in
             allow(0);
             byte[] bytes = ByteBufUtil.getBytes(all);
             sentBytes = bytes.length;

@@ -12,7 +12,7 @@ final class SimAllocator extends AbstractByteBufAllocator {
     private long bytes;
     private int buffers;
 
-    /** Not released. */
+    /** Returns the number of buffers that have not been released. */
     int buffers() {
         return buffers;
     }

@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimCalls {
     /**
-     * A deadline is looked at this much later at most: a connection's timer finds those that are close together by one
-     * look.
+     * The timer of a connection finds deadlines that are close together by one look. So it looks at a deadline this
+     * much later at most.
      */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
-    /** A time that is shorter than the connection's standard one by no more than this need not be told. */
+    /** A request need not carry a time that is shorter than the connection's standard one by no more than this. */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    /** One call, as its caller sees it, and the handlers that it has had. */
+    /** Holds what the caller of one call sees, and the handlers that the call has had. */
     final class Call {
         final String id;
         final String kind;
@@ -31,7 +31,7 @@ final class SimCalls {
         final long timeNanos;
         final boolean mayRunTwice;
 
-        /** What it is told by its server is true. */
+        /** This is true if what the server says to the call's caller is true. */
         final boolean isTrusting = trusting;
 
         private final long laggedBefore;
@@ -74,7 +74,7 @@ final class SimCalls {
             }
         }
 
-        /** The caller has given it up, or it has been said to have ended. */
+        /** Ends the call. Its caller has given it up, or has learnt that it has ended. */
         void end(String how) {
             world.note(how.length(), "%s: %s", this, how);
             if (ended) {
@@ -123,7 +123,7 @@ final class SimCalls {
         }
     }
 
-    /** A handler, or a publisher that a handler or caller has given: begins once, ends once. */
+    /** Stands for a handler, or for a publisher that a handler or caller has given. It begins once and ends once. */
     final class Handler {
         private final String what;
         private final @Nullable SimPlatform process = world.process();
@@ -154,7 +154,7 @@ final class SimCalls {
         this.world = world;
     }
 
-    /** Whether the servers of the calls that begin now are ours. */
+    /** Says whether the servers of the calls that begin now are ours. */
     void trusting(boolean are) {
         trusting = are;
     }
@@ -167,7 +167,7 @@ final class SimCalls {
         return call;
     }
 
-    /** On the handler's thread. @param id of the call; another for a peer's that no caller made */
+    /** Records on its thread that a handler begins. @param id of the call; another for a peer's that no caller made */
     Handler handling(String id) {
         Call call = calls.get(id);
         world.note(2, "handler of %s", call == null ? id : call);
@@ -204,7 +204,7 @@ final class SimCalls {
         return true;
     }
 
-    /** When nothing happens any more. */
+    /** Checks all calls and handlers. It is called when nothing happens any more. */
     void check() {
         all.forEach(Call::check);
         handlers.forEach(Handler::check);

@@ -50,7 +50,7 @@ final class SimChannel extends AbstractChannel implements SimNetwork.Socket, Sim
     private final SimPlatform platform;
     private final ChannelConfig config;
 
-    /** Null before it is connected. */
+    /** The end is null before the channel is connected. */
     private SimNetwork.@Nullable End end;
 
     private boolean open = true;
@@ -63,12 +63,12 @@ final class SimChannel extends AbstractChannel implements SimNetwork.Socket, Sim
     private SimNetwork.@Nullable End connected;
     private @Nullable IOException refused;
 
-    /** A client's. */
+    /** Makes a channel of a client. */
     SimChannel(SimPlatform platform) {
         this(platform, null);
     }
 
-    /** One that a server took. */
+    /** Makes a channel of a connection that a server has taken. */
     SimChannel(SimPlatform platform, @Nullable Channel parent, SimNetwork.End end) {
         this(platform, parent);
         this.end = end;
@@ -136,7 +136,7 @@ final class SimChannel extends AbstractChannel implements SimNetwork.Socket, Sim
             waitsForRoom = false;
             ((Unsafe) unsafe()).flush0();
         }
-        // an error is told also to those who do not read
+        // a channel that does not read is told of an error as well
         if (open && own != null && own.isReadable() && (readPending || own.isBroken())) {
             ((Unsafe) unsafe()).read(own);
         }

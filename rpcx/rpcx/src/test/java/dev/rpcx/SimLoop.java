@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
  * as on a real event loop. The seed decides whether a task, a channel that is ready, or a timer that is due comes next.
  */
 final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop {
-    /** What a loop is asked to look at. */
+    /** A loop looks at this when it is asked to. */
     interface Io {
         void handle();
     }
@@ -76,13 +76,13 @@ final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop 
         }
     }
 
-    /** When its next timer is due; {@link Long#MAX_VALUE} for none. */
+    /** Returns when the next timer of the loop is due, or {@link Long#MAX_VALUE} if there is none. */
     long nextTimer() {
         long next = nextScheduledTaskDeadlineNanos();
         return next == -1 ? Long.MAX_VALUE : next;
     }
 
-    /** A channel has something to do. */
+    /** Says that a channel has something to do. */
     void ready(Io channel) {
         io.add(channel);
         actor.wake();

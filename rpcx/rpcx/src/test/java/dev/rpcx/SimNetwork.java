@@ -20,16 +20,19 @@ import org.jspecify.annotations.Nullable;
  * limits the bytes that are under way. A connection can be reset at any byte, or become silent.
  */
 final class SimNetwork {
-    /** One side's own view of a connection. All calls come from events of the world; none may act at once. */
+    /**
+     * A side sees its connection through this interface. All calls come from events of the world, and none may act at
+     * once.
+     */
     interface Socket {
         void onConnected(End end);
 
         void onRefused(IOException why);
 
-        /** Bytes, or the end, have arrived. */
+        /** Says that bytes have arrived, or the end. */
         void onReadable();
 
-        /** There is room after {@link End#write} took less than all. */
+        /** Says that there is room after {@link End#write} took less than all. */
         void onWritable();
     }
 
@@ -38,7 +41,7 @@ final class SimNetwork {
         void onConnection(End end);
     }
 
-    /** The bytes of one direction. All three count from the beginning. */
+    /** Holds the bytes of one direction. All three numbers count from the beginning. */
     private final class Way {
         private byte[] ring = new byte[256];
         private final int window;
@@ -83,14 +86,14 @@ final class SimNetwork {
         }
     }
 
-    /** A connection. */
+    /** Connects two ends. */
     final class Link {
         final End client;
         final End server;
         private final long latencyNanos;
         private final long jitterNanos;
 
-        /** Nothing arrives; null while the network works. */
+        /** While this list is there, nothing arrives. It is null while the network works. */
         private @Nullable List<Runnable> dark;
 
         private Link(Socket from, InetSocketAddress fromAddress, InetSocketAddress toAddress) {
@@ -123,14 +126,14 @@ final class SimNetwork {
             });
         }
 
-        /** Lets nothing more arrive in either direction, and tells nobody. */
+        /** Lets nothing more arrive in either direction, and lets nobody know. */
         void darken() {
             if (dark == null) {
                 dark = new ArrayList<>();
             }
         }
 
-        /** What was under way arrives now. */
+        /** Lets what was under way arrive now. */
         void lighten() {
             List<Runnable> late = dark;
             dark = null;
@@ -139,7 +142,7 @@ final class SimNetwork {
             }
         }
 
-        /** Breaks the connection: both sides hear of it, each in its own time. */
+        /** Breaks the connection. Both sides learn of it, each in its own time. */
         void reset() {
             deliver(world.now() + world.random.nextLong(latencyNanos), client::broken);
             deliver(world.now() + world.random.nextLong(latencyNanos), server::broken);
@@ -150,7 +153,7 @@ final class SimNetwork {
         }
     }
 
-    /** One side's end of a connection. */
+    /** Is one side's end of a connection. */
     final class End {
         final Link link;
         final InetSocketAddress local;
@@ -173,7 +176,7 @@ final class SimNetwork {
             socket = owner;
         }
 
-        /** Whether a read would say something: bytes, the end, or that the connection is broken. */
+        /** Returns whether a read would return bytes, return the end, or say that the connection is broken. */
         boolean isReadable() {
             return broken || in.arrived > in.read || in.finArrived;
         }
@@ -254,7 +257,7 @@ final class SimNetwork {
             }
             in.arrived = Math.max(in.arrived, upTo);
             if (closed) {
-                // nobody reads here any more, which the sender is told
+                // nobody reads here any more, so the connection of the sender breaks
                 link.deliver(link.arrival(out), link.other(this)::broken);
             } else if (socket != null) {
                 socket.onReadable();
@@ -280,8 +283,8 @@ final class SimNetwork {
         }
 
         /**
-         * What has been written still arrives, and then the end; unless bytes are unread here: then the connection is
-         * reset.
+         * Closes this end. What has been written still arrives, and then the end. If bytes are unread here, the
+         * connection is reset instead.
          */
         void close() {
             if (closed) {
@@ -303,7 +306,7 @@ final class SimNetwork {
         }
     }
 
-    /** Most bytes of each write that the log shows. */
+    /** The log shows at most so many bytes of each write. */
     private static final int MAX_SHOWN_BYTES = 80;
 
     private static final long MAX_LATENCY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -355,15 +358,13 @@ final class SimNetwork {
         });
     }
 
-    /** Connections that one side at least has open. */
+    /** Returns the connections that at least one side has open. */
     List<Link> links() {
         links.removeIf(Link::isOver);
         return links;
     }
 
-    /**
-     * The host has lost its power: it answers nothing and nobody, and knows none of its connections when it is back.
-     */
+    /** Makes a host lose its power. It answers nobody, and knows none of its connections when it is back. */
     void silence(String host) {
         silent.add(host);
         ends(host).forEach(end -> {
@@ -373,7 +374,7 @@ final class SimNetwork {
         forgetListeners(host);
     }
 
-    /** The process is gone, its host is not: its connections are reset. */
+    /** Ends a process but not its host, so that the connections of the process are reset. */
     void reset(String host) {
         ends(host).forEach(end -> {
             end.link.reset();

@@ -27,19 +27,19 @@ final class SimPeer implements SimNetwork.Socket {
     private final SimWorld world;
     private final boolean isServer;
 
-    /** How much it reads at once; 0 for nothing, ever. */
+    /** The peer reads at most so many bytes at once. With 0 it never reads anything. */
     private final int readBytes;
 
-    /** Sends nothing before its preface and settings, as the wire asks for. */
+    /** If this is true, the peer sends its preface and settings first, as the wire demands. */
     private final boolean polite;
 
     /**
-     * One frame in so many is one that the state does not allow, or none at all; the others keep to the wire and do
-     * what harm they can.
+     * One frame in so many is one that the state does not allow, or is no frame at all. The other frames keep to the
+     * wire and do what harm they can.
      */
     private final int rudeEvery;
 
-    /** Requests that are not whole, each the number of parts it still wants to send. */
+    /** Holds the ids of requests that are not whole. */
     private final List<Integer> open = new ArrayList<>();
 
     private final List<Integer> ids = new ArrayList<>();
@@ -68,7 +68,7 @@ final class SimPeer implements SimNetwork.Socket {
         speak();
     }
 
-    /** It goes, and says so or not. */
+    /** Ends the connection, with a reset in half of the cases. */
     void disconnect() {
         over = true;
         SimNetwork.End own = end;
@@ -118,7 +118,7 @@ final class SimPeer implements SimNetwork.Socket {
         }
     }
 
-    /** Ids that the other side uses are worth more than any that are made up. */
+    /** Keeps ids that the other side uses, since they do more harm than any that are made up. */
     private void hear(ByteBuf read) {
         if (read.readableBytes() >= 7 && ids.size() < 100) {
             int at = world.random.nextInt(read.readableBytes() - 6);
@@ -170,7 +170,7 @@ final class SimPeer implements SimNetwork.Socket {
         }
     }
 
-    /** What any client may send, and no honest one would send so much of. */
+    /** Sends what any client may send, but so much of it as no honest client would send. */
     private void speakInOrder() {
         ByteBuf payload = Unpooled.buffer();
         if (isServer) {
@@ -232,11 +232,11 @@ final class SimPeer implements SimNetwork.Socket {
     private void request() {
         String method = METHODS[world.random.nextInt(METHODS.length)];
         generation++;
-        // each slot once, until there are no more
+        // the peer uses each slot once, until there are no more
         int slot = world.oneIn(rudeEvery) ? world.random.nextInt(1 << 16) : generation % Wire.MAX_SLOTS;
         int id = (generation / Wire.MAX_SLOTS + 1 & 0xFFFF) << 16 | slot;
         ids.add(id);
-        // a handler that waits to be cancelled is not called one-way: nobody would
+        // a handler that waits to be cancelled is not called one-way, since nobody would do that
         int head = world.oneIn(5) && !method.equals("hang") ? Wire.NOTICE : Wire.REQUEST;
         ByteBuf payload = RawPeer.prelude("sim", method);
         head |= Wire.NAMED;
@@ -251,7 +251,7 @@ final class SimPeer implements SimNetwork.Socket {
         frame(head, id, payload.writeBytes(world.oneIn(4) ? body() : arguments(method)));
     }
 
-    /** What the method takes, mostly. */
+    /** Returns arguments that the method takes, in most cases. */
     private ByteBuf arguments(String method) {
         ByteBuf body = RawPeer.text("stranger");
         switch (method) {
@@ -267,7 +267,7 @@ final class SimPeer implements SimNetwork.Socket {
             }
             case "takes", "both" -> body.clear();
             default -> {
-                // one text
+                // the method takes one text
             }
         }
         return body;

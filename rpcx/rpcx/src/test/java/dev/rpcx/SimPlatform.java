@@ -28,7 +28,7 @@ final class SimPlatform implements ServerPlatform {
     final SimWorld world;
     final SimNetwork network;
 
-    /** The host's address. */
+    /** This is the host's address. */
     final String host;
 
     final SimAllocator allocator = new SimAllocator();
@@ -46,7 +46,7 @@ final class SimPlatform implements ServerPlatform {
         this.readBytes = (int) world.spread(1, 64 * 1024);
     }
 
-    /** What a socket reads at once: as many, or fewer. */
+    /** Returns how many bytes a socket reads at once. This is the usual number, or fewer. */
     int readBytes() {
         return world.oneIn(4) ? 1 + world.random.nextInt(readBytes) : Math.max(readBytes, 1024);
     }
@@ -71,7 +71,7 @@ final class SimPlatform implements ServerPlatform {
         return world.random;
     }
 
-    /** What a client or server does last: loops and handlers' threads end. */
+    /** Ends loops and the threads of handlers. This is the last thing that a client or server does. */
     void end() {
         ended = true;
         loops.forEach(SimLoop::end);
@@ -85,7 +85,7 @@ final class SimPlatform implements ServerPlatform {
         return loops.stream().allMatch(SimLoop::isTerminated);
     }
 
-    /** The process is gone in the middle of whatever it did. */
+    /** Ends the process in the middle of whatever it does. */
     void kill() {
         killed = true;
         ended = true;
@@ -93,7 +93,7 @@ final class SimPlatform implements ServerPlatform {
         handlers.forEach(world::kill);
     }
 
-    /** Timers that have not run and have not been cancelled. */
+    /** Returns the number of loops with timers that have not run and have not been cancelled. */
     long timers() {
         return loops.stream().filter(loop -> loop.nextTimer() != Long.MAX_VALUE).count();
     }
@@ -219,7 +219,7 @@ final class SimPlatform implements ServerPlatform {
         }
     }
 
-    /** Every handler has a thread of its own: who goes on first is the seed's choice. */
+    /** Gives every handler a thread of its own. The seed chooses which thread goes on first. */
     private final class SimThreads extends Threads {
         SimThreads() {
             super(Integer.MAX_VALUE);

@@ -31,12 +31,12 @@ final class SimScenario {
     private static final int MAX_TEXT = 200_000;
 
     /**
-     * A process may have so much of sockets' buffers that is charged to nobody: one batch of each loop that is being
-     * made or has just been read, and up to 4 KiB in the queue of each connection.
+     * A process may have so many bytes of sockets' buffers that are charged to nobody. These are one batch of each loop
+     * that is being made or has just been read, and up to 4 KiB in the queue of each connection.
      */
     private static final long FREE_BYTES = 64 * 1024;
 
-    /** Host on which something listens that is no server. */
+    /** On this host something listens that is not a server. */
     private static final String TRAP = "10.0.8.1";
 
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
@@ -45,7 +45,10 @@ final class SimScenario {
     /** No call, try to connect or silence lasts longer. */
     private static final long QUIET_NANOS = 30 * SECOND;
 
-    /** Instances that do not change; equal if they are the same, so that maps of them have one order. */
+    /**
+     * Holds instances that do not change. Two of these are equal if their instances are the same, so that maps of them
+     * have one order.
+     */
     private record Fixed(List<Endpoint> instances) implements Endpoints {
         @Override
         public Watch watch(Listener listener) {
@@ -59,7 +62,7 @@ final class SimScenario {
         SimPlatform platform;
         Server server;
 
-        /** Begun to stop, or gone. */
+        /** This is true when the server has begun to stop, or is gone. */
         boolean stopping;
 
         Host(String name) {
@@ -93,7 +96,7 @@ final class SimScenario {
             SimPlatform under = platform;
             long time = world.spread(0, 2 * SECOND);
             world.note(time, "server %s stops within %d ms", name, time / MILLISECOND);
-            // what Server.stop does, but for the waiting
+            // this does what Server.stop does, except that it does not wait
             old.core().drain(Duration.ofNanos(time)).whenComplete((done, failure) -> under.end());
         }
 
@@ -154,7 +157,7 @@ final class SimScenario {
         final long callNanos;
         final List<SimWorld.Worker> threads = new ArrayList<>();
 
-        /** What its calls are told is a stranger's. */
+        /** This is true if a stranger answers the caller's calls. */
         boolean isTricked;
 
         private boolean closed;
@@ -220,7 +223,7 @@ final class SimScenario {
             return true;
         }
 
-        /** When all of its calls have ended, and their servers have said so. */
+        /** Checks the connections. All calls have ended by then, and their servers have said so. */
         void checkIdle() {
             for (Channel channel : client.core().channels.keySet()) {
                 ClientConnection connection = channel.pipeline().get(ClientConnection.class);
@@ -245,10 +248,10 @@ final class SimScenario {
     final SimNetwork network;
     final SimCalls calls;
 
-    /** Strangers attack, and nothing else goes wrong: then the others have to be served. */
+    /** This is true if strangers attack and nothing else goes wrong. Then the other clients have to be served. */
     private final boolean besieged;
 
-    /** Most calls are large, and come together. */
+    /** This is true if most calls are large and come together. */
     private final boolean crowded;
 
     private final List<SimCalls.Call> goodCalls = new ArrayList<>();
@@ -256,13 +259,13 @@ final class SimScenario {
     private final List<Host> hosts = new ArrayList<>();
     private final List<Caller> callers = new ArrayList<>();
 
-    /** Looks at servers that have been replaced; their handlers may go on for a while. */
+    /** These look at servers that have been replaced. Handlers of such a server may go on for a while. */
     private final List<Runnable> ended = new ArrayList<>();
 
     private final Caller inner;
     private long beganNanos;
 
-    /** The longest of all; a peer that is gone is noticed within it. */
+    /** This is the longest keep-alive time of all. A peer that is gone is noticed within it. */
     private long keepAliveNanos;
 
     private Duration keepAlive(long least) {
@@ -271,7 +274,7 @@ final class SimScenario {
         return Duration.ofNanos(nanos);
     }
 
-    /** What the next call that takes a stream is called; its handler learns it from the metadata. */
+    /** The next call that takes a stream gives it this id. The handler learns the id from the metadata. */
     private String streamId = "";
 
     private SimScenario(SimWorld world) {
@@ -318,7 +321,7 @@ final class SimScenario {
 
     // ---- what services and streams ask for
 
-    /** On a thread of the process that asks, after so long. */
+    /** Runs a task on a thread of the process that asks, after so long. */
     void later(long nanos, Runnable task) {
         SimPlatform process = world.process();
         world.in(nanos, () -> new SimWorld.Worker(world, process).run(task));
@@ -342,7 +345,10 @@ final class SimScenario {
 
     // ---- the course of things
 
-    /** All memory of sockets' buffers is charged, but for what each loop and each connection may have without. */
+    /**
+     * Checks that all memory of sockets' buffers is charged, except for what each loop and each connection may have
+     * without a charge.
+     */
     private void lookAtMemory() {
         for (Host host : hosts) {
             if (!host.platform.isKilled()) {
@@ -402,7 +408,7 @@ final class SimScenario {
         });
         world.run(calls::allEnded, world.now() + QUIET_NANOS);
         world.runUntil(world.now() + keepAliveNanos + SECOND);
-        // what a narrow window still lets through
+        // this lets through what a narrow window has delayed
         for (int i = 0; i < 20 && !callers.stream().allMatch(Caller::isIdle); i++) {
             world.runUntil(world.now() + 3 * SECOND);
         }
@@ -431,8 +437,8 @@ final class SimScenario {
     }
 
     /**
-     * A server that is none, and a client that has fallen for it: whatever it says, calls end in their time and nothing
-     * is left.
+     * Adds a stranger that listens as a server, and a client that calls it. Whatever the stranger says, calls end in
+     * their time and nothing is left.
      */
     private void trap(long lasting) {
         try {
@@ -452,7 +458,10 @@ final class SimScenario {
         }
     }
 
-    /** Small calls with time enough. Source: at least 80 % of their goodput is left to others beside an attacker. */
+    /**
+     * Checks the small calls that have time enough. Source: at least 80 % of their goodput is left to others beside an
+     * attacker.
+     */
     private void checkGoodput() {
         long good = goodCalls.stream().filter(SimCalls.Call::isReplied).count();
         if (good * 5 < goodCalls.size() * 4L) {
@@ -516,7 +525,7 @@ final class SimScenario {
     }
 
     private void call(SimService.Remote remote, long time) {
-        // where connections are crowded, requests have to wait behind others before their first byte leaves
+        // if connections are crowded, requests have to wait behind others before their first byte is sent
         int size = world.oneIn(crowded ? 2 : 6) ? world.random.nextInt(MAX_TEXT) : (int) world.spread(0, 200);
         String text = "x".repeat(size);
         long micros = world.spread(1, 200_000);
@@ -616,7 +625,10 @@ final class SimScenario {
         subscribe(call, remote.both(source(call)));
     }
 
-    /** A stream has all the time that its caller has, and without one it is given up at some time. */
+    /**
+     * Returns the time of a stream. A stream has all the time that its caller has. If it has no caller, it is given up
+     * at some time.
+     */
     private long streamTime(long time) {
         return CurrentCall.isAbsent() ? Long.MAX_VALUE / 2 : time;
     }

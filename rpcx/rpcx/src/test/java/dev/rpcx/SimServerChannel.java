@@ -12,7 +12,7 @@ import java.net.SocketAddress;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** The channel with which a server of a {@link SimNetwork} listens. */
+/** A server of a {@link SimNetwork} listens with this channel. */
 final class SimServerChannel extends AbstractServerChannel implements SimNetwork.Listener, SimLoop.Io {
     private final SimPlatform platform;
     private final ChannelConfig config;

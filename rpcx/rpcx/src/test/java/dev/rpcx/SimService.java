@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
  */
 @RPCXServer("sim")
 final class SimService {
-    /** Cannot be read when odd. */
+    /** Holds a number that cannot be read if it is odd. */
     record Even(int number) {
         Even {
             if (number % 2 != 0) {
@@ -20,13 +20,15 @@ final class SimService {
         }
     }
 
-    /** What a client sends for {@link Even}. */
+    /** A client sends this for {@link Even}. */
     record Number(int number) {}
 
-    /** The service as its clients see it. */
+    /** This is the service as its clients see it. */
     @RPCXClient(remoteServerName = "sim")
     interface Remote {
-        /** Less than the year that a method which takes a stream has: its calls end within a world's time. */
+        /**
+         * A call of a method that takes a stream has a year by default. With this time it ends within a world's time.
+         */
         int TAKES_MILLIS = 2000;
 
         RPCXFuture<String> echo(String id, String text);
@@ -115,7 +117,7 @@ final class SimService {
         return answer(id) + ":" + "y".repeat(Math.floorMod(bytes, 500_000));
     }
 
-    /** Until its caller does not wait any more. */
+    /** Returns a future that ends when the caller does not wait any more. */
     @Method
     CompletionStage<String> hang(String id) {
         SimCalls.Handler handler = scenario().calls.handling(id);

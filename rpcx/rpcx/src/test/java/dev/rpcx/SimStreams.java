@@ -111,12 +111,12 @@ final class SimStreams {
         private final String id;
         private final long batch;
 
-        /** Gives up after so many. */
+        /** The sink gives up after so many items. */
         private final int most;
 
         private final CompletableFuture<Integer> end = new CompletableFuture<>();
 
-        /** The items are what the other end was told to send. */
+        /** This is true if the items are those that the other end was to send. */
         private final boolean trusting;
 
         private Flow.@Nullable Subscription subscription;
@@ -133,7 +133,7 @@ final class SimStreams {
             this.most = world.oneIn(4) ? world.random.nextInt(20) : Integer.MAX_VALUE;
         }
 
-        /** How many came; ends as the stream does. */
+        /** Returns how many items came. The future ends as the stream does. */
         CompletableFuture<Integer> end() {
             return end;
         }

@@ -17,15 +17,15 @@ import org.jspecify.annotations.Nullable;
  * The same seed always makes the same world, down to the last step: {@link #trace} shows it.
  */
 final class SimWorld {
-    /** Whoever acts: an event loop, a thread of the program, a handler. */
+    /** Acts in the world. This is an event loop, a thread of the program, or a handler. */
     abstract static class Actor {
         private final SimWorld world;
         private final int number;
 
-        /** One step in so many is made when it is offered: how slow this one is beside the others. */
+        /** An actor makes one in so many steps that it is offered. This says how slow it is beside the others. */
         private final int slowness;
 
-        /** The process that it belongs to; null for the world's own. */
+        /** The actor belongs to this process. It is null for the world's own actors. */
         final @Nullable SimPlatform process;
 
         private int place = -1;
@@ -58,7 +58,7 @@ final class SimWorld {
         }
     }
 
-    /** Does what it is given, in order: a thread of the program. */
+    /** Does what it is given, in order. It stands for a thread of the program. */
     static final class Worker extends Actor {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
@@ -91,7 +91,7 @@ final class SimWorld {
 
     private static final ThreadLocal<@Nullable SimWorld> CURRENT = new ThreadLocal<>();
 
-    /** The longest that time moves while somebody has something to do. */
+    /** Time moves no further than this at once while somebody has something to do. */
     private static final long MAX_LAG_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     final long seed;
@@ -120,7 +120,7 @@ final class SimWorld {
     private final List<String> violations = new ArrayList<>();
     private final @Nullable StringBuilder log;
 
-    /** Time moves once in so many steps although somebody could act; 0 for never. */
+    /** Time moves once in so many steps although somebody could act. With 0 it never does. */
     private final int lagEvery;
 
     private @Nullable Actor acting;
@@ -132,10 +132,10 @@ final class SimWorld {
     private long laggedNanos;
     private long steps;
 
-    /** The most bytes of buffers that any process has had at a time, and that were charged to nobody. */
+    /** No process has had more bytes of buffers at a time that were charged to nobody. */
     long mostFreeBytes;
 
-    /** What is looked at after each step. */
+    /** This runs after each step, and looks at the world. */
     private Runnable looks = () -> {};
 
     private long trace;
@@ -152,7 +152,7 @@ final class SimWorld {
         CURRENT.set(this);
     }
 
-    /** The world that acts on this thread. */
+    /** Returns the world that acts on this thread. */
     static SimWorld current() {
         SimWorld world = CURRENT.get();
         if (world == null) {
@@ -169,13 +169,13 @@ final class SimWorld {
         return now;
     }
 
-    /** Whose task runs now; null for the world's own. */
+    /** Returns the process whose task runs now, or null for the world's own tasks. */
     @Nullable
     SimPlatform process() {
         return acting == null ? null : acting.process;
     }
 
-    /** How far time has moved although somebody could act: by so much anything may be late that has a deadline. */
+    /** Returns how far time has moved although somebody could act. Whatever has a deadline may be late by so much. */
     long laggedNanos() {
         return laggedNanos;
     }
@@ -184,7 +184,7 @@ final class SimWorld {
         return steps;
     }
 
-    /** Hash of all that has happened. */
+    /** Returns a hash of all that has happened. */
     long trace() {
         return trace;
     }
@@ -205,7 +205,7 @@ final class SimWorld {
         at(now + nanos, action);
     }
 
-    /** Adds to the trace; the text only to the log. */
+    /** Adds {@code what} to the trace, and the text only to the log. */
     void note(long what, String text, Object... arguments) {
         trace = Long.rotateLeft(trace ^ what, 23) * 0x9E3779B97F4A7C15L;
         if (log != null && !text.isEmpty()) {
@@ -223,7 +223,7 @@ final class SimWorld {
         return log == null ? "" : log.toString();
     }
 
-    /** What must not be has happened. */
+    /** Records that something has happened that must not happen. */
     void violation(String text) {
         note(text.hashCode(), "VIOLATION " + text);
         violations.add(text);
@@ -237,14 +237,14 @@ final class SimWorld {
         return random.nextInt(count) == 0;
     }
 
-    /** Between the two, small values as likely as large ones. */
+    /** Returns a number between the two. Small numbers are as likely as large ones. */
     long spread(long from, long to) {
         int bits = 64 - Long.numberOfLeadingZeros(to - from);
         long bound = bits == 0 ? 1 : Math.min(to - from + 1, 1L << random.nextInt(bits + 1));
         return from + random.nextLong(bound);
     }
 
-    /** Each step is followed by this look at what may not be, such as memory that nobody has charged. */
+    /** Sets the look that follows each step. It finds what must not be, such as memory that nobody has charged. */
     void lookAfterEachStep(Runnable looks) {
         this.looks = looks;
     }
@@ -275,8 +275,8 @@ final class SimWorld {
     }
 
     /**
-     * Lets this one act until it has nothing more to do, and nobody else: as if the caller had waited for it, in no
-     * time.
+     * Lets this actor, and nobody else, act until it has nothing more to do. It is as if the caller had waited for the
+     * actor, and no time had passed.
      */
     void runAlone(Actor actor) {
         while (actor.hasMore()) {
@@ -284,7 +284,7 @@ final class SimWorld {
         }
     }
 
-    /** It does nothing any more. */
+    /** Lets this actor do nothing any more. */
     void kill(Actor actor) {
         if (actor.place >= 0 && !killed(actor)) {
             remove(actor);

@@ -36,12 +36,12 @@ class SimulationTest {
             Integer.parseInt(System.getProperty("rpcx.sim.seeds", String.valueOf(LongForm.of(2_000, 60_000))));
     private static final long FIRST = Long.parseLong(System.getProperty("rpcx.sim.first", "1"));
 
-    /** Enough to see what is wrong. */
+    /** So many wrong seeds are enough to see what is wrong. */
     private static final int MAX_WRONG_SEEDS = 20;
 
     /**
-     * The time limit is that of the most seeds, 2,147,483,647 at ten a second. The test process has a limit of its own,
-     * {@code -Dtest.seconds}, which ends a run that hangs.
+     * The time limit is the time that the largest number of seeds takes, which is 2,147,483,647 seeds at ten a second.
+     * The test process has a limit of its own, {@code -Dtest.seconds}, which ends a run that hangs.
      */
     @Test
     @Timeout(value = 2_500, unit = TimeUnit.DAYS)
@@ -81,7 +81,7 @@ class SimulationTest {
                 freeBytes.get());
     }
 
-    /** Each fails again when the fault is put back. */
+    /** Each of these seeds fails again when the fault is put back. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             3   | a request that was given up before its first byte left kept its slot

@@ -35,7 +35,7 @@ class SlowReadersTest {
 
     private static final Duration KEEP_ALIVE = Duration.ofSeconds(2);
 
-    /** In a keep-alive time and a third of that some 400 kB. */
+    /** At this rate a peer takes some 400 kB in a keep-alive time and a third of that. */
     private static final int BYTES_PER_SECOND = 150_000;
 
     private static final int SLOW_BYTES = 6 * BYTES_PER_SECOND;
@@ -154,7 +154,7 @@ class SlowReadersTest {
         }
     }
 
-    /** A message whose field 1 is how many bytes are asked for. */
+    /** Returns a message whose field 1 is how many bytes are asked for. */
     private static ByteBuf number() {
         ByteBuf message = Unpooled.buffer();
         message.writeByte(1 << 3);

@@ -29,12 +29,12 @@ class SlowWayTest {
     private static final int STEPS_PER_SECOND = 4;
     private static final int STEP_BYTES = 125_000 / STEPS_PER_SECOND;
 
-    /** So much stands in the socket before it takes no more. */
+    /** So many bytes stand in the socket before it takes no more. */
     private static final int SOCKET_BYTES = 64 * 1024;
 
     private static final int MEBIBYTE = 1 << 20;
 
-    /** Each of so many at once has less than the server asks of a message that has begun. */
+    /** If so many messages are sent at once, each gets less than the server asks of a message that has begun. */
     private static final int MANY = 16;
 
     @RPCXServer("slow")
@@ -73,7 +73,7 @@ class SlowWayTest {
         Flow.Publisher<String> brings(byte[] bytes);
     }
 
-    /** So many of one item. */
+    /** Publishes one item so many times. */
     private record Items(int count, String item) implements Flow.Publisher<String> {
         @Override
         public void subscribe(Flow.Subscriber<? super String> subscriber) {
@@ -99,7 +99,7 @@ class SlowWayTest {
         }
     }
 
-    /** Adds up how long the items are, of which it wants one at a time. */
+    /** Adds up the lengths of the items, and asks for one item at a time. */
     private static final class Total implements Flow.Subscriber<String> {
         final CompletableFuture<Integer> result = new CompletableFuture<>();
         private Flow.@Nullable Subscription subscription;
@@ -187,7 +187,7 @@ class SlowWayTest {
         return call;
     }
 
-    /** What the client has written stands in its socket. */
+    /** Puts what the client has written into the client's socket. */
     private void fill() {
         way.writeBytes(HandPlatform.written(channel()));
         ChannelOutboundBuffer queue = channel().unsafe().outboundBuffer();
@@ -215,7 +215,7 @@ class SlowWayTest {
         }
     }
 
-    /** How many seconds pass until they have ended. */
+    /** Returns how many seconds pass until all of them have ended. */
     private int passUntilAllAreDone(List<? extends CompletableFuture<?>> all, int mostSeconds) {
         int seconds = 0;
         while (seconds < mostSeconds && !all.stream().allMatch(CompletableFuture::isDone)) {

@@ -35,7 +35,7 @@ public final class SmallClient {
         JvmProcess.answer(line -> {
             String[] words = line.split(" ");
             Calls calls = client.create(Calls.class, "127.0.0.1", Integer.parseInt(words[1]));
-            // before the calls take what there is
+            // the thread is made before the calls take the memory that there is
             Thread filler = new Thread(new Filler());
             List<CompletableFuture<String>> all = new ArrayList<>();
             for (int i = 0; i < Integer.parseInt(words[2]); i++) {

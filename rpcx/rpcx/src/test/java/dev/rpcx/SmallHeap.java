@@ -37,7 +37,7 @@ public final class SmallHeap {
             }
         }
 
-        /** The future of a handler that has no place among those that run. */
+        /** Returns a future whose handler does not count among those that run. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletableFuture<String> later(String text, List<Tiny> all) {
@@ -61,7 +61,7 @@ public final class SmallHeap {
             return "x".repeat(bytes);
         }
 
-        /** As many items as there is credit for. */
+        /** Publishes as many items as there is credit for. */
         @Method
         Flow.Publisher<String> endless(int bytes) {
             return to -> to.onSubscribe(new Flow.Subscription() {
@@ -109,7 +109,7 @@ public final class SmallHeap {
             return first;
         }
 
-        /** The handler has ended, and its stream goes on. */
+        /** Returns a stream that goes on when the handler has ended. */
         @Method
         Flow.Publisher<String> stream(String text, List<Tiny> all) {
             return to -> to.onSubscribe(new Flow.Subscription() {

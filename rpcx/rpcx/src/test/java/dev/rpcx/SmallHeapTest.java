@@ -30,7 +30,7 @@ class SmallHeapTest {
     private static final int PART_BYTES = 16_000;
     private static final int METADATA_BYTES = 1900;
 
-    /** Classes, codecs and whatever else a server has without peers. */
+    /** A server without peers has so many bytes, for classes, codecs and whatever else it needs. */
     private static final long BASE_BYTES = 12 << 20;
 
     private static JvmProcess server(int heapMegabytes) throws Exception {
@@ -43,7 +43,7 @@ class SmallHeapTest {
                 SmallHeap.class);
     }
 
-    /** A call of 4 KiB, with metadata of 4 KiB in memory, that becomes 16 KiB of objects. */
+    /** Returns a call of 4 KiB, with metadata of 4 KiB in memory, that becomes 16 KiB of objects. */
     private static ByteBuf request(int id, String method) {
         ByteBuf metadata = RawPeer.text("key");
         metadata.writeByte(2 << 3 | 2);
@@ -62,7 +62,7 @@ class SmallHeapTest {
         return RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.METADATA, id, payload);
     }
 
-    /** Running handlers, places, bytes of the heap. */
+    /** Returns the number of running handlers, the number of places, and the bytes of the heap. */
     private static long[] state(JvmProcess server) throws Exception {
         return Arrays.stream(server.ask("state").split(" "))
                 .mapToLong(Long::parseLong)
@@ -84,7 +84,7 @@ class SmallHeapTest {
                     }
                 }
             }
-            // all that was sent has been looked at: each connection is answered behind it
+            // when each connection has answered a PING, the server has looked at all that was sent before
             for (RawPeer peer : peers) {
                 peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
                 peer.readPreface();
@@ -93,7 +93,8 @@ class SmallHeapTest {
             long[] held = state(server);
             System.out.printf(
                     "%s: %d handlers, %d places, heap %d MB%n", List.of(methods), held[0], held[1], held[2] >> 20);
-            // what is not charged has less than an eighth of the heap, what is charged here not a third
+            // what is not charged takes less than an eighth of the heap, and what is charged here takes less than a
+            // third
             assertThat(held[2]).isLessThan((heapMegabytes << 20) / 2 + BASE_BYTES);
             try (RawPeer other = new RawPeer(port)) {
                 other.send(RawPeer.preface());
@@ -132,7 +133,7 @@ class SmallHeapTest {
         }
     }
 
-    /** A request in parts, whose last part comes only if it is whole. */
+    /** Returns a request in parts, with the last part only if the request is to be whole. */
     private static ByteBuf inParts(int id, String method, int textBytes, boolean isWhole) {
         ByteBuf text = RawPeer.text("x".repeat(textBytes));
         ByteBuf payload = RawPeer.prelude("small", method);
@@ -167,7 +168,8 @@ class SmallHeapTest {
                     peer.readPreface();
                     while (peer.readAnswer().type() != Wire.PONG) {}
                 }
-                // an eighth of the heap is for bytes of requests, another for the objects that they are read into
+                // an eighth of the heap is for bytes of requests, and another eighth is for the objects that they are
+                // read into
                 assertThat(state(server)[2]).isBetween(32L << 20, (64L << 20) + BASE_BYTES);
             } finally {
                 for (RawPeer peer : peers) {

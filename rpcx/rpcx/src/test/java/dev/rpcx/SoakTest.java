@@ -24,7 +24,7 @@ class SoakTest {
     private static final int CALLERS = 16;
     private static final int SECONDS = LongForm.of(3, 120);
 
-    /** Sizes of 0 B to 1 MB, most of them small. */
+    /** Sizes range from 0 B to 1 MB, and most of them are small. */
     private static final int[] MAX_BYTES = {16, 16, 16, 200, 200, 2000, 2000, 20_000, 100_000, 1_000_000};
 
     @RPCXServer("soak")
@@ -55,7 +55,7 @@ class SoakTest {
         CompletableFuture<byte[]> later(long number, byte[] bytes);
     }
 
-    /** A reply that belongs to this call and to no other. */
+    /** Returns a reply that belongs to this call and to no other. */
     private static byte[] changed(long number, byte[] bytes) {
         byte[] reply = Arrays.copyOf(bytes, bytes.length + Long.BYTES);
         for (int i = 0; i < Long.BYTES; i++) {

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 class SpecTest {
     private static final Path SPEC = Path.of("..", "spec");
 
-    /** The line with which a check of the Go program begins: its name, its rule and its function. */
+    /** Matches the line with which a check of the Go program begins, and finds its name, its rule and its function. */
     private static final Pattern CHECK = Pattern.compile(
             "^\\t\\{\"((?:[^\"\\\\]|\\\\.)*)\", \"((?:[^\"\\\\]|\\\\.)*)\", func\\(", Pattern.MULTILINE);
 
@@ -122,9 +122,9 @@ class SpecTest {
     }
 
     /**
-     * Lines of the page: {@code > hex} is sent, {@code < hex} has to come back, {@code < end of the stream} is the
-     * connection's end; what stands behind two spaces is for people. The heading of a vector says which service its
-     * server publishes.
+     * In the lines of the page, {@code > hex} is sent, {@code < hex} has to come back, and {@code < end of the stream}
+     * is the connection's end. What stands behind two spaces is for people. The heading of a vector says which service
+     * its server publishes.
      */
     @Test
     void theVectorsOfThePageAreWhatAServerSays() throws Exception {
@@ -143,7 +143,7 @@ class SpecTest {
                     peer = new RawPeer((line.contains("`counter`") ? counter : greeter).port());
                 } else if (peer != null && line.startsWith("    > ")) {
                     if (line.endsWith("  CANCEL")) {
-                        // of a call whose handler has begun: the answer says so
+                        // the answer says that the handler of the call had begun, so the test waits for that
                         assertThat(counted.waiting.await(60, TimeUnit.SECONDS)).isTrue();
                     }
                     peer.send(Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(hex(line))));
@@ -221,7 +221,10 @@ class SpecTest {
         }
     }
 
-    /** Text without the marks of markdown and with single spaces. Of a link its text stays; a table loses its bars. */
+    /**
+     * Returns a text without the marks of markdown and with single spaces. A link keeps its text, and a table loses its
+     * bars.
+     */
     private static String plain(String markdown) {
         return markdown.replaceAll("\\[([^\\]]*)]\\([^)]*\\)", "$1")
                 .replaceAll("(?m)^ *(?:#+|-) ", "")

@@ -29,7 +29,7 @@ public final class StandStill implements AutoCloseable {
         }
     }
 
-    /** Whether the machine has stood still for so long at least once until now, or does so still. */
+    /** Returns whether the machine has stood still for so long at least once until now, or is doing so now. */
     public boolean was(Duration time) {
         long sinceTick = System.nanoTime() - lastTick;
         return Math.max(largestNanos, sinceTick) >= time.toNanos();

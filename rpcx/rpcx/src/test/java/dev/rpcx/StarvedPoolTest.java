@@ -41,7 +41,7 @@ class StarvedPoolTest {
         }
     }
 
-    /** A client that is a channel without a socket. */
+    /** Acts as a client through a channel without a socket. */
     private final class Peer {
         final EmbeddedChannel channel = platform.accept();
         private int sent;
@@ -79,7 +79,7 @@ class StarvedPoolTest {
             return GENERATION * (1 + call / Wire.MAX_SLOTS) | call % Wire.MAX_SLOTS;
         }
 
-        /** The errors that have come since the last look. */
+        /** Returns the errors that have come since the last look. */
         List<RPCXException> errors() {
             List<RPCXException> errors = new ArrayList<>();
             ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -124,7 +124,10 @@ class StarvedPoolTest {
         assertThat(server.core().ledger().audit()).isEmpty();
     }
 
-    /** By so many connections that no thread is free for any: what waits beyond its connection's share says nothing. */
+    /**
+     * Makes calls on so many connections that no thread is free for any of them. Fewer would not do, since a call that
+     * waits beyond its connection's share says nothing of the method.
+     */
     private void starve() {
         List<Peer> all = new ArrayList<>(List.of(peer));
         for (int i = 0; i < 8; i++) {
@@ -150,7 +153,7 @@ class StarvedPoolTest {
             assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         });
-        // and the thread that comes to it later counts nothing twice
+        // the thread that comes to these calls later counts nothing twice
         platform.handleAll(peer.channel);
         assertThat(service.begun).isZero();
         assertThat(server.core().running()).isZero();
@@ -197,11 +200,11 @@ class StarvedPoolTest {
         platform.handleAll(peer.channel);
         assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN_LIMIT);
         peer.errors();
-        // half of the limit and one more, as others were there a moment ago
+        // the peer has half of the limit and one more, since others were there a moment ago
         peer.call(AdmissionLimit.MIN_LIMIT);
         assertThat(peer.errors()).hasSize(1);
         Peer other = new Peer();
-        // which has the share of two connections all the same
+        // the other peer has the share of two connections nevertheless
         other.call(AdmissionLimit.MIN_LIMIT / 2);
         assertThat(other.errors()).isEmpty();
         other.call(1);

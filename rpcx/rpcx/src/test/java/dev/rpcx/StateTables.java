@@ -14,15 +14,21 @@ import java.util.Map;
 public final class StateTables {
     private static final Path PAGE = Path.of("..", "spec", "states.md");
 
-    /** The payload is read, and the state stays: one that cannot be read ends the connection. */
+    /**
+     * This cell says that the payload is read, and that the state stays. A payload that cannot be read ends the
+     * connection.
+     */
     private static final String TAKEN = "✓";
 
-    /** Behind a row's name: the same frame with a payload that cannot be read. */
+    /** This follows a row's name, and stands for the same frame with a payload that cannot be read. */
     public static final String UNREADABLE = " unreadable";
 
-    /** A row: the frame that stands first, and its cells by column. */
+    /** Holds the frame that stands first in a row, and the row's cells by column. */
     public record Row(String frame, Map<String, String> cells) {
-        /** The row's frame in this column with a payload that cannot be read; null where that is not said. */
+        /**
+         * Returns a row of the same frame with a payload that cannot be read, or null if the column does not say what
+         * follows.
+         */
         public Row unreadable(String column) {
             return cell(column).equals(TAKEN) ? new Row(frame + UNREADABLE, Map.of(column, "ends")) : null;
         }
@@ -36,11 +42,11 @@ public final class StateTables {
         }
     }
 
-    /** The states that are its columns, and its rows. */
+    /** Holds the states that are the columns of a table, and its rows. */
     public record Table(List<String> columns, List<Row> rows) {}
 
     /**
-     * What a cell says.
+     * Holds what a cell says.
      *
      * @param answer the frame that answers, with its code and executed where it is ERROR; empty for none; "ends" and
      *     "closes" for the connection's end
@@ -70,7 +76,7 @@ public final class StateTables {
 
     private StateTables() {}
 
-    /** The table under this heading, which ends at the next empty line after it. */
+    /** Returns the table under this heading. It ends at the next empty line. */
     public static Table read(String heading) {
         try {
             List<String> lines = Files.readAllLines(PAGE);

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class StopTest {
     private static final int NOTES = 40;
 
-    /** A fifth of the second that a stop waits for handlers that it has interrupted. */
+    /** This is a fifth of the second that a stop waits for handlers that it has interrupted. */
     private static final Duration STILL = Duration.ofMillis(200);
 
     @RPCXServer("stop")
@@ -68,7 +68,7 @@ class StopTest {
             note();
         }
 
-        /** A future that does not end. */
+        /** Returns a future that ends only if the test completes it. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletableFuture<String> inLoop() {
@@ -91,7 +91,7 @@ class StopTest {
             return "done";
         }
 
-        /** Hears no interrupt. */
+        /** Ignores interrupts. */
         @Method
         @RunOn(RunOn.Place.POOL)
         String deaf() {
@@ -187,7 +187,7 @@ class StopTest {
         return server.core().ledger().held(kind);
     }
 
-    /** The caller has been told that the server has each of them. */
+    /** Makes one-way calls, and waits until all of them run. Each call returns when the server has it. */
     private void note(Client client, Place place) {
         StopClient calls = of(client);
         for (int i = 0; i < NOTES; i++) {
@@ -214,7 +214,7 @@ class StopTest {
         }
     }
 
-    /** What the server has logged at its end. */
+    /** Returns what the server logs while {@code stop} runs. */
     private static List<String> logged(Runnable stop) {
         List<String> logged = new CopyOnWriteArrayList<>();
         Handler handler = new Handler() {
@@ -313,8 +313,9 @@ class StopTest {
     }
 
     /**
-     * A stop waits a second for the end of handlers that it has interrupted. What it leaves behind holds when it has
-     * returned, unless the machine stood still meanwhile: then it holds when the handlers have ended.
+     * Asserts what a stop leaves behind. A stop waits a second for the end of handlers that it has interrupted. What it
+     * leaves behind is true when it has returned. If the machine stood still meanwhile, it is true when the handlers
+     * have ended.
      */
     private static void assertBehindAStop(boolean wasStill, Runnable left) {
         if (wasStill) {
@@ -362,11 +363,11 @@ class StopTest {
             service.releaseLoop.countDown();
         }
         await().until(() -> blocked.core().ledger().audit().isEmpty());
-        // which is what this is about
+        // the handler blocks on purpose, so its report is not a fault
         LoopChecker.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
 
-    /** They have come, and wait for their loop. */
+    /** The calls have come, and their handlers wait for their loop. */
     @Test
     void noHandlerOfAnEventLoopBeginsAfterwards() throws Exception {
         Server blocked = Server.builder(RegistryServer.registry(service))
