@@ -100,7 +100,7 @@ class ManyDeadlinesTest {
 
     private void greet() {
         send(RawPeer.preface());
-        // the preface of the server is not a frame
+        // the preface of the server is no frame
         HandPlatform.written(channel);
     }
 
@@ -114,7 +114,7 @@ class ManyDeadlinesTest {
         assertThat(server.core().ledger().audit()).isEmpty();
     }
 
-    /** Slots, times and cancels are random. The server answers each call in time that its time is over. */
+    /** Slots, times and cancels are random. Each call whose time is over gets its error in time. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5})
     void eachOfManyCallsIsToldInItsTime(long seed) {
@@ -154,7 +154,7 @@ class ManyDeadlinesTest {
         assertThat(toldInTime).isGreaterThan(500);
     }
 
-    /** A notice whose time is over may have to wait a tenth of a second more. */
+    /** If there are many notices, a handler may learn up to a tenth of a second late that its time is over. */
     @Test
     void theHandlersOfManyNoticesAreToldThatTheirTimeIsOver() {
         greet();
@@ -179,7 +179,7 @@ class ManyDeadlinesTest {
         assertThat(dueMillis).isEmpty();
     }
 
-    /** A thread of a handler that goes on after the answer does not reduce the number of calls of the client. */
+    /** A call whose thread still runs after its answer no longer counts among the calls that its client may have. */
     @Test
     void aCallThatHasItsAnswerGivesItsPlaceToTheNextThoughAThreadRunsForIt() {
         end();

@@ -40,7 +40,7 @@ class MetadataTest {
         });
     }
 
-    /** Returns the fields as they stand in a request, which is with their length in front. */
+    /** Returns the fields as they stand in a request, after their length. */
     private static ByteBuf framed(Fields fields) throws IOException {
         byte[] all = message(fields);
         return Unpooled.wrappedBuffer(message(out -> out.writeByteArrayNoTag(all)));
@@ -133,7 +133,7 @@ class MetadataTest {
         // the number of an unknown field goes on beyond the end of its entry
         ByteBuf number = Unpooled.wrappedBuffer(new byte[] {6, 0x0A, 2, 0x38, (byte) 0x80, 0x0A, 0, 0, 0});
         assertThatThrownBy(() -> MetadataFields.read(number)).hasMessage("a message runs past its end");
-        // the length of the last entry goes on beyond the end of the metadata, which is reported as the metadata's end
+        // the length of the last entry goes on beyond the end of the metadata
         ByteBuf last = Unpooled.wrappedBuffer(new byte[] {2, 0x0A, (byte) 0x80, 0, 0});
         assertThatThrownBy(() -> MetadataFields.read(last)).hasMessage("a message runs past its end");
     }

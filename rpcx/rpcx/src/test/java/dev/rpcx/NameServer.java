@@ -112,7 +112,7 @@ public final class NameServer implements AutoCloseable {
                 streams = new ServerSocket(server.socket.getLocalPort(), 50, InetAddress.getLoopbackAddress());
                 break;
             } catch (BindException taken) {
-                // another process has the port by TCP
+                // another process has this port for TCP
                 server.close();
             }
         }

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests what a peer is told about a value that does not fit. The text has the names of the schema, and never those of
+ * Tests what an error says about a value that does not fit. The text has the names of the schema, and never those of
  * the server's classes.
  */
 @Timeout(60)

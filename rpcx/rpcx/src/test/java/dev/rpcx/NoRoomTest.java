@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class NoRoomTest {
     /**
-     * Number of calls. If these calls counted as failed, they would be enough to open the circuit breaker and to eject
-     * an instance.
+     * A test makes so many calls. If these calls counted as failed, they would be enough to open the circuit breaker
+     * and to eject an instance.
      */
     private static final int CALLS = 60;
 

@@ -203,8 +203,8 @@ class NullsTest {
     }
 
     /**
-     * These types are not public. Each has the public type as which users get it. The methods that the public type
-     * declares are looked at in the type that is not public.
+     * These types are not public. Users get each of them as the public type beside it, and the test looks at the
+     * methods that this public type declares.
      */
     private static final Map<Class<?>, Class<?>> IMPLEMENTING = Map.of(
             CallInvocation.class, Interceptor.Invocation.class,
@@ -212,9 +212,7 @@ class NullsTest {
             TimedContext.class, CallContext.class,
             HandledContext.class, CallContext.class);
 
-    /**
-     * Returns what users call. This excludes what they implement, and what a type inherits from somebody else's type.
-     */
+    /** Returns what users call. This excludes what users implement, and what a type above declares. */
     private static List<Executable> members(Class<?> type) {
         Class<?> users = IMPLEMENTING.get(type);
         List<Executable> members = new ArrayList<>();

@@ -29,7 +29,7 @@ class OrphanSlotsTest {
         CompletableFuture<String> later(String text);
     }
 
-    /** A client's connection on one thread, and what its server does. */
+    /** Runs a client's connection on one thread, and does what its server does. */
     private static final class Hand implements AutoCloseable {
         final HandPlatform platform = new HandPlatform();
         final Client client = Client.builder()

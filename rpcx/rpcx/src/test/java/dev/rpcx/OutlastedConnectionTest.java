@@ -49,7 +49,7 @@ class OutlastedConnectionTest {
                     mayEnd.await();
                     isOver = true;
                 } catch (InterruptedException e) {
-                    // this call has been interrupted since its caller is gone
+                    // the handler is interrupted because its caller is gone
                 }
             }
             return never;

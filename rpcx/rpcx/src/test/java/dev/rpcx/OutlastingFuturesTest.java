@@ -35,7 +35,7 @@ class OutlastingFuturesTest {
     private enum Way {
         /** The handler returns a future of its own. */
         RETURNED,
-        /** The handler returns the future of a call that it has begun, and does not wait for it. */
+        /** The handler begins a call, and returns a result without waiting for the future of this call. */
         BEGUN,
         /** The handler returns a future that depends on the future of a call. */
         FOLLOWED

@@ -74,7 +74,7 @@ class OverloadTest {
 
     @Test
     void oneCallMoreThanMayRunIsRefusedNotExecuted() {
-        // the limit is eight handlers, of which a connection has one more than it leaves free
+        // one connection may have as many of the eight handlers as are still free, and one more
         Busy busy = new Busy();
         Server server = serving(busy).maxRunning(8).build().start();
         try (Client client = Client.standard()) {

@@ -251,7 +251,7 @@ class OwnEndsTest {
         hand.read(channel(), all, 0, all.length);
     }
 
-    /** Opens a connection, makes one call on it, and lets a second pass, so that the connection has no call. */
+    /** Opens a connection that has been there for a second and has no call. */
     private void open() {
         CompletableFuture<String> first = remote.call(new byte[1]);
         settle();
@@ -318,8 +318,8 @@ class OwnEndsTest {
     }
 
     /**
-     * Returns the calls of a client whose attempt to connect has just failed. The next attempt follows in a moment. The
-     * classic wire has no greeting.
+     * Returns the calls of a client that has just failed to connect, and that tries again in a moment. The classic wire
+     * has no greeting.
      */
     private Classic pausing() {
         Classic calls = client(true).create(Classic.class, "peer", 2);

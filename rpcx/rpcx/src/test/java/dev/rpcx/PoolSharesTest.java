@@ -45,7 +45,7 @@ public class PoolSharesTest {
 
     private boolean hasNoMemory;
 
-    /** This runs while a thread is started, and does what others may do then. */
+    /** This runs once while a thread is started, and does what others may do at that time. */
     private Runnable meanwhile = () -> {};
 
     private final PoolShares pool = new PoolShares(MAX, (at, run) -> start(run), address -> address.handlerThreads);

@@ -178,7 +178,7 @@ class RacesTest {
         return turn;
     }
 
-    /** The test writes nothing to this socket. */
+    /** Nothing is written to it. */
     private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
@@ -472,10 +472,7 @@ class RacesTest {
         return thread;
     }
 
-    /**
-     * The first call waits for the last one. If a call were lost, or waited for another's handler, this test would
-     * never end.
-     */
+    /** The first call waits for the last: if one were lost, or waited for another's handler, this would never end. */
     @Test
     void noCallIsLostAndNoneWaitsForAnothersHandler() {
         race(new Runnable() {

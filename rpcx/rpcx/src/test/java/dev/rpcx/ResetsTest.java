@@ -55,7 +55,7 @@ class ResetsTest {
             @Override
             public void close() {}
         };
-        // what a task of an event loop throws is only logged
+        // what a task of an event loop throws is logged, and nothing else hears of it
         Logger loops = Logger.getLogger("io.netty.util.concurrent.AbstractEventExecutor");
         loops.addHandler(seen);
         ByteBuf size = Unpooled.buffer().writeByte(1 << 3);

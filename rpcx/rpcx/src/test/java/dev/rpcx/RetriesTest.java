@@ -410,7 +410,7 @@ class RetriesTest {
         CompletableFuture<Integer> takeLater(Flow.Publisher<String> items);
     }
 
-    /** A caller whose second attempt is answered does not learn of a failure, and neither does the circuit. */
+    /** A caller whose call is answered at its second attempt hears of no failure, and neither does the circuit. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void callsAreCountedByTheCircuitAndNotTheirAttempts(boolean isAsync) {
@@ -437,7 +437,10 @@ class RetriesTest {
         }
     }
 
-    /** Makes 20 calls that fail. The last failure opens a circuit that half of the calls have to fail for. */
+    /**
+     * Makes 20 calls that fail, and asserts that the circuit refuses the next one. The circuit opens at the twentieth
+     * failure.
+     */
     private static void failTwentyTimesAndThenBehindTheCircuit(ThrowingCallable call) {
         long began = 0;
         for (int i = 0; i < 20; i++) {

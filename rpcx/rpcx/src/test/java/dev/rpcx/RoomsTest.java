@@ -62,9 +62,9 @@ class RoomsTest {
             Set.of(".internal.server -> .internal.client", ".internal.server -> .internal.discovery");
 
     /**
-     * The only classes that refer upwards, with the classes that they refer to. They belong to the vocabulary and have
-     * static methods that users call: these return the context of the running call, and lists of instances, whose
-     * classes stand in rooms.
+     * Only these classes refer upwards. Each is listed with the classes to which it refers. They belong to the
+     * vocabulary and have static methods that users call: these return the context of the running call, and lists of
+     * instances, whose classes stand in rooms.
      */
     private static final Map<String, Set<String>> FACTORIES = Map.of(
             "dev.rpcx.CallContext",
@@ -163,7 +163,7 @@ class RoomsTest {
         assertThat(upwards).isEqualTo(FACTORIES);
     }
 
-    /** The doors are one room here. It refers to all others, and none refers to it. */
+    /** The doors are a room of their own here, which refers to all others and to which none refers. */
     @Test
     void noRoomsReferToEachOtherInACircle() {
         SliceRule rule = slices().assignedFrom(BY_ROOM).should().beFreeOfCycles();

@@ -371,7 +371,7 @@ public final class ServerWalk {
         assertThat(of.gate.runs).as("runs").hasValue(1);
     }
 
-    /** Returns the sum as a message. A number that cannot be null is not written if it is 0. */
+    /** A number that cannot be null is not written where it is 0. */
     private static byte[] sum(int items) {
         if (items == 0) {
             return new byte[0];

@@ -162,7 +162,7 @@ class ServingBoundsTest {
         }
     }
 
-    /** Handlers wait in a queue, or get no thread if a test wants that. */
+    /** Handlers wait in a queue, or find no thread where a test wants that. */
     private final class Queued implements ServerPlatform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
@@ -530,9 +530,7 @@ class ServingBoundsTest {
         expectReply(3 * FIRST);
     }
 
-    /**
-     * The heap is full when a call comes in. The connection of this call ends, and nothing of the call stays counted.
-     */
+    /** The heap is full when a call comes in: its connection ends, and nothing of it stays counted. */
     @Test
     void nothingIsKeptOfACallForWhichThereWasNoMemory() {
         serve();
@@ -734,7 +732,7 @@ class ServingBoundsTest {
         expectReply(2 * FIRST);
     }
 
-    /** Makes so many calls at once, each of which leaves a place with a large buffer. */
+    /** Makes so many calls at once. After each of them, its place keeps a large buffer. */
     private void burst(int generation, int calls) {
         service.waiting.clear();
         for (int i = 0; i < calls; i++) {
@@ -1072,7 +1070,7 @@ class ServingBoundsTest {
         // the request has 30 s and 140,000 / 16,384 s
         pass(3_544);
         expectNothing();
-        // two looks are at least 5 ms apart
+        // looks are 5 ms apart at least
         pass(6);
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
@@ -1158,7 +1156,7 @@ class ServingBoundsTest {
             hand.reads(channel(), false);
             pass(5_000);
             hand.reads(channel(), true);
-            // the server reads something between two pauses
+            // something is read between two pauses
             send(Wire.PONG, 0, Unpooled.EMPTY_BUFFER);
         }
         expectNothing();
@@ -1267,7 +1265,7 @@ class ServingBoundsTest {
         hand.reads(channel(), false);
         pass(29_999);
         assertThat(server().core().ledger().held(Resource.CALLS)).isEqualTo(1);
-        // two looks are at least 5 ms apart
+        // looks are 5 ms apart at least
         pass(5);
         hand.reads(channel(), true);
         // the error has no text, since the client did not read
@@ -1562,7 +1560,7 @@ class ServingBoundsTest {
         serve();
         call(FIRST, "laterHere");
         hand.reads(channel(), false);
-        // a socket that takes no more bytes has something in its queue
+        // a socket that takes no more has something in its queue
         channel().write(RawPeer.frame(Wire.PONG, 7, Unpooled.EMPTY_BUFFER));
         takeAll(Resource.UNREAD_REPLY_BYTES);
         service.waiting.get(0).complete("b");

@@ -101,8 +101,8 @@ class SharedFuturesTest {
     private final Server downServer =
             Server.builder(RegistryServer.registry(behind)).build().start();
     /**
-     * This interceptor hangs something on each call, as a log does. That does not count as somebody who waits for the
-     * call.
+     * An interceptor of this client hangs something on each call, as a log does. That does not count as somebody who
+     * waits for the call.
      */
     private final Client ofFront = Client.builder()
             .interceptor((call, next) -> {
@@ -139,7 +139,7 @@ class SharedFuturesTest {
         return client.create(FrontCalls.class, "127.0.0.1", server.port());
     }
 
-    /** Gives the call up. The classic wire has no cancel, so the caller closes its connection there. */
+    /** Gives the call up. On the classic wire there is no cancel, so the caller closes its connection. */
     private void giveUp(CompletableFuture<String> call, boolean isClassic) {
         int running = server.core().running();
         if (isClassic) {

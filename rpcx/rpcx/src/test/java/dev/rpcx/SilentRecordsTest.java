@@ -178,7 +178,7 @@ class SilentRecordsTest {
                 .isNotNull();
     }
 
-    /** The records are as small as they are if a side has asked for the smallest records there are. */
+    /** The records are as small as a side may ask for. */
     @Test
     void certificatesOf25KilobytesInTheSmallestRecordsAreTaken() throws Exception {
         String names = IntStream.range(0, 900)
@@ -272,7 +272,9 @@ class SilentRecordsTest {
         assertThat(channel.isActive()).isTrue();
     }
 
-    /** The JDK derives all keys of one record before it can be stopped, but it gets no second record. */
+    /**
+     * The engine derives the keys for all updates in one record before it can be stopped, but it gets no second record.
+     */
     @Test
     void manyKeyUpdatesInOneRecordEndTheConnection() throws Exception {
         RawTls client = handshake();
@@ -383,7 +385,7 @@ class SilentRecordsTest {
         int count = 120;
         List<EmbeddedChannel> all = new ArrayList<>();
         long before = 0;
-        // the first connections load what all of them need
+        // the first ones load what all of them need
         for (int i = -20; i < count; i++) {
             if (i == 0) {
                 before = usedBytes();
@@ -493,7 +495,7 @@ class SilentRecordsTest {
                 peer.send(Unpooled.EMPTY_BUFFER);
                 sent++;
             }
-            // the server has sent a ticket before
+            // a ticket has come before
             assertThat(sent).isBetween(TlsRecords.MAX_SILENT_OF_SERVER * 3 / 4, TlsRecords.MAX_SILENT_OF_SERVER + 1);
         }
     }

@@ -154,7 +154,7 @@ final class SimCalls {
         this.world = world;
     }
 
-    /** Says whether the servers of the calls that begin now are ours. */
+    /** Sets whether the servers of the calls that begin now are ours. */
     void trusting(boolean are) {
         trusting = are;
     }

@@ -94,7 +94,7 @@ final class SimChannel extends AbstractChannel implements SimNetwork.Socket, Sim
         }
     }
 
-    // ---- told by the network
+    // ---- called by the network
 
     @Override
     public void onConnected(SimNetwork.End own) {
@@ -136,7 +136,7 @@ final class SimChannel extends AbstractChannel implements SimNetwork.Socket, Sim
             waitsForRoom = false;
             ((Unsafe) unsafe()).flush0();
         }
-        // a channel that does not read is told of an error as well
+        // a channel that does not read learns of an error as well
         if (open && own != null && own.isReadable() && (readPending || own.isBroken())) {
             ((Unsafe) unsafe()).read(own);
         }

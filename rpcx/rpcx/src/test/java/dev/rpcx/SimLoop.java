@@ -82,7 +82,7 @@ final class SimLoop extends AbstractScheduledEventExecutor implements EventLoop 
         return next == -1 ? Long.MAX_VALUE : next;
     }
 
-    /** Says that a channel has something to do. */
+    /** A channel has something to do. */
     void ready(Io channel) {
         io.add(channel);
         actor.wake();

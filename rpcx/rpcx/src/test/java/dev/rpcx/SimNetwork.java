@@ -29,10 +29,10 @@ final class SimNetwork {
 
         void onRefused(IOException why);
 
-        /** Says that bytes have arrived, or the end. */
+        /** Bytes, or the end, have arrived. */
         void onReadable();
 
-        /** Says that there is room after {@link End#write} took less than all. */
+        /** There is room after {@link End#write} took less than all. */
         void onWritable();
     }
 
@@ -153,7 +153,7 @@ final class SimNetwork {
         }
     }
 
-    /** Is one side's end of a connection. */
+    /** Stands for one side's end of a connection. */
     final class End {
         final Link link;
         final InetSocketAddress local;

@@ -30,7 +30,10 @@ final class SimPeer implements SimNetwork.Socket {
     /** The peer reads at most so many bytes at once. With 0 it never reads anything. */
     private final int readBytes;
 
-    /** If this is true, the peer sends its preface and settings first, as the wire demands. */
+    /**
+     * If this is true, the peer sends nothing before its preface, as the wire demands. In most cases its settings
+     * follow.
+     */
     private final boolean polite;
 
     /**
@@ -80,7 +83,7 @@ final class SimPeer implements SimNetwork.Socket {
         }
     }
 
-    // ---- told by the network
+    // ---- called by the network
 
     @Override
     public void onConnected(SimNetwork.End own) {

@@ -28,7 +28,7 @@ final class SimPlatform implements ServerPlatform {
     final SimWorld world;
     final SimNetwork network;
 
-    /** This is the host's address. */
+    /** The host has this address. */
     final String host;
 
     final SimAllocator allocator = new SimAllocator();
@@ -219,7 +219,7 @@ final class SimPlatform implements ServerPlatform {
         }
     }
 
-    /** Gives every handler a thread of its own. The seed chooses which thread goes on first. */
+    /** Every handler has a thread of its own: who goes on first is the seed's choice. */
     private final class SimThreads extends Threads {
         SimThreads() {
             super(Integer.MAX_VALUE);

@@ -274,7 +274,7 @@ final class SimScenario {
         return Duration.ofNanos(nanos);
     }
 
-    /** The next call that takes a stream gives it this id. The handler learns the id from the metadata. */
+    /** The next call that takes a stream has this id. Its handler learns the id from the metadata. */
     private String streamId = "";
 
     private SimScenario(SimWorld world) {
@@ -408,7 +408,7 @@ final class SimScenario {
         });
         world.run(calls::allEnded, world.now() + QUIET_NANOS);
         world.runUntil(world.now() + keepAliveNanos + SECOND);
-        // this lets through what a narrow window has delayed
+        // this waits for what a narrow window still lets through
         for (int i = 0; i < 20 && !callers.stream().allMatch(Caller::isIdle); i++) {
             world.runUntil(world.now() + 3 * SECOND);
         }

@@ -59,7 +59,7 @@ class SlowReadersTest {
         server.stop(Duration.ZERO);
     }
 
-    /** Gives what it reads at a rate, up to so many bytes. */
+    /** Gives what it reads at a limited rate until {@code SLOW_BYTES} have been read, and then without a limit. */
     private static final class Slow extends InputStream {
         private final InputStream in;
         private final long begin = System.nanoTime();

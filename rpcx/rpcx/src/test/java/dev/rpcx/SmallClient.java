@@ -18,7 +18,7 @@ public final class SmallClient {
     private static final int ARRAY_BYTES = 1000;
     private static final long FILL_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-    /** All calls have five seconds. */
+    /** Each call has five seconds, so all calls have ended after this time. */
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(20);
 
     private SmallClient() {}

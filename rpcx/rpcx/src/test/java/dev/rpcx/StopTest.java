@@ -313,9 +313,9 @@ class StopTest {
     }
 
     /**
-     * Asserts what a stop leaves behind. A stop waits a second for the end of handlers that it has interrupted. What it
-     * leaves behind is true when it has returned. If the machine stood still meanwhile, it is true when the handlers
-     * have ended.
+     * Asserts what has to hold after a stop. A stop waits a second for the end of handlers that it has interrupted, so
+     * this holds when the stop has returned. If the machine stood still meanwhile, it holds when the handlers have
+     * ended.
      */
     private static void assertBehindAStop(boolean wasStill, Runnable left) {
         if (wasStill) {
