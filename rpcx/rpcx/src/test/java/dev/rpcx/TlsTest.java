@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Tests TLS and mutual TLS: who is let in, who is not, and what happens if certificates change. */
+/** Tests TLS and mutual TLS: which peers are accepted, which are refused, and what happens if certificates change. */
 @Timeout(300)
 class TlsTest {
     @RPCXServer("secret")
@@ -132,7 +132,7 @@ class TlsTest {
         }
     }
 
-    /** Nothing has left, and the caller reads why. */
+    /** The call fails before anything is sent, and the caller learns the reason. */
     @Test
     void aServerOfTheClassicWireThatIsNotTrustedIsNotCalled() {
         try (Server secure = Server.builder(RegistryServer.registry(new Secret()))
@@ -225,7 +225,7 @@ class TlsTest {
                 Files.copy(next.chain(), chain, StandardCopyOption.REPLACE_EXISTING);
                 Files.copy(next.key(), key, StandardCopyOption.REPLACE_EXISTING);
                 tls.reload();
-                // on a new connection, while the load goes on
+                // each call opens a new connection, while the load goes on
                 assertThat(ask(i % 2 == 0 ? Tls.client().trusting(servers.authority) : expecting, changing.port()))
                         .isEqualTo("nobody");
             }
@@ -264,7 +264,7 @@ class TlsTest {
         }
     }
 
-    /** Netty reads more headers than one. */
+    /** Netty accepts more forms of the header than this one. */
     @ParameterizedTest
     @ValueSource(strings = {"-----BEGIN  PRIVATE KEY-----", "-----BEGIN EC PRIVATE KEY-----", "--BEGIN PRIVATE KEY--"})
     void aKeyOfAnotherCertificateIsRefusedWhateverItsHeader(String header) throws Exception {
@@ -279,7 +279,7 @@ class TlsTest {
         assertThatThrownBy(() -> Tls.server(server.chain(), key)).isInstanceOf(IllegalArgumentException.class);
     }
 
-    /** TLS lets a session go on in a new connection without a certificate: ours do not. */
+    /** TLS would let a client resume a session on a new connection without a certificate. RPCX does not allow this. */
     @Test
     void aCertificateThatHasExpiredOpensNoNewConnection() throws Exception {
         Certificates.Pair brief = servers.make("brief", "server", "dns:localhost,ip:127.0.0.1", "-1d+8S", 1);
@@ -317,7 +317,10 @@ class TlsTest {
         }
     }
 
-    /** A proxy's TLS may send tickets; one that comes while another connection waits for TCP is not used there. */
+    /**
+     * The TLS of a proxy may send tickets. A ticket that arrives while another connection waits for TCP is not used for
+     * that connection.
+     */
     @Test
     void ticketsOfOtherServersAreNotUsed() throws Exception {
         servers.make("proxy", "proxy", "dns:proxy.example.org", "-1d", 30);
@@ -351,7 +354,7 @@ class TlsTest {
     private static final int SERVER_NAME = 0;
     private static final int PRE_SHARED_KEY = 41;
 
-    /** Has its handlers before TCP has connected it. */
+    /** A channel whose handlers are added before TCP has connected it. */
     private static final class Connecting extends EmbeddedChannel {
         private boolean isConnected;
 
@@ -374,10 +377,10 @@ class TlsTest {
         return hasPassed;
     }
 
-    /** Types of the extensions of a client's hello, which is one record. */
+    /** Returns the types of the extensions in a client's hello, which is one record. */
     private static List<Integer> extensions(ByteBuf hello) {
         ByteBuf rest = hello.duplicate();
-        // headers of record and message, version, random
+        // these are the headers of record and message, the version and the random bytes
         rest.skipBytes(5 + 4 + 2 + 32);
         rest.skipBytes(rest.readUnsignedByte());
         rest.skipBytes(rest.readUnsignedShort());
@@ -397,7 +400,7 @@ class TlsTest {
         assertThatThrownBy(() -> Tls.client().expecting("a b")).hasMessageContaining("name \"a b\"");
     }
 
-    /** Whoever answers falsely there names a host for which he has a certificate. */
+    /** An attacker who controls these answers can name a host for which he has a certificate. */
     @Test
     void aClientWhoseInstancesAreNamedByOthersExpectsAName() {
         try (Client client = Client.builder().tls(Tls.client()).build()) {
@@ -443,7 +446,7 @@ class TlsTest {
                 .hasMessageContaining("server's Tls");
     }
 
-    /** In TLS 1.2 a client may ask for one handshake after the other on an event loop. */
+    /** With TLS 1.2 a client may start one handshake after the other, all of them on an event loop. */
     @Test
     void aServerSpeaksNoTlsInWhichAClientMayNegotiateAgain() throws Exception {
         javax.net.ssl.SSLContext anyone = javax.net.ssl.SSLContext.getInstance("TLS");

@@ -21,7 +21,7 @@ public final class TokenFuzz {
 
     private TokenFuzz() {}
 
-    /** Jazzer's. The first byte says how the rest becomes text. */
+    /** Is called by Jazzer. The first byte says how the rest becomes text. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         FuzzInput in = new FuzzInput(bytes);
         boolean isText = in.next() % 2 == 0;
@@ -54,7 +54,10 @@ public final class TokenFuzz {
         }
     }
 
-    /** What a token says, signed again, has the same claims: no two texts say the same. */
+    /**
+     * The claims of a token are signed again, and the new token has the same claims. So no two texts have the same
+     * claims.
+     */
     private static void hasOneForm(Token.Received received) {
         Token token = received.token();
         Token again = java.util.Objects.requireNonNull(Token.read(token.signed(Token.key(SECRET), "service", "method")))

@@ -37,8 +37,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests calls that leave their client more than once. Each attempt has a token of its own. A call that is refused has
- * not been executed.
+ * Tests calls with more than one attempt. Each attempt has a token of its own. A call that is refused has not been
+ * executed.
  */
 @Timeout(60)
 class TokensPerAttemptTest {
@@ -160,14 +160,14 @@ class TokensPerAttemptTest {
         void bytes(byte[] bytes);
     }
 
-    /** Behind its names and its time. */
+    /** Reads the metadata that follow the names and the time. */
     private static Metadata metadata(ByteBuf payload) {
         payload.skipBytes(payload.readByte()).skipBytes(payload.readByte());
         assertThat(Varint.read(payload)).isPositive();
         return MetadataFields.read(payload);
     }
 
-    /** What else has to be said in front of its arguments does not change them. */
+    /** The metadata that are sent in front of the arguments may change. The arguments do not change. */
     @ParameterizedTest
     @ValueSource(strings = {"again", "and once more", "2"})
     void aSmallRequestIsComputedAgainOnceItHasWaitedForMoreThanTenSeconds(String then) {
@@ -228,7 +228,10 @@ class TokensPerAttemptTest {
         hand.read(channel, all, 0, all.length);
     }
 
-    /** Over a slow way: a token is good for 30 s, and a large request may wait for longer until it begins to leave. */
+    /**
+     * The connection is slow. A token is good for 30 s, and a large request may wait for longer until its first frame
+     * is sent.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"again", "and once more", "2"})
     void aRequestThatHasWaitedLongForOthersIsSentWithWhatIsComputedThen(String then) throws InterruptedException {
@@ -285,7 +288,7 @@ class TokensPerAttemptTest {
         hand.end(waiting, channel, List.of(small, large));
     }
 
-    /** Of one request and its parts. */
+    /** Joins the payloads of one request and its parts. */
     private static ByteBuf request(byte[] written) {
         ByteBuf frames = Unpooled.wrappedBuffer(written);
         ByteBuf whole = Unpooled.buffer();
@@ -322,7 +325,7 @@ class TokensPerAttemptTest {
         assertThat(store.handled).hasValue(3);
     }
 
-    /** Subscribes, and tells how the stream ends. */
+    /** Subscribes, and returns how the stream ends. */
     private static CompletableFuture<String> end(Flow.Publisher<String> items) {
         CompletableFuture<String> ended = new CompletableFuture<>();
         items.subscribe(new Flow.Subscriber<>() {
@@ -352,7 +355,7 @@ class TokensPerAttemptTest {
         int port = serving(requiring());
         try (Client stranger = Client.standard()) {
             stranger.create(StoreClient.class, "127.0.0.1", port).note("unsigned");
-            // on the same connection, behind it
+            // this call comes later on the same connection
             assertThatThrownBy(stranger.create(StoreClient.class, "127.0.0.1", port)::pretend)
                     .hasMessage("no valid token");
         }
@@ -401,7 +404,10 @@ class TokensPerAttemptTest {
         assertThat(store.handled).hasValue(6);
     }
 
-    /** More of them than a connection has slots: what a failed attempt has taken is given back. */
+    /**
+     * More such calls fail than a connection has slots. So this test also shows that a failed attempt gives back what
+     * it has taken.
+     */
     @Test
     void anEntryThatCannotBeComputedEndsItsCallAndNoOther() {
         Interceptor signing = Tokens.signing("alice", ALICE);
@@ -427,7 +433,7 @@ class TokensPerAttemptTest {
         }
     }
 
-    /** What somebody throws who does not declare it. */
+    /** Throws an exception that the method does not declare. */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> String sneaky(Throwable thrown) throws E {
         throw (E) thrown;
@@ -491,7 +497,10 @@ class TokensPerAttemptTest {
         assertThatThrownBy(() -> Metadata.EMPTY.withEachAttempt("", () -> "x")).hasMessageContaining("empty");
     }
 
-    /** Goes on from a thread that knows of no call, as an interceptor does that waits for another service's word. */
+    /**
+     * Continues the call on a thread that knows of no call. An interceptor that waits for the answer of another service
+     * does the same.
+     */
     private static Interceptor checkingElsewhere() {
         return (call, next) -> {
             CompletableFuture<Boolean> check = new CompletableFuture<>();
@@ -553,7 +562,7 @@ class TokensPerAttemptTest {
                                 assertEnd(e, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.NOT_EXECUTED));
             }
         }
-        // a stream is no stage of one
+        // a future is not what a method with a stream has to return
         StoreClient early =
                 client.create(StoreClient.class, "127.0.0.1", serving((call, next) -> new CompletableFuture<Object>()));
         assertThatThrownBy(() -> end(early.watch()).join())

@@ -96,7 +96,7 @@ class TokensTest {
             assertRefused(port);
             assertRefused(port, Tokens.signing("alice", BOB, CLOCK));
             assertRefused(port, Tokens.signing("mallory", BOB, CLOCK));
-            // what a client says of itself counts for nothing
+            // the server ignores what a client says of itself
             assertRefused(port, (call, next) -> next.proceed(call.with("principal", "alice")));
             assertRefused(port, (call, next) -> next.proceed(call.with("rpcx-token", "a.b.c.d")));
             assertRefused(port, (call, next) -> next.proceed(call.with("rpcx-token", "....")));
@@ -119,7 +119,7 @@ class TokensTest {
         return Clock.fixed(NOW, ZoneOffset.UTC);
     }
 
-    /** A token for {@code secret/whoAmI} that has not been sent. */
+    /** Returns a token for {@code secret/whoAmI} that has not been sent. */
     private static String unsent(Interceptor signing) {
         AtomicReference<String> kept = new AtomicReference<>();
         Interceptor keeping = (call, next) -> {
@@ -154,7 +154,8 @@ class TokensTest {
     void aTokenHasOneTextOnly() {
         withServer(port -> {
             String token = unsent(Tokens.signing("alice", ALICE, CLOCK));
-            // 29 bytes of claims and 5 of the name, 32 of the signature: the last character has bits that mean nothing
+            // the token has 29 bytes of claims, 5 of the name and 32 of the signature: some bits of the last character
+            // mean nothing
             assertThat(token.length() % 4).isNotZero();
             char last = token.charAt(token.length() - 1);
             String others = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -175,7 +176,7 @@ class TokensTest {
     void nothingThatIsNearlyATokenIsTaken() {
         withServer(port -> {
             byte[] good = java.util.Base64.getUrlDecoder().decode(unsent(Tokens.signing("alice", ALICE, CLOCK)));
-            // one connection for all: some hundred
+            // all of the several hundred calls use one connection
             AtomicReference<String> next = new AtomicReference<>("");
             try (Client client = Client.builder()
                     .interceptor((call, rest) -> rest.proceed(call.with("rpcx-token", next.get())))
@@ -316,7 +317,7 @@ class TokensTest {
             }
             assertThat(logged).hasSize(1);
             now.set(NOW.plusSeconds(61));
-            // whoever sends a name has proved nothing yet
+            // a peer that only sends a name has not proved anything yet
             assertRefused(server.port(), Tokens.signing("bob\" of 10.0.0.1 \u202E", BOB, now::get));
             assertThat(logged).hasSize(2);
             assertThat(logged.get(1)).contains("\"bob\\\" of 10.0.0.1 \\u202e\"", "4 more");
@@ -333,7 +334,7 @@ class TokensTest {
             assertThatThrownBy(() -> Tokens.forwarding(name, ALICE)).hasMessageContaining("control characters");
         }
         withServer(port -> {
-            // signed well, by one who has a secret, and still not taken
+            // these tokens are signed with the right secret, and are refused all the same
             for (String name : new String[] {"a\nb", "\u0085"}) {
                 Token token =
                         new Token(NOW.plusSeconds(30).toEpochMilli(), new byte[16], name, null, java.util.List.of());
@@ -342,7 +343,7 @@ class TokensTest {
         });
     }
 
-    /** The vector of docs/security.md: whoever writes another implementation holds it against these bytes. */
+    /** These are the test vectors of docs/security.md. Other implementations are compared with the same bytes. */
     @Test
     void theDocumentedTokensAreTheseBytes() throws Exception {
         byte[] nonce = new byte[Token.NONCE_BYTES];
@@ -369,14 +370,14 @@ class TokensTest {
     @Test
     void usedTokensAreForgottenWhenTheirTimeIsOverAndNeverBefore() {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
-        // two of the room are a signer's name
+        // the name of a signer takes as much room as two tokens
         UsedTokens used = new UsedTokens(14, now::get);
         assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isTrue();
         assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
         for (int i = 2; i <= 7; i++) {
             assertThat(used.first("alice", "2" + i, NOW.plusSeconds(20))).isTrue();
         }
-        // half of the room is one signer's, and nothing is forgotten for what comes
+        // the tokens of one signer may take half of the room, and no token is forgotten to make room for a new one
         assertThatThrownBy(() -> used.first("alice", "3", NOW.plusSeconds(20)))
                 .isInstanceOfSatisfying(RPCXException.class, e -> {
                     assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
@@ -399,7 +400,10 @@ class TokensTest {
         assertThat(used.remembered()).isEqualTo(1);
     }
 
-    /** It may have been used and forgotten, and its caller may try again: it was good when it was looked at. */
+    /**
+     * The token may have been used and forgotten. Its caller may try again, because the token was good when it was
+     * checked.
+     */
     @Test
     void aTokenWhoseTimeEndsWhileItIsLookedAtIsNotTakenForAForgedOne() {
         UsedTokens used = new UsedTokens(100, () -> NOW.plusSeconds(41));
@@ -421,7 +425,7 @@ class TokensTest {
         assertThat(used.remembered()).isEqualTo(0);
     }
 
-    /** A store that forgets at the time it is given, by its own clock, as Redis does. */
+    /** A store that forgets each token at the time it is given, as Redis does. It uses its own clock. */
     private record Forgetful(InstantSource clock, Map<String, Instant> kept) implements Tokens.OneUse {
         @Override
         public boolean first(String signer, String token, Instant until) {
@@ -431,7 +435,9 @@ class TokensTest {
         }
     }
 
-    /** The copy is looked at just before its end, and the store is asked behind that, or has a clock that is ahead. */
+    /**
+     * The copy is checked just before it expires. Then the store is asked after that time, or by a clock that is ahead.
+     */
     @ParameterizedTest
     @CsvSource({"39, 3, 0", "39, 30, 0", "39, 0, 9", "39, 3, 9", "39, 3, -9"})
     void aCopyThatComesAtItsEndIsNotTakenForAFirstUse(int copied, int looked, int ahead) throws Throwable {
@@ -461,14 +467,17 @@ class TokensTest {
                 });
     }
 
-    /** A call that has just come. */
+    /** Returns a call that has just arrived. */
     private static Interceptor.Invocation fresh(Metadata sent) {
         MockTicker ticker = Ticker.newMockTicker();
         HandledContext call = new HandledContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         return new CallInvocation("secret", "whoAmI", new Object[0], sent, call);
     }
 
-    /** The signers' clocks were ahead with the server's: what they signed was known, and has been forgotten. */
+    /**
+     * The clocks of the signers and of the server were ahead. Tokens that were signed then were remembered, and have
+     * been forgotten.
+     */
     @Test
     void aClockThatIsSetBackWithThoseOfTheSignersRefusesWhatItHasForgottenUntilThatTimeComesAgain() {
         AtomicReference<Instant> now = new AtomicReference<>(NOW.plusSeconds(600));
@@ -485,7 +494,7 @@ class TokensTest {
         assertThat(used.first("alice", "3", NOW.plusSeconds(641))).isTrue();
     }
 
-    /** Only what expires before the last that was forgotten may have been used. */
+    /** Only a token that expires before the last forgotten one may have been used. */
     @Test
     void aClockThatWasAheadForAMomentCostsNoMoreThanTheTimeOfTheTokensItForgot() {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
@@ -520,7 +529,7 @@ class TokensTest {
                     assertThat(e).hasMessageContaining("42 s");
                 });
         assertThat(used.remembered()).isZero();
-        // one that was as old when it came is no token
+        // a token that was already as old when it arrived is not valid
         HandledContext late =
                 new HandledContext(ticker.nanoTime(), Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         assertThatThrownBy(() -> requiring.intercept(
@@ -538,7 +547,7 @@ class TokensTest {
                 .hasMessageContaining("2 interceptors (expected: one");
     }
 
-    /** 255 characters are as much as four tokens and more. */
+    /** A name of 255 characters counts as much as more than four tokens. */
     @Test
     void namesOfSignersHaveTheirRoom() {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
@@ -560,7 +569,7 @@ class TokensTest {
         }
     }
 
-    /** What somebody throws who does not declare it. */
+    /** Throws an exception that the method does not declare. */
     @SuppressWarnings("unchecked")
     private static <T, E extends Throwable> T sneaky(Throwable thrown) throws E {
         throw (E) thrown;

@@ -14,8 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Tests tasks that a handler has registered for the cancel of its call, if the handler returns a stream. The handler
- * ends long before its stream. The tasks run if the stream is ended by something else, and not if it ends by itself.
+ * Tests tasks that a handler has registered for the cancellation of its call, if the handler returns a stream. The
+ * handler ends long before its stream. The tasks run if the stream is ended by something else, and not if it ends by
+ * itself.
  */
 @Timeout(60)
 class ToldStreamsTest {
@@ -126,7 +127,10 @@ class ToldStreamsTest {
         assertThat(service.context.get().isCancelled()).isTrue();
     }
 
-    /** Subscribes until a handler has brought its stream: a short deadline may pass before the handler begins. */
+    /**
+     * Subscribes, and waits until a handler has returned its stream. A short deadline may pass before the handler
+     * begins.
+     */
     private void subscribe(ToldClient calls, End end, Subscriber subscriber) throws Exception {
         Again.inTwiceTheTime(end == End.OVER ? 300 : 30_000, millis -> {
             int ended = subscriber.ends.get();

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests frames whose end does not arrive. What is kept of such a frame is charged before it is kept, and is not kept
+ * Tests frames whose end does not arrive. The bytes of such a frame are charged before they are kept, and are not kept
  * forever.
  */
 @Timeout(60)
@@ -68,7 +68,7 @@ class UnfinishedFramesTest {
         return server.core().ledger().held(Resource.FRAME_BYTES);
     }
 
-    /** Takes so much of this that not even the smallest amount is left. */
+    /** Takes nearly all of this resource, so that not even the smallest amount is left. */
     private List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = server.core().ledger().max(kind); part > 0; ) {
@@ -83,7 +83,7 @@ class UnfinishedFramesTest {
         return taken;
     }
 
-    /** The frame that the server has sent, and no other. */
+    /** Returns the frame that the server has sent, and checks that there is no other. */
     private RawPeer.Frame answer() {
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         ByteBuf frame = in.readSlice((int) Varint.read(in));
@@ -187,7 +187,7 @@ class UnfinishedFramesTest {
             platform.reads(channel, false);
             platform.pass(channel, 100, TimeUnit.SECONDS);
             platform.reads(channel, true);
-            // something is read between two pauses
+            // the server reads one byte between two pauses
             send(ping.readSlice(1));
         }
         assertThat(channel.isActive()).isTrue();
@@ -236,7 +236,7 @@ class UnfinishedFramesTest {
         others.forEach(Charge::release);
     }
 
-    /** Has the pool of begun frames held by others but for this much. */
+    /** Charges others for the whole pool of begun frames except for this much. */
     private List<Charge> takeAllBut(long room) {
         List<Charge> taken = new ArrayList<>();
         long free = server.core().ledger().max(Resource.FRAME_BYTES);

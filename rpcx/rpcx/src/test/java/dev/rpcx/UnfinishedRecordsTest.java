@@ -27,7 +27,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Tests TLS records and handshakes whose end does not arrive. What is kept of them is charged, and is not kept forever.
+ * Tests TLS records and handshakes whose end does not arrive. The bytes that are kept of them are charged, and are not
+ * kept forever.
  */
 @Timeout(120)
 class UnfinishedRecordsTest {
@@ -86,7 +87,7 @@ class UnfinishedRecordsTest {
         return Unpooled.buffer().writeByte(type).writeShort(0x0301).writeShort(length);
     }
 
-    /** The begin of a handshake's message that has so many bytes. */
+    /** Returns the beginning of a handshake message with a length of this many bytes. */
     private static ByteBuf hello(int bytes) {
         return Unpooled.buffer().writeByte(1).writeMedium(bytes);
     }
@@ -142,7 +143,7 @@ class UnfinishedRecordsTest {
         assertThat(channel.isActive()).isFalse();
     }
 
-    /** A message of a handshake may fill several records, which whoever reads it keeps. */
+    /** A message of a handshake may fill several records. Its reader keeps them until the message is complete. */
     @Test
     void whatHasComeOfAHandshakeIsCharged() {
         send(header(HANDSHAKE, 6_000).writeBytes(hello(30_000)).writeZero(6_000 - 4));
@@ -175,7 +176,7 @@ class UnfinishedRecordsTest {
         assertThat(held()).isZero();
     }
 
-    /** A client's TLS, and what it has to say to the channel. */
+    /** The TLS engine of a client, which sends its records to the channel. */
     private final class Secured {
         final SSLEngine engine;
 
@@ -273,7 +274,7 @@ class UnfinishedRecordsTest {
         assertThat(held()).isZero();
     }
 
-    /** The rest may have been sent long ago: it is this side that does not read, as its peer reads slowly. */
+    /** The peer may have sent the rest long ago. The server does not read it, because the peer itself reads slowly. */
     @Test
     void timeInWhichTheServerDoesNotReadCountsAgainstNoRecord() throws Exception {
         Secured client = new Secured();

@@ -3,8 +3,8 @@ package dev.rpcx;
 import java.util.List;
 
 /**
- * A thread that cannot be interrupted, for want of memory. A virtual thread that has to be handed to a carrier can fail
- * in this way.
+ * A thread that cannot be interrupted, because there is no memory for it. A virtual thread that has to be handed to a
+ * carrier can fail in this way.
  */
 final class UninterruptibleThread extends Thread {
     /** @param reported gets what the task throws, or what is reported to the thread */

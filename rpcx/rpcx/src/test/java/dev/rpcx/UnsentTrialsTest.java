@@ -129,7 +129,7 @@ class UnsentTrialsTest {
             WellClient calls = client.create(WellClient.class, "127.0.0.1", server.port());
             await().until(() -> failure("x", calls).contains("circuit"));
             well.sick = false;
-            // the one that is not refused is the trial
+            // the call that is not refused is the trial
             await().until(() -> {
                 String why = failure(unsent, calls);
                 assertThat(why).isNotEqualTo("none");

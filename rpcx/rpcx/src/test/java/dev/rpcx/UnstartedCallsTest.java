@@ -36,9 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Tests calls that end before their handlers have begun. The caller of each is told so once, and nothing is left over.
- */
+/** Tests calls that end before their handlers have begun. Each caller learns of it once, and nothing is left over. */
 @Timeout(60)
 class UnstartedCallsTest {
     private static final int ID = 1 << 16;
@@ -130,7 +128,7 @@ class UnstartedCallsTest {
 
     private @Nullable Failure failure;
 
-    /** What comes while a thread is started. */
+    /** Runs while a thread is started. */
     private Runnable meanwhile = () -> {};
 
     private final Server server = Server.builder(RegistryServer.registry(new Service()))
@@ -173,7 +171,7 @@ class UnstartedCallsTest {
         }
     }
 
-    /** What the server has said since the last look, but for its settings and its dictionary. */
+    /** Returns what the server has sent since the last call of this method, without its settings and its dictionary. */
     private List<RawPeer.Frame> answers() {
         byte[] written = HandPlatform.written(channel);
         ByteBuf in = Unpooled.wrappedBuffer(written);
@@ -235,7 +233,7 @@ class UnstartedCallsTest {
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
             assertThat(server.core().running()).isZero();
         }
-        // and the connection goes on
+        // the connection goes on
         failure = null;
         send(echo(Wire.REQUEST, id + ID));
         runHandlers();
@@ -285,7 +283,7 @@ class UnstartedCallsTest {
         assertThat(error(ID).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
     }
 
-    /** The connection ends within the first answer that cannot be written, and with it all calls that are looked at. */
+    /** The connection ends within the first answer that cannot be written. All calls that are visited end with it. */
     @Test
     void callsWhoseTimeIsOverEndOnceWhereTheirConnectionEndsAsTheFirstOfThemIsTold() {
         int running = 5;
@@ -332,7 +330,10 @@ class UnstartedCallsTest {
                 : RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("unstarted", "pooled"));
     }
 
-    /** It waits for the one thread that another connection's call is about to have, and that cannot be started. */
+    /**
+     * The call waits for the only thread. Another connection's call is about to have this thread, and it cannot be
+     * started.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatWaitsForAThreadWhichCannotBeStartedIsRefused(boolean isClassic) {

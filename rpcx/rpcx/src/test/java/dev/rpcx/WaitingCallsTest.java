@@ -56,7 +56,7 @@ class WaitingCallsTest {
 
     record Key(String name) {}
 
-    /** Forgets its subscription when it cancels. */
+    /** A subscriber that forgets its subscription when it cancels. */
     private static final class Cancelling implements Flow.Subscriber<Integer> {
         private Flow.@Nullable Subscription subscription;
         private int signals;
@@ -119,7 +119,7 @@ class WaitingCallsTest {
 
     private void expectNothingLeft() {
         hand.ticker.advance(101, TimeUnit.MILLISECONDS);
-        // also the tasks of calls, and not only those of the channel
+        // this also runs the tasks of calls, and not only those of the channel
         hand.settle(hand.opened.get(0));
         assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
         expectNoArguments();
@@ -185,7 +185,7 @@ class WaitingCallsTest {
         assertThat(told).hasSize(3);
     }
 
-    /** A future reads the text of its failure too, however many wait. */
+    /** A future reads the text of its failure too. The text is made once, however many calls wait. */
     @Test
     void theLineOfAFailedTryIsMadeOnceForAllCallsThatWaitForIt() {
         int forOne = readsOfAFailure(new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1), "no server", 1);
@@ -227,7 +227,7 @@ class WaitingCallsTest {
         return counted;
     }
 
-    /** More of them than may wait at once. */
+    /** The test makes more calls than may wait at once. */
     @Test
     void callsThatAreCancelledWhileTheyWaitGiveUpTheirPlacesAndNothingElse() {
         for (Remote remote : List.of(
@@ -279,7 +279,7 @@ class WaitingCallsTest {
         hand.settle(channel);
     }
 
-    /** Fifteen hundred calls wait while as many instances fail but for one. */
+    /** Fifteen hundred calls wait, and of as many instances all but one fail. */
     @Test
     void aCallThatWaitsKeepsAsLittleOfManyInstancesAsOfOne() {
         int many = 1_500;
@@ -297,17 +297,17 @@ class WaitingCallsTest {
         long before = Heap.usedBytes();
         for (int failed = 1; failed < many; ) {
             while (failed < Math.min(many, hand.opened.size())) {
-                // not kept: only what the calls keep is measured
+                // the test does not keep the channel, so that it measures only what the calls keep
                 fail(hand.opened.set(failed++, first), hand);
             }
             hand.pass(first, 100, TimeUnit.MILLISECONDS);
         }
         assertThat(calls).allSatisfy(call -> assertThat(call).isNotDone());
-        // a set of instances for each call took three times as much
+        // when each call kept its own set of instances, this took three times as much
         assertThat(Heap.usedBytes() - before).isLessThan(20L << 20);
         fail(first, hand);
         assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
-        // the names of all instances took 16 kB a call
+        // when each call kept the names of all instances, a text took 16 kB
         assertThat(calls).allSatisfy(call -> assertThat(messageOf(call)).hasSizeLessThan(500));
     }
 
@@ -325,7 +325,7 @@ class WaitingCallsTest {
                 .hasSizeLessThan(1_000);
     }
 
-    /** Makes one error of a call fail, as a heap that is full does. */
+    /** Makes one error of a call fail, as on a heap that is full. */
     private final class Unspeakable extends Route {
         private final PendingConnection<ClientConnection> pending;
         private boolean hasFailed;
@@ -398,7 +398,7 @@ class WaitingCallsTest {
         }
     }
 
-    /** Gives a connection that is full, and runs the test's code before it says that there is no other. */
+    /** Returns a connection that is full, and runs the test's code before it says that there is no other. */
     private final class Filled extends Route {
         private final List<PendingConnection<ClientConnection>> asked = new ArrayList<>();
         private Runnable between = () -> {};
@@ -542,7 +542,7 @@ class WaitingCallsTest {
         assertThat(client.core().methodsMade()).isEqualTo(all);
     }
 
-    /** Gives each of these connections once, as a cluster does one of an instance on trial. */
+    /** Returns each of these connections once, as a cluster does with the connection of an instance on trial. */
     private final class Once extends Route {
         private final List<ClientConnection> ready;
         private int waits;
@@ -586,7 +586,10 @@ class WaitingCallsTest {
         }
     }
 
-    /** Others have filled the connection since it was chosen: whoever looks for another one has it. */
+    /**
+     * Other calls have filled the connection since it was chosen. The call then looks for another connection, and gets
+     * it.
+     */
     @Test
     void aCallThatIsOvertakenTakesTheConnectionThatItFinds() throws Exception {
         List<ClientConnection> all = new ArrayList<>();

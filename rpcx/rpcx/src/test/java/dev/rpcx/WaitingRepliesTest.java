@@ -46,13 +46,16 @@ class WaitingRepliesTest {
         }
     }
 
-    /** As a token is looked at elsewhere: the call goes on when its answer has come, on an event loop. */
+    /**
+     * The call goes on when this completes, on an event loop. An interceptor that checks a token elsewhere does the
+     * same.
+     */
     private CompletableFuture<String> answer = new CompletableFuture<>();
 
-    /** What the interceptor answers in the handler's place; null where it does not. */
+    /** The interceptor answers with this in place of the handler. If it is null, the interceptor does not answer. */
     private @Nullable CompletableFuture<String> early;
 
-    /** What came with the calls, as the interceptor has seen it. */
+    /** The metadata of the calls, as the interceptor has seen them. */
     private final List<Metadata> given = new ArrayList<>();
 
     private final List<HandChannel> elsewhere = new ArrayList<>();
@@ -155,7 +158,10 @@ class WaitingRepliesTest {
         assertThat(held(Resource.CALLS)).as("its place is kept").isEqualTo(1);
     }
 
-    /** The interceptor has answered: what the handler has is given back with its thread, and the reply as it leaves. */
+    /**
+     * The interceptor has answered. The charges of the handler are given back when its thread ends, and those of the
+     * reply when it is sent.
+     */
     @Test
     void whatAThreadHasStaysChargedThoughTheReplyWaits() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
@@ -181,7 +187,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.REPLY_BYTES)).isZero();
     }
 
-    /** What has waited leaves while the thread runs on: from here on its metadata count as the request's. */
+    /** A waiting reply is sent while the thread still runs. From then on its metadata count as the request's. */
     @Test
     void aReplyThatHasBeenSentBeforeAThreadHasEndedIsChargedNoLonger() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
@@ -202,7 +208,9 @@ class WaitingRepliesTest {
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** It counted as a reply that is not read, and kept other calls of its connection from their begin. */
+    /**
+     * Such metadata once counted as a reply that is not read, so that other calls of the connection could not begin.
+     */
     @Test
     void theMetadataThatAThreadHasBehindAReplyCountsAsNoReply() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
@@ -228,7 +236,9 @@ class WaitingRepliesTest {
         platform.handleAll(channel);
     }
 
-    /** A call that is over leaves its buffer to its place, for the next one. */
+    /**
+     * Keeps a buffer at a place: a call that has ended leaves its buffer there for the next one. Returns what is held.
+     */
     private long keepABuffer() {
         long before = held(Resource.KEPT_BYTES);
         answer.complete("good");
@@ -239,7 +249,7 @@ class WaitingRepliesTest {
         return kept;
     }
 
-    /** What is charged while a thread goes on with a small call that the interceptor has answered. */
+    /** Returns what is charged while a thread goes on with a small call that the interceptor has answered. */
     private Map<Resource, Long> heldBehind(String reply) throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
         early = answered;
@@ -271,7 +281,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
     }
 
-    /** The thread may go on for long, and has no need of the buffer. */
+    /** The thread may go on for long, and does not need the buffer. */
     @Test
     void aBufferThatWasKeptIsGivenUpBehindALargeReplyWhoseThreadGoesOn() throws InterruptedException {
         keepABuffer();
@@ -279,7 +289,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.KEPT_BYTES)).as("there is none any more").isZero();
     }
 
-    /** A connection whose handlers' threads are not its event loop, where a test says so. */
+    /** Opens a connection. Where a test says so, its handlers run on other threads than its event loop. */
     private HandChannel connect(Account account) {
         HandChannel hand = new HandChannel(platform.ticker);
         elsewhere.add(hand);
@@ -304,7 +314,7 @@ class WaitingRepliesTest {
         account.close();
     }
 
-    /** The event loop has not come to the reply yet, which is in the buffer of the request. */
+    /** The reply is in the buffer of the request, and the event loop has not handled it yet. */
     @Test
     void aHandlersThreadGivesBackWhatTheRequestWasReadIntoAndChargesNoBufferTwice() {
         Account account = open();
@@ -321,7 +331,7 @@ class WaitingRepliesTest {
         end(hand, account);
     }
 
-    /** The thread that has brought the result has ended by the time at which the event loop finds that it waits. */
+    /** The thread that has made the result has already ended when the event loop finds that the reply waits. */
     @Test
     void whatAThreadHadIsGivenBackThoughItHasEndedBeforeItsReplyWaits() throws InterruptedException {
         Account account = open();

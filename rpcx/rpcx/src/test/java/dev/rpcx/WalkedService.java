@@ -20,10 +20,10 @@ public final class WalkedService {
     /** Metadata that names the gate of a call. */
     public static final String GATE = "gate";
 
-    /** Items that a stream to the client has. */
+    /** Number of items in a stream to the client. */
     public static final int ITEMS = 3;
 
-    /** A call, as its handler sees it and a test steers it. */
+    /** A call, as its handler sees it and as a test controls it. */
     public static final class Gate {
         /** Whether the handler stays in its method until {@link #mayReturn}. */
         public final boolean blocks;
@@ -33,7 +33,7 @@ public final class WalkedService {
         public final CountDownLatch mayReturn = new CountDownLatch(1);
         public final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-        /** What the caller gets, for those that bring one result. */
+        /** The result for the caller, in methods with one result. */
         public final CompletableFuture<Object> result = new CompletableFuture<>();
 
         public final CompletableFuture<Flow.Subscription> incoming = new CompletableFuture<>();
@@ -45,7 +45,7 @@ public final class WalkedService {
             this.blocks = blocks;
         }
 
-        /** Lets the handler end, however it is steered. */
+        /** Lets the handler end, in whatever way it is controlled. */
         public void open() {
             mayReturn.countDown();
             result.complete(null);

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(60)
 class WatchesTest {
-    /** Tells what the test says, and does what it wants when a watch begins and ends. */
+    /** Reports what the test says, and runs the test's code when a watch begins and ends. */
     private static final class Registry implements Endpoints {
         private final List<Listener> listeners = new CopyOnWriteArrayList<>();
         private Runnable begins = () -> {};
@@ -70,7 +70,7 @@ class WatchesTest {
     void stop() {
         free.set(true);
         clients.forEach(Client::close);
-        // those with a short time to close may have left their watches to threads of their own
+        // clients with a short time to close may have left their watches to threads of their own
         await().until(() -> SharedWatch.count() == before);
     }
 
@@ -89,7 +89,7 @@ class WatchesTest {
         CountDownLatch in = new CountDownLatch(1);
         blocked.create(Remote.class, registry).callLater().exceptionally(failure -> {
             in.countDown();
-            // spins, since a loop that waits is what the whole suite looks for
+            // this spins, because the whole suite looks for event loops that wait
             while (!free.get()) {
                 Thread.onSpinWait();
             }
@@ -152,14 +152,16 @@ class WatchesTest {
         assertThat(registry.listeners).hasSize(1);
     }
 
-    /** How {@link Client#create} fails. */
+    /** The ways in which {@link Client#create} fails. */
     private enum Failure {
         A_WATCH_THAT_THROWS,
         A_WATCH_THAT_IS_NONE,
         AN_INTERFACE_THAT_IS_NO_CLIENT
     }
 
-    /** Each would leave something for as long as the client lives, where endpoints are equal to themselves alone. */
+    /**
+     * If endpoints are equal only to themselves, each failure would leave something for as long as the client lives.
+     */
     @ParameterizedTest
     @EnumSource(Failure.class)
     void aCreateThatFailsLeavesNothing(Failure failure) {
@@ -207,7 +209,10 @@ class WatchesTest {
         }
     }
 
-    /** The first one's watch fails while another creator waits to begin it, and a third one has no client to create. */
+    /**
+     * The watch of the first creator fails. Meanwhile a second creator waits to begin it, and a third has no client to
+     * create.
+     */
     @Test
     void aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn() throws Exception {
         Client client = client();

@@ -32,9 +32,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests a client of bytes and the handlers of its calls, which act at the same time, at random from a seed. Cancels,
- * credit, items, ends, deadlines, GOAWAY and the end of the connection meet replies, failures and streams. Each call
- * gets one final frame of its own, and the ledger is at zero after each batch of {@link AtOnce}.
+ * Tests a client that writes bytes and the handlers of its calls, which act at the same time, at random from a seed.
+ * Cancels, credit, items, ends, deadlines, GOAWAY and the end of the connection meet replies, failures and streams.
+ * Each call gets one final frame of its own, and the ledger is at zero after each batch of {@link AtOnce}.
  */
 @Timeout(600)
 class WireAtOnceTest {
@@ -96,7 +96,7 @@ class WireAtOnceTest {
         }
     }
 
-    /** One call: its frames, and what its handler does. */
+    /** One call, with its frames and what its handler does. */
     private final class Call {
         final int id;
         final String kind;
@@ -134,7 +134,7 @@ class WireAtOnceTest {
         }
 
         /**
-         * Makes the result of the handler come when all items have come or have failed, as with most handlers. This may
+         * Completes the result of the handler when all items have arrived or have failed, as most handlers do. This may
          * happen while the call ends.
          */
         void endWithItems() {
@@ -147,7 +147,7 @@ class WireAtOnceTest {
             });
         }
 
-        /** What the client and the handler do while the call is under way, in the order of each. */
+        /** Chooses what the client and the handler do while the call is under way, and in which order each does it. */
         void script(Random chance, boolean mayItem) {
             int steps = 1 + chance.nextInt(4);
             int items = 0;
@@ -206,7 +206,7 @@ class WireAtOnceTest {
                                 RPCXException.Code.HANDLER_FAILED,
                                 RPCXException.Code.UNAVAILABLE);
                 if (error.code() == RPCXException.Code.HANDLER_FAILED) {
-                    // of this call and of no other
+                    // the text belongs to this call and to no other
                     assertThat(error.getMessage()).as(toString()).isIn(name, "the call is over");
                 }
                 end = "ERROR " + WireError.number(error.code());
@@ -317,7 +317,7 @@ class WireAtOnceTest {
             }
         }
 
-        /** The lists in one, each in its order. */
+        /** Merges the lists into one, and keeps the order within each list. */
         private <T> List<T> shuffled(List<List<T>> lists) {
             List<Integer> order = new ArrayList<>();
             for (int i = 0; i < lists.size(); i++) {
@@ -345,7 +345,7 @@ class WireAtOnceTest {
             }
         }
 
-        /** All calls end; what still comes behind the barrier would be a second final frame. */
+        /** Checks that all calls end. A final frame that still comes after the barrier would be a second one. */
         private void finish(List<Call> made, boolean isEnding) throws IOException {
             Call barrier = new Call(generation * GENERATION + BARRIER_SLOT, "unary");
             calls.put(barrier.id, barrier);
@@ -363,7 +363,7 @@ class WireAtOnceTest {
                     take(peer.readAnswer());
                 }
             } catch (EOFException | SocketException closed) {
-                // a client that has said GOAWAY is closed to when its last call is over
+                // the server closes the connection of a client that has sent GOAWAY when its last call has ended
                 assertThat(isEnding).as("the connection may end: " + closed).isTrue();
             } finally {
                 service.forget(barrier.name);
@@ -377,7 +377,7 @@ class WireAtOnceTest {
             }
             Call call = calls.get(frame.id());
             if (call == null && frame.type() == Wire.CREDIT) {
-                // what a handler gave while its call ended may come behind the final frame
+                // an item that a handler made while its call ended may come after the final frame
                 return;
             }
             assertThat(call)

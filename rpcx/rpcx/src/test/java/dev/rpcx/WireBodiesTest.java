@@ -72,7 +72,7 @@ class WireBodiesTest {
                 .orElseThrow();
     }
 
-    /** The rows of the page: what stands in the column "method" holds until another one does. */
+    /** Returns the rows of the page. An entry in the column "method" holds until another one follows. */
     private static List<List<String>> rows() throws IOException {
         List<String> lines = Files.readAllLines(Path.of("..", "spec", "wire.md"));
         List<List<String>> rows = new ArrayList<>();

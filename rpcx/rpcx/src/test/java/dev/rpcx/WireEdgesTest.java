@@ -40,23 +40,26 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests points of the wire's page where two rules meet. The peer in each test does what somebody would do who has read
- * only the page.
+ * Tests points of the wire's page where two rules meet. The peer in each test acts like an author who has read only the
+ * page.
  */
 @Timeout(120)
 class WireEdgesTest {
     private static final int ID = 1 << 16;
     private static final int MAX_MESSAGE = 100;
 
-    /** Also the time after which a message in parts stands still. */
+    /** The keepalive time. A message in parts also counts as stalled after this time. */
     private static final Duration KEEP_ALIVE = Duration.ofSeconds(3);
 
-    /** Longer than that for the frames of all replies. */
+    /**
+     * The pause of a slow reader between two frames. With it, reading the frames of all replies takes longer than the
+     * keepalive time.
+     */
     private static final long READING_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final int REPLY_CHARS = 4_000_000;
 
-    /** Replies of another size, one of which leaves alternately with a larger one. */
+    /** Length of the other replies. One of them is sent alternately with a larger one. */
     private static final int OTHER_CHARS = 1_000_000;
 
     /** All of their replies together are more than two sockets' buffers hold. */
@@ -91,7 +94,7 @@ class WireEdgesTest {
             throw new IllegalStateException("not\nfor the log");
         }
 
-        /** Answers the first item, by far more than a socket takes at once, and hears the others. */
+        /** Answers the first item with far more than a socket takes at once, and counts the others. */
         @Method
         CompletableFuture<String> first(Flow.Publisher<String> items) {
             CompletableFuture<String> result = new CompletableFuture<>();
@@ -110,7 +113,7 @@ class WireEdgesTest {
             return result;
         }
 
-        /** Gives no credit. */
+        /** Takes no item, since it gives no credit. */
         @Method
         CompletableFuture<String> none(Flow.Publisher<String> items) {
             CompletableFuture<String> result = new CompletableFuture<>();
@@ -119,7 +122,7 @@ class WireEdgesTest {
         }
     }
 
-    /** Ends the handler's result where its stream fails. */
+    /** Completes the handler's result when its stream fails. */
     private static class Taker implements Flow.Subscriber<String> {
         private final CompletableFuture<String> result;
 
@@ -191,7 +194,8 @@ class WireEdgesTest {
             for (int slot = 1; slot <= OTHER_CALLS; slot++) {
                 peer.send(RawPeer.request(ID | slot, "edges", "much", "y"));
             }
-            // the second item is never whole: its client has the begin of the reply, and leaves the rest unsent
+            // the second item is never complete: its client has got the beginning of the reply, and does not send the
+            // rest
             peer.send(Unpooled.wrappedBuffer(
                     RawPeer.frame(Wire.ITEM, ID, RawPeer.text("first")),
                     RawPeer.frame(Wire.ITEM | Wire.MORE, ID, RawPeer.text("begun"))));
@@ -214,8 +218,9 @@ class WireEdgesTest {
     }
 
     /**
-     * No socket: one would have to be read from in the midst of a reply, when this side does not. And one thread, which
-     * handlers run on as well, since a channel without a socket takes nothing from others.
+     * The test uses no socket, because a socket would have to be read in the middle of a reply, when the server does
+     * not read. It uses one thread, on which handlers run as well, because a channel without a socket takes nothing
+     * from other threads.
      */
     @Test
     void anItemForACallThatTakesNoneIsPassedOverBehindTheBeginOfItsReply() {
@@ -235,7 +240,7 @@ class WireEdgesTest {
         read(platform, channel, RawPeer.request(ID, "edges", "much", "x"));
         platform.handleAll(channel);
         assertThat(channel.isWritable()).as("the reply has begun").isFalse();
-        // the server reads no more by now, and has this already
+        // the server has stopped reading, and this has already arrived
         channel.config().setAutoRead(true);
         read(platform, channel, RawPeer.frame(Wire.ITEM, ID, RawPeer.text("whole")));
         ServerConnection connection = Objects.requireNonNull(channel.pipeline().get(ServerConnection.class));
@@ -258,7 +263,7 @@ class WireEdgesTest {
         }
     }
 
-    /** The next frame of the first slot's call, or of the connection itself. Reads slowly. */
+    /** Returns the next frame of the first slot's call, or of the connection itself. It reads slowly. */
     private static RawPeer.Frame readOf(RawPeer peer) throws IOException {
         while (true) {
             RawPeer.Frame frame = peer.readAnswer();
@@ -293,7 +298,7 @@ class WireEdgesTest {
         }
     }
 
-    /** A tag whose low 32 bits are those of a text in field 1. */
+    /** Returns a tag whose low 32 bits are those of a text in field 1. */
     private static ByteBuf longTag() {
         ByteBuf message = Unpooled.buffer();
         Varint.write(message, ((1L << 32) + 1) << 3 | 2);
@@ -376,7 +381,7 @@ class WireEdgesTest {
         assertThat(ByteBufUtil.hexDump(two)).isEmpty();
     }
 
-    /** A value that is a message in field 1, which has nothing but a number in field 2. */
+    /** Returns a value that is a message in field 1, which contains only a number in field 2. */
     private static ByteBuf number(long number) {
         ByteBuf message = Unpooled.buffer();
         ProtoFields.writeNumber(message, 2, number);

@@ -92,7 +92,7 @@ class WireFirstFramesTest {
         assertThat(peer.readToEnd()).as(what).isEmpty();
     }
 
-    /** A first frame that is wrong in some ways. */
+    /** A first frame with some faults. */
     private static final class First {
         final Set<String> faults;
         final boolean notice;
@@ -123,7 +123,7 @@ class WireFirstFramesTest {
             int head = (notice ? Wire.NOTICE : Wire.REQUEST) | Wire.TIME | Wire.METADATA;
             ByteBuf payload = Unpooled.buffer();
             if (has("unknown number")) {
-                // the low half is a method's
+                // the low half is the number of a method
                 Varint.write(payload, (1L << 32) + 1);
             } else {
                 head |= Wire.NAMED;
@@ -143,7 +143,7 @@ class WireFirstFramesTest {
             } else if (has("metadata of 65 entries")) {
                 Varint.write(payload, 2 * (Metadata.MAX_ENTRIES + 1));
                 for (int i = 0; i <= Metadata.MAX_ENTRIES; i++) {
-                    // empty names and values
+                    // this is an entry with an empty name and an empty value
                     payload.writeByte(1 << 3 | 2).writeByte(0);
                 }
             } else if (has("metadata with another field than 1")) {
@@ -170,7 +170,7 @@ class WireFirstFramesTest {
             return has("method with a stream") ? "bringsElsewhere" : "unaryElsewhere";
         }
 
-        /** Faults that one frame cannot have at once. */
+        /** Returns false if the faults exclude each other. */
         boolean isPossible() {
             int names = 0;
             for (String name : List.of(

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * cut, and how outgoing frames are gathered and ordered.
  */
 class WireFramesTest {
-    /** Where the length takes a byte more, where a body goes alone, and the longest. */
+    /** Payload sizes at which the length takes one byte more or the body is sent alone, and the largest size. */
     private static final int[] SIZES = {0, 1, 122, 123, 4000, 4091, 4092, 4096, 4097, 10_000, Wire.MAX_PAYLOAD_BYTES};
 
     private static final int REPLY_ID = 0x1234_5678;
@@ -156,7 +156,7 @@ class WireFramesTest {
         }
     }
 
-    /** The socket takes nothing while it is there. */
+    /** Passes nothing to the socket while it is in the pipeline. */
     private static final class Deaf extends ChannelOutboundHandlerAdapter {
         @Override
         public void flush(ChannelHandlerContext ctx) {}
@@ -178,7 +178,7 @@ class WireFramesTest {
         assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
     }
 
-    /** So many bytes, each of its own value. */
+    /** Returns this many bytes, each with a value of its own. */
     private static byte[] bytes(int count) {
         byte[] bytes = new byte[count];
         for (int i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ class WireFramesTest {
         channel.writeInbound(RawPeer.preface());
     }
 
-    /** Reads without the end of reading, so that nothing is flushed. */
+    /** Reads bytes without the end of the read, so that nothing is flushed. */
     private void read(ByteBuf bytes) {
         channel.pipeline().fireChannelRead(bytes);
     }
@@ -270,13 +270,13 @@ class WireFramesTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "04 0000000000", // shorter than its head
+                "04 0000000000", // the length is shorter than the head
                 "00",
-                "818001 00", // 16385
-                "8500 00", // five in two bytes
-                "858000 00", // and in three
-                "ff8000 00", // 127 in three
-                "80808000", // four bytes
+                "818001 00", // the length is 16385
+                "8500 00", // the length 5 takes two bytes
+                "858000 00", // the length 5 takes three bytes
+                "ff8000 00", // the length 127 takes three bytes
+                "80808000", // the length takes four bytes
             })
     void aLengthThatIsNoneEndsTheConnection(String hex) {
         greet();
@@ -303,9 +303,9 @@ class WireFramesTest {
                 "5250435900000000",
                 "5250435800ffffff",
                 "0052435801000000",
-                "5250435809000000", // the least that is none
-                "525043580d0a6162", // a line of text
-                "5250435820616263", // a word of one
+                "5250435809000000", // this is the shortest input that is not a preface
+                "525043580d0a6162", // this is the beginning of a line of text
+                "5250435820616263", // this is the beginning of a word
                 "525043582f616263",
                 "52504358ff000000",
             })
@@ -422,7 +422,7 @@ class WireFramesTest {
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
     }
 
-    /** Its peer may leave the frame without an end for as long as the keepalive time. */
+    /** The peer may leave the frame unfinished for as long as the keepalive time. */
     @Test
     void whatIsInUseAndFoundNoRoomIsChargedOnceThereIsSome() {
         Ledger full = new Ledger("full", Map.of(Resource.KEPT_BYTES, 100_000L), Map.of(), Integer.MAX_VALUE);
@@ -479,7 +479,7 @@ class WireFramesTest {
         }
         assertThat(written()).isEqualTo(expected);
         assertThat(told).as("none waits").noneMatch(word -> word.endsWith("begins"));
-        // and together, while a read is under way
+        // now they are sent together, while a read is under way
         read(frame(Wire.PING, 1, 0));
         for (int size : SIZES) {
             connection.sendNow(new TestMessage("m" + size, size));
@@ -721,7 +721,7 @@ class WireFramesTest {
         assertThat(written()).containsExactly(new Frame(Wire.PING, 4, ""));
     }
 
-    /** The loop's next task is another connection's. */
+    /** The next task of the loop belongs to another connection. */
     @ParameterizedTest
     @ValueSource(ints = {0, 200})
     void whatTheLoopSendsAtAStretchCountsTheBytesOfWhatIsQueuedAndSomeMoreForEach(int bytes) {
@@ -739,7 +739,7 @@ class WireFramesTest {
 
     @Test
     void whatTheLoopSendsAtAStretchEndsWithTheFragmentThatFillsIt() {
-        // all of it, so that no write makes the channel flush in tasks of its own
+        // the channel takes everything, so that no write makes it flush in a task of its own
         channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1 << 20, 2 << 20));
         greet();
         read(frame(Wire.PING, 1, 0));
@@ -782,7 +782,7 @@ class WireFramesTest {
         own.finishAndReleaseAll();
     }
 
-    /** A stream whose peer reads as fast as it is filled. */
+    /** A stream whose peer reads as fast as the stream is filled. */
     private class Endless extends TestMessage {
         private static final int ENOUGH = 10_000;
 
@@ -821,7 +821,7 @@ class WireFramesTest {
         assertThat(connection.isQueueEmpty()).isTrue();
     }
 
-    /** Has something to send only as it leaves, as a stream has its items. */
+    /** Makes its content only when it is sent, as a stream makes its items. */
     private final class Filling extends Endless {
         private final int itemBytes;
 
@@ -848,7 +848,7 @@ class WireFramesTest {
     void whatIsMadeAsItIsSentCountsToo() {
         greet();
         written();
-        // a flush would run this channel's tasks
+        // a flush would run the tasks of this channel
         ChannelOutboundHandlerAdapter later = new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {}
@@ -867,7 +867,7 @@ class WireFramesTest {
         channel.flush();
     }
 
-    /** Refuses itself as it leaves, as a call does whose caller does not read. */
+    /** Refuses itself when it is sent, as a call whose caller does not read does. */
     private class Refusing extends TestMessage {
         Refusing() {
             super("refusing", 1);
@@ -898,7 +898,7 @@ class WireFramesTest {
     @Test
     void whatComesBackToTheQueueIsNotSentAtOnce() {
         greet();
-        // nothing is flushed while the loop reads, by which this channel would run the loop's tasks
+        // nothing is flushed while the loop reads; in this channel a flush would run the loop's tasks
         read(frame(Wire.PING, 1, 0));
         Endless stream = new Endless(1);
         connection.send(stream);
@@ -924,7 +924,7 @@ class WireFramesTest {
         Endless stream = new Endless(200);
         connection.send(stream);
         connection.send(new TestMessage("last", 1));
-        // nothing is flushed while the loop reads, by which this channel would run the loop's tasks
+        // nothing is flushed while the loop reads; in this channel a flush would run the loop's tasks
         onFrame = connection::sendQueued;
         read(frame(Wire.PING, 1, 0));
         assertThat(told).contains("last");
@@ -1011,7 +1011,7 @@ class WireFramesTest {
 
     @Test
     void whatIsKeptOfAFrameIsDroppedAtTheEndOrAtTheEndOfTheRead() {
-        // so the channel stays open for a while
+        // the channel stays open for a while because of this
         channel.pipeline().addFirst(new Deaf());
         greet();
         read(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
@@ -1041,7 +1041,7 @@ class WireFramesTest {
         onFrame = () -> connection.close("of this test");
         ByteBuf in = frame(Wire.PING, 1, 8_000);
         read(in.readRetainedSlice(5_000));
-        // not by the pipeline, which passes what is thrown to the connection
+        // the test does not call the pipeline, because the pipeline passes an exception to the connection
         connection.channelRead(channel.pipeline().context(connection), in);
         assertThat(arrived).hasSize(1);
         readComplete();
@@ -1070,7 +1070,7 @@ class WireFramesTest {
         assertThat(account.held(Resource.QUEUE_BYTES)).isGreaterThan(10_000);
     }
 
-    /** As where another thread has no memory left to hand the loop its task. */
+    /** This is what happens if another thread has no memory left to give the loop its task. */
     @Test
     void whatIsQueuedWithoutTheLoopsKnowledgeIsLostAtTheEnd() {
         HandChannel own = new HandChannel(clock);
@@ -1190,7 +1190,7 @@ class WireFramesTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
-    /** Nothing more may be charged: what stands in the socket's queue all the same has a bound. */
+    /** Nothing more may be charged. Bytes in the socket's queue still have a limit. */
     @Test
     void aPeerThatDoesNotReadAndFindsNoRoomIsEnded() {
         Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
@@ -1213,7 +1213,7 @@ class WireFramesTest {
         assertThat(full.audit()).isEmpty();
     }
 
-    /** Where the pool is full, it is not the next one that ends. */
+    /** If the pool is full, the connection that asks next is not the one that ends. */
     @Test
     void aPeerThatHasNotReadForLongestIsEndedForThoseThatRead() {
         Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 100_000L), Map.of(), Integer.MAX_VALUE);
@@ -1280,7 +1280,7 @@ class WireFramesTest {
 
     // ---- bounds
 
-    /** Small frames of exactly so many bytes, all in all. */
+    /** Writes small frames with exactly this many bytes in total. */
     private void gather(int bytes) {
         int left = bytes;
         for (; left > 2_000; left -= 1_007) {
@@ -1304,7 +1304,7 @@ class WireFramesTest {
         assertThat(HandPlatform.written(channel)).hasSize(256 * 1024 - 1);
     }
 
-    /** For a peer that reads, the channel is writable again behind it. */
+    /** If the peer reads, the channel is writable again after the batch. */
     @Test
     void aBatchThatFillsWithinAReadIsSentBeforeTheReadsEnd() {
         greet();
@@ -1361,7 +1361,7 @@ class WireFramesTest {
         }
     }
 
-    /** A buffer that has to grow is copied. */
+    /** A buffer that has to grow is copied, so its first capacity has to be sufficient. */
     @Test
     void aLargeMessagesBufferIsTakenOnceWithRoomForWhatComesBehind() {
         greet();
@@ -1389,7 +1389,7 @@ class WireFramesTest {
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
 
-    /** A peer that does not read holds at most twice what its messages take, and no whole batch for each two. */
+    /** Messages to a peer that does not read hold at most twice their bytes. No two of them hold a whole batch. */
     @Test
     void whatWaitsUnreadHoldsNotMuchMoreThanItsBytes() {
         greet();
@@ -1597,7 +1597,7 @@ class WireFramesTest {
         assertThat(connection.isFrameWaiting()).isFalse();
     }
 
-    /** A peer that sends one frame behind the other has not kept the others waiting since the first of them. */
+    /** A peer that sends one frame after the other has not kept others waiting since the first of these frames. */
     @Test
     void aFrameHasWaitedSinceItsOwnBeginWhereItsPlaceIsThatOfTheOneBefore() {
         Ledger full = new Ledger("full", Map.of(Resource.FRAME_BYTES, 40_000L), Map.of(), Integer.MAX_VALUE);

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests a thread that writes its message to the socket itself. The socket is real, and the test holds the event loop up
+ * Tests a thread that writes its message to the socket itself. The socket is real, and the test blocks the event loop
  * for as long as it wants.
  */
 @Timeout(60)
@@ -157,7 +157,10 @@ class WireHereTest {
         assertThat(ledger.audit()).isEmpty();
     }
 
-    /** What was written last has left, and the timer for it has ended with the channel. */
+    /**
+     * Closes the peer and waits for the end of the channel. The last bytes have then been sent, and the channel's timer
+     * has ended.
+     */
     private void endOfTheSocket() throws IOException {
         peer().close();
         assertThat(connection().channel.closeFuture().awaitUninterruptibly(PATIENCE_MILLIS))
@@ -178,7 +181,7 @@ class WireHereTest {
                 .join();
     }
 
-    /** Holds the loop up while {@code body} runs. Then the loop runs {@code then} before anything else. */
+    /** Blocks the loop while {@code body} runs. Then the loop runs {@code then} before anything else. */
     private void whileTheLoopIsBusy(Body body, Runnable then) throws Exception {
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch end = new CountDownLatch(1);
@@ -206,7 +209,7 @@ class WireHereTest {
         whileTheLoopIsBusy(body, () -> {});
     }
 
-    /** The loop has written, and leaves the socket to threads from here on. */
+    /** Has the loop write the greeting. From here on threads may use the socket. */
     private void greet() throws IOException {
         onLoop(() -> {
             connection().sendPreface();
@@ -226,7 +229,7 @@ class WireHereTest {
         return connection().sendHere(new TestMessage(id, bytes));
     }
 
-    /** As {@link #greet}, and the peer has greeted too. */
+    /** Does the same as {@link #greet}, and the peer greets too. */
     private ChannelHandlerContext greetBoth() throws IOException {
         greet();
         ChannelHandlerContext context = connection().channel.pipeline().context(connection());
@@ -238,7 +241,7 @@ class WireHereTest {
         return RawPeer.frame(Wire.REQUEST, id, Unpooled.buffer().writeZero(bytes));
     }
 
-    /** The peer works on it meanwhile. A frame counts as one more for each 512 bytes. */
+    /** The peer can work on the answers meanwhile. A frame counts as one more frame for each 512 bytes. */
     @ParameterizedTest
     @CsvSource({
         "0, 64, 10, false",
@@ -267,7 +270,7 @@ class WireHereTest {
         for (int i = 1; i <= frames; i++) {
             expect(i, answer);
         }
-        // behind the task that takes the rest from the queue
+        // this runs after the task that takes the rest from the queue
         onLoop(() -> {});
         assertThat(peer().available()).as("what has come of the others").isZero();
         onLoop(() -> connection().channelReadComplete(context));
@@ -276,14 +279,17 @@ class WireHereTest {
         }
     }
 
-    /** What it has not taken is not for the channel either before all is read, which might end the connection. */
+    /**
+     * What the socket has not taken is not passed to the channel before all has been read. A write could end the
+     * connection.
+     */
     @Test
     void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll() throws Exception {
         ChannelHandlerContext context = greetBoth();
         answersAll = true;
         int[] queued = new int[1];
         int[] last = new int[1];
-        // a peer that does not read: what one read may send is not enough to fill the buffers of both ends
+        // the peer does not read: one read may not send enough to fill the buffers of both ends
         while (queued[0] == 0 && last[0] < 10_000) {
             onLoop(() -> {
                 for (int i = 0; i < 20; i++) {
@@ -306,7 +312,7 @@ class WireHereTest {
         }
     }
 
-    /** Its rest is charged by its bytes, and the whole of the buffer may be many times as much. */
+    /** The rest of the batch is charged by its bytes. The whole buffer may be many times as large. */
     @Test
     void ofABatchThatTheSocketHasTakenInPartOnlyTheRestIsHeld() throws Exception {
         ChannelHandlerContext context = greetBoth();
@@ -333,7 +339,7 @@ class WireHereTest {
         }
     }
 
-    /** A batch has room for messages that wait behind it, and the peer may take its call for such a one back. */
+    /** A batch has room for messages that wait behind it. The peer may cancel the call of such a message. */
     @Test
     void ofRoomForAMessageThatIsTakenBackNothingIsHeld() throws Exception {
         ChannelHandlerContext context = greetBoth();
@@ -400,7 +406,7 @@ class WireHereTest {
         assertThat(frame.payload()).containsExactly(7, 6, 5);
     }
 
-    /** It takes one byte up to 127. */
+    /** The length takes one byte up to 127. */
     @Test
     void aLengthIsReadWhetherItHasOneByteOrTwo() throws Exception {
         greet();
@@ -489,7 +495,7 @@ class WireHereTest {
         assertThat(connection().sendHere(message)).isTrue();
         expect(2, 1);
         expect(3, 0);
-        // and where the message itself does not go after all
+        // this is also true if the message itself may not be written here
         TestMessage stays = new TestMessage(4, 1);
         stays.goesHere = false;
         boolean[] asked = new boolean[1];
@@ -504,7 +510,10 @@ class WireHereTest {
         expect(5, 0);
     }
 
-    /** @return how many messages a thread has sent until the socket took no more, the first of them with this id */
+    /**
+     * Sends messages from one thread until the socket takes no more.
+     * ¶ @return how many messages were sent, the first of them with this id
+     */
     private int fill(int first) {
         int id = first;
         while (sendHere(id, LARGEST)) {
@@ -532,7 +541,7 @@ class WireHereTest {
         greet();
         int[] waiting = new int[1];
         int[] sent = new int[1];
-        // a socket that has just grown may take the rest, and then there is nothing to be behind
+        // a socket that has just grown may take the rest, and then no message can wait behind it
         for (int round = 0; round < 50 && waiting[0] <= 6_000; round++) {
             whileTheLoopIsBusy(() -> sent[0] = fill(10), () -> {
                 connection().sendNow(new TestMessage(8, 6_000));
@@ -590,7 +599,7 @@ class WireHereTest {
         }
     }
 
-    /** What is read to the end, after as many messages of this kind and a PING were sent, in order. */
+    /** Reads to the end. The bytes have to be the beginning of this many such messages and a PING, in order. */
     private void expectNothingButTheBeginOf(int messages, ByteBuf body) throws IOException {
         ByteBuf sent = Unpooled.buffer();
         for (int i = 0; i < messages; i++) {
@@ -604,7 +613,7 @@ class WireHereTest {
                 .isEqualTo(-1);
     }
 
-    /** Fills the socket; then the loop has a PING to send behind that, for which something fails. */
+    /** Fills the socket. Then the loop has to send a PING after that, for which something fails. */
     private void failBehindARest(Runnable failing) throws Exception {
         ByteBuf body = Unpooled.buffer(LARGEST);
         while (body.isWritable()) {
@@ -623,7 +632,7 @@ class WireHereTest {
                     try {
                         connection().sendNow(Wire.PING, 8);
                     } catch (OutOfMemoryError again) {
-                        // as it ended the connection for the one before
+                        // the same error ended the connection before
                     }
                 });
         closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
@@ -661,7 +670,7 @@ class WireHereTest {
         }));
     }
 
-    /** Messages that wait for the loop hear of it, however often it fails. */
+    /** Messages that wait for the loop learn of the end, however often it fails. */
     @Test
     void whatIsQueuedBehindARestForWhichThereIsNoMemoryIsLost() throws Exception {
         greet();

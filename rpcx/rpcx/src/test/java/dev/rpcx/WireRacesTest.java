@@ -86,7 +86,7 @@ class WireRacesTest {
 
     // ---- at the server
 
-    /** A call to a server, from a client of bytes. */
+    /** A call to a server by a client that writes bytes. */
     private final class Raw implements AutoCloseable {
         final RawPeer peer;
         final WalkedService.Gate gate;
@@ -119,7 +119,7 @@ class WireRacesTest {
             peer.send(RawPeer.frame(head, head == Wire.GOAWAY ? 0 : ID, bytes));
         }
 
-        /** The final frame, whole. */
+        /** Returns the final frame as a whole. */
         String last() throws IOException {
             boolean reply = false;
             while (true) {
@@ -136,7 +136,7 @@ class WireRacesTest {
             }
         }
 
-        /** Nothing but the barrier's PONG is on its way: the final frame was the only one. */
+        /** Checks that only the PONG of the barrier follows. So the final frame was the only one. */
         String only(String last) throws IOException {
             peer.send(RawPeer.frame(Wire.PING, BARRIER, Unpooled.EMPTY_BUFFER));
             assertThat(peer.readAnswer().type()).isEqualTo(Wire.PONG);
@@ -363,7 +363,7 @@ class WireRacesTest {
             }
             default -> throw new IllegalArgumentException(race);
         }
-        // the slot is free again, and nothing else has been sent meanwhile
+        // the slot is free again, and nothing else has been sent in the meantime
         peer.send(Wire.PING, BARRIER);
         assertThat(peer.read().type()).isEqualTo(Wire.PONG);
         CompletableFuture<String> next = calls.unary("next");
@@ -411,7 +411,7 @@ class WireRacesTest {
                 meet(start);
                 peer.send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
                 handler.get(10, TimeUnit.SECONDS);
-                // a call as a barrier: so many PINGs are a flood
+                // a call is the barrier, because so many PINGs would be a flood
                 peer.send(RawPeer.request(id + 1, "walked", "echo", "barrier"));
                 Set<String> finals = new HashSet<>();
                 boolean passed = false;
@@ -420,7 +420,7 @@ class WireRacesTest {
                     if (frame.id() == id + 1) {
                         passed = true;
                     } else {
-                        // a second one of the round before would have another id
+                        // a second final frame of the previous round would have another id
                         assertThat(frame.id()).isEqualTo(id);
                         assertThat(finals)
                                 .as("final frames before a second one")

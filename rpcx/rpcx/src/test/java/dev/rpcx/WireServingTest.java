@@ -45,7 +45,7 @@ class WireServingTest {
     private static final int MAX_MESSAGE_BYTES = 64 * 1024;
     private static final int MAX_CALLS = 12;
 
-    /** The first generation of a slot. */
+    /** Id of the first generation in slot 0. */
     private static final int FIRST = 1 << 16;
 
     private record Frame(int head, int id, byte[] payload) {
@@ -90,7 +90,7 @@ class WireServingTest {
             return result;
         }
 
-        /** As of a call that is made for this one. */
+        /** Returns a future like that of a call which is made on behalf of this one. */
         @Method
         CompletionStage<String> forwards() {
             within.run();
@@ -201,7 +201,7 @@ class WireServingTest {
         assertThat(hand.heldBytes()).isZero();
     }
 
-    /** A long dictionary is written as it is made: that ends a connection which has been reset. */
+    /** A long dictionary is written while it is made. Such a write ends a connection that has been reset. */
     @Test
     void aConnectionThatEndsWhileItIsGreetedIsForgotten() {
         EmbeddedChannel reset = hand.accept();
@@ -218,8 +218,8 @@ class WireServingTest {
     }
 
     /**
-     * An upload whose end is told on the event loop, within the end of its connection: who waited for what it brings is
-     * told that it has gone, in a slot that is looked at later.
+     * The end of an upload is reported on the event loop, within the end of its connection. Code that waited for the
+     * items learns of it and completes another call, whose slot is visited later.
      */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2})
@@ -416,7 +416,7 @@ class WireServingTest {
         assertThat(service.begun).isEqualTo(3);
     }
 
-    /** It would be late as it begins, and that would be taken for too much that is taken. */
+    /** Otherwise the call would be late when it begins, and that would be taken for too much load. */
     @Test
     void whatAHandlerOnTheLoopTakesIsNotTakenOffTheTimeOfCallsThatWereReadWithIt() {
         service.within = () -> hand.ticker.advance(10, TimeUnit.MILLISECONDS);
@@ -564,9 +564,9 @@ class WireServingTest {
 
     private final List<Account> greedy = new ArrayList<>();
 
-    /** Others take all that there is of this. */
+    /** Charges others for all that there is of this resource. */
     private void takeAll(Resource kind) {
-        // one connection has a bound of its own: how many it takes depends on the heap
+        // one connection has its own limit, so the number of connections depends on the heap
         for (boolean hasTaken = true; hasTaken; ) {
             hasTaken = false;
             Account other = Objects.requireNonNull(server.core().ledger().open(null));
@@ -750,7 +750,7 @@ class WireServingTest {
         assertThat(held(Resource.STREAMS)).isZero();
     }
 
-    /** A stream that has just begun counts as much that its caller has not read, until it makes something itself. */
+    /** A stream that has just begun counts as a fixed amount of unread data, until it makes an item itself. */
     @Test
     void streamsThatAreNotSubscribedToCountAsNothingThatIsUnread() {
         for (int i = 1; i <= 40; i++) {
@@ -780,7 +780,7 @@ class WireServingTest {
         assertThat(service.told).containsExactly("the caller has gone");
     }
 
-    /** Its slot may have another call by then. */
+    /** The slot may have another call by then. */
     @Test
     void creditThatIsGivenAsItsCallEndsIsNotSent() throws InterruptedException {
         call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
@@ -922,7 +922,7 @@ class WireServingTest {
 
     // ---- the end of calls
 
-    /** It may be about to end a call of the connection, and the server waits for that when it stops. */
+    /** The handler may be about to end a call of the connection. A server that stops waits for that. */
     @Test
     void aServerKnowsAConnectionThatIsOverUntilItsHandlerHasEnded() {
         List<Integer> known = new ArrayList<>();
@@ -968,7 +968,7 @@ class WireServingTest {
         }
     }
 
-    /** Whoever waited for the items is told that their caller has gone, and ends the call within that. */
+    /** Code that waited for the items learns that the caller has gone, and ends the call within that notification. */
     @Test
     void aCallThatEndsWithinItsCancelIsToldThatItsHandlerMayHaveRun() {
         call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
@@ -1017,7 +1017,7 @@ class WireServingTest {
         pass(Duration.ofMillis(1));
         expectError(FIRST, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "the time of the call is over");
         assertThat(service.told).containsExactly("cancelled");
-        // its answer within the second after is dropped
+        // the answer of the handler within the following second is dropped
         service.waiting.get(0).complete("late");
         hand.settle(channel);
         expectNothing();
@@ -1030,7 +1030,7 @@ class WireServingTest {
         assertThat(service.begun).isZero();
     }
 
-    /** What a timer ends, all of it may come at once. */
+    /** All calls that one timer ends may be answered together. */
     @Test
     void callsWhoseTimeEndsTogetherAreAnsweredInOneWrite() {
         for (int i = 0; i < MAX_CALLS; i++) {
@@ -1124,7 +1124,7 @@ class WireServingTest {
             pass(Duration.ofMillis(300));
         }
         assertThat(server.core().running()).isEqualTo(3);
-        // the one in the middle ends by itself
+        // the handler in the middle ends by itself
         service.waiting.get(0).complete("late");
         hand.settle(channel);
         assertThat(server.core().running()).isEqualTo(2);
@@ -1303,7 +1303,9 @@ class WireServingTest {
         assertThat(held(Resource.REPLY_BYTES)).isZero();
     }
 
-    /** More than a megabyte of its replies waits: its next requests are not begun before it has read a part. */
+    /**
+     * More than a megabyte of replies waits. The next requests of this client do not begin before it has read a part.
+     */
     @Test
     void whoDoesNotReadHasNoMoreMadeForIt() {
         for (int i = 0; i < MAX_CALLS; i++) {
@@ -1394,7 +1396,7 @@ class WireServingTest {
         assertThat(held(Resource.CALLS)).as("one of them").isEqualTo(before + 3);
         service.waiting.get(3).complete("b");
         hand.settle(channel);
-        // a look that heard something, and one that did not
+        // the first check finds that something was heard, and the second finds nothing
         pass(Duration.ofSeconds(200));
         pass(Duration.ofSeconds(200));
         assertThat(held(Resource.CALLS)).isZero();

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests bodies of each message that are larger than a side accepts, in each direction: which side reports it, and that
- * the connection goes on.
+ * Tests bodies of each message that are larger than a side accepts, in each direction. The tests check which side
+ * reports it, and that the connection goes on.
  */
 @Timeout(60)
 class WireSizesTest {
@@ -157,7 +157,7 @@ class WireSizesTest {
                 if (parts) {
                     peer.send(RawPeer.frame(Wire.ITEM | Wire.MORE, ID, item.readSlice(60)));
                     peer.send(RawPeer.frame(Wire.PART | Wire.MORE, ID, item));
-                    // of a call that is over by now
+                    // the part belongs to a call that has ended by now
                     peer.send(RawPeer.frame(Wire.PART, ID, Unpooled.EMPTY_BUFFER));
                 } else {
                     peer.send(RawPeer.frame(Wire.ITEM, ID, item));

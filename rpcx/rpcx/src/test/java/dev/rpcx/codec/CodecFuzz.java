@@ -45,7 +45,7 @@ public final class CodecFuzz {
 
     private CodecFuzz() {}
 
-    /** Jazzer's. The first byte says which type. */
+    /** Is called by Jazzer. The first byte selects the type. */
     public static void fuzzerTestOneInput(byte[] bytes) {
         if (bytes.length == 0) {
             return;
@@ -96,7 +96,7 @@ public final class CodecFuzz {
                 throw new AssertionError("protobuf-java reads " + ours + " of " + value);
             }
             if (hasMessageTwice(UnknownFieldSet.parseFrom(message), ORACLE.descriptor(schema))) {
-                // Protobuf merges the two, we take the later one
+                // Protobuf merges the two values, and RPCX takes the later one
                 return;
             }
             DynamicMessage theirs = DynamicMessage.parseFrom(ORACLE.descriptor(schema), message);
@@ -133,7 +133,7 @@ public final class CodecFuzz {
         }
     }
 
-    /** @return null where the value cannot be written: it may have become too large by its defaults */
+    /** @return null if the value cannot be written: its default values may have made it too large */
     private static byte @Nullable [] write(Codec<Object> codec, Object value) {
         ByteBuf out = Unpooled.buffer();
         try {

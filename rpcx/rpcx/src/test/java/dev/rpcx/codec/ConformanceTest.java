@@ -54,17 +54,20 @@ class ConformanceTest {
 
     record Few(int number, List<Integer> numbers) {}
 
-    /** What we refuse although protobuf-java reads it. */
+    /** The inputs that RPCX refuses although protobuf-java reads them. */
     private enum Stricter {
-        /** Protobuf takes it for an unknown field: what was sent under that number would be lost in silence. */
+        /**
+         * Protobuf takes the field for an unknown one. What was sent under that number would be lost without an error.
+         */
         WIRE_TYPE("wire type \\d (does not fit it|for field \\d+ of an? .*)$"),
-        /** Protobuf cuts it to 32 bits: another number than was sent. */
+        /** Protobuf cuts the number to 32 bits, and so reads another number than was sent. */
         RANGE("-?\\d+ for an? int \\(expected.*"),
         /**
-         * protobuf-java takes ten bytes of which the last says that another follows; its own slower path refuses them.
+         * protobuf-java accepts ten bytes of which the last says that another one follows. Its own slower path refuses
+         * them.
          */
         ENDLESS("(ends in the middle of a number|a number of more than ten bytes)"),
-        /** Protobuf cuts a tag to 32 bits: another field than was sent. */
+        /** Protobuf cuts a tag to 32 bits, and so reads another field than was sent. */
         TAG("a tag of \\d+ .*");
 
         private final Pattern words;
@@ -131,7 +134,7 @@ class ConformanceTest {
         }
     }
 
-    /** Without the unknown fields, here and in all messages within. */
+    /** Returns the message without its unknown fields, also in all messages within it. */
     private static DynamicMessage known(DynamicMessage message) {
         DynamicMessage.Builder builder = message.toBuilder().setUnknownFields(UnknownFieldSet.getDefaultInstance());
         message.getAllFields().forEach((field, value) -> {
@@ -140,7 +143,7 @@ class ConformanceTest {
             } else if (value instanceof List<?> many && !many.isEmpty() && many.get(0) instanceof DynamicMessage) {
                 builder.clearField(field);
                 if (field.isMapField()) {
-                    // of two entries with one key the later counts
+                    // if two entries have the same key, the later one counts
                     Map<Object, DynamicMessage> byKey = new LinkedHashMap<>();
                     for (Object each : many) {
                         DynamicMessage entry = entry((DynamicMessage) each);
@@ -155,7 +158,7 @@ class ConformanceTest {
         return builder.build();
     }
 
-    /** With its key and value set, be they defaults. */
+    /** Returns the entry with key and value set, even if they have default values. */
     private static DynamicMessage entry(DynamicMessage parsed) {
         DynamicMessage.Builder entry = known(parsed).toBuilder();
         parsed.getDescriptorForType().getFields().forEach(field -> entry.setField(field, entry.getField(field)));
@@ -201,7 +204,7 @@ class ConformanceTest {
         return longVarint(value, 0);
     }
 
-    /** The value written in more bytes than it takes. */
+    /** Returns the value in more bytes than it needs. */
     private static byte[] longVarint(long value, int extra) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         long rest = value;
@@ -234,7 +237,7 @@ class ConformanceTest {
         return delimited(text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Valid values of a wire type, with and without needless bytes. */
+    /** Returns valid values of a wire type, with and without unnecessary bytes. */
     private static List<byte[]> values(int wireType) {
         List<byte[]> values = new ArrayList<>();
         switch (wireType) {
@@ -302,7 +305,8 @@ class ConformanceTest {
                     for (int end = 1; end <= whole.length; end++) {
                         all.check(field + " ends at " + end, java.util.Arrays.copyOf(whole, end));
                     }
-                    // the later value counts; of a list both; not of messages, which Protobuf merges
+                    // of two values the later one counts, and a list has both; messages are left out, because Protobuf
+                    // merges them
                     if (number != 8) {
                         List<byte[]> others = values(wireType);
                         for (int i = 0; i < others.size(); i += LongForm.of(11, 1)) {
@@ -387,7 +391,7 @@ class ConformanceTest {
         assertThat(refused).isGreaterThan(1_000);
     }
 
-    /** Protobuf joins them field by field. A record is made once, of what came last. */
+    /** Protobuf merges the two messages field by field. RPCX creates a record once, from the message that came last. */
     @Test
     void aMessageThatComesTwiceIsReplacedAndNotMerged() {
         byte[] both =

@@ -40,7 +40,7 @@ class GeneratorTest {
         }
     }
 
-    /** The fields that the subclass adds would be lost on the way, and nobody would notice. */
+    /** Otherwise the fields that the subclass adds would be lost on the way, and nobody would notice. */
     @Test
     void aSubclassOfWhatIsDeclaredIsRefused() {
         Codec<Object> codec =
@@ -56,7 +56,7 @@ class GeneratorTest {
         assertThat(out.writerIndex()).isEqualTo(written);
     }
 
-    /** An entry of a map is a message inside another, as protobuf-java counts it, for both sides. */
+    /** An entry of a map counts as a message inside another one, for both sides, as in protobuf-java. */
     @Test
     void whatCanBeWrittenCanBeRead() {
         Codec<Object> codec =
@@ -132,7 +132,7 @@ class GeneratorTest {
         assertThat(codecs.isGenerated(Bean.class)).isTrue();
     }
 
-    /** A class beside a type of another loader stays for as long as that loader does. */
+    /** A generated class beside a type of another loader exists for as long as that loader. */
     @Test
     void codecsThatAreMadeAgainGetTheClassThatIsThere() throws Exception {
         Class<?> elsewhere = CompiledSources.loader(
@@ -207,9 +207,9 @@ class GeneratorTest {
                 new Wide(0, List.of(), "", "", List.of(), Map.of("k", 2L, "l", 3L)))) {
             fields.add(bytes(generated, one));
         }
-        // a tag in more bytes than it takes, as nobody writes it and everybody reads it
+        // this tag has more bytes than it needs: no writer writes it, and every reader accepts it
         fields.add(Unpooled.wrappedBuffer(new byte[] {(byte) 0x88, 0, 5}));
-        // numbers that are not packed
+        // these numbers are not packed
         fields.add(Unpooled.wrappedBuffer(new byte[] {(byte) 0xA8, 1, 6, (byte) 0xA8, 1, 7}));
         Random random = new Random(1);
         for (int i = 0; i < 500; i++) {
@@ -236,7 +236,7 @@ class GeneratorTest {
                 byte[] expected = protobuf(value);
                 ByteBuf written = bytes(generated, value);
                 assertThat(ByteBufUtil.hexDump(written)).isEqualTo(ByteBufUtil.hexDump(expected));
-                // where the array ends with the message, and where it goes on with what is none of its own
+                // first the array ends with the message, and then other bytes follow the message
                 assertThat(generated.read(Unpooled.wrappedBuffer(expected))).isEqualTo(value);
                 byte[] longer = Arrays.copyOf(expected, expected.length + 20);
                 Arrays.fill(longer, expected.length, longer.length, (byte) 0xFF);

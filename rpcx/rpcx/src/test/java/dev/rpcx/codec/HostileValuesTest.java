@@ -48,7 +48,7 @@ class HostileValuesTest {
         static final int VALUE = Integer.parseInt("by a constructor");
 
         static void touch() {
-            // initialises the class
+            // a call of this method initializes the class
         }
     }
 
@@ -141,12 +141,12 @@ class HostileValuesTest {
                 armed = false;
             }
             assertThat(out.readableBytes()).isZero();
-            // neither reader nor writer has kept anything of it
+            // neither the reader nor the writer has kept anything of it
             assertThat(codec.read(bytes.duplicate())).isEqualTo(value);
         }
     }
 
-    /** Records count 31 x + y, so these are all of one hash, and of no order that a tree could use. */
+    /** Records compute 31 x + y. So all these have the same hash, and no order that a tree could use. */
     private static Point collision(int i) {
         return new Point(i, -31 * i);
     }
@@ -158,7 +158,7 @@ class HostileValuesTest {
         ByteBuf sets = Unpooled.buffer();
         ByteBuf maps = Unpooled.buffer();
         Codec<Object> codec = codecs(Points.class).get(0);
-        // by parts: gathering so many of them in one set would itself take long
+        // the values are written in parts, because it would take long to collect so many in one set
         for (int i = 0; i < 40_000; i++) {
             set.add(collision(i));
             map.put(collision(i), 1);
@@ -203,7 +203,7 @@ class HostileValuesTest {
         refusedAsTooLarge(Wides.class, wides, "memory");
         ByteBuf pockets = Unpooled.buffer();
         for (int i = 0; i < 400_000; i++) {
-            // one entry of defaults
+            // this is one entry with default values
             pockets.writeByte(1 << 3 | 2).writeByte(2).writeByte(1 << 3 | 2).writeByte(0);
         }
         refusedAsTooLarge(Pockets.class, pockets, "memory");
@@ -250,7 +250,7 @@ class HostileValuesTest {
     void listsWithinListsMakeNoMoreRoomTogetherThanTheirMessageHasBytes() {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         for (Codec<Object> codec : codecs(Tree.class)) {
-            // the last list was long, so the next one is expected to be
+            // the last list was long, so the next one is expected to be long too
             List<Tree> children = new ArrayList<>();
             for (int i = 0; i < 500_000; i++) {
                 children.add(new Tree(List.of(), ""));

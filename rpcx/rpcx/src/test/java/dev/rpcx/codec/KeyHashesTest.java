@@ -136,7 +136,7 @@ class KeyHashesTest {
         assertThat(KeyHashes.overheadBytes(element(WellKnown.LOCAL_DATE))).isEqualTo(96);
     }
 
-    @SuppressWarnings("NullAway") // messages alone have a link
+    @SuppressWarnings("NullAway") // only messages have a link
     private static ElementCodec element(Shape shape) {
         return ElementCodec.of(shape, null);
     }

@@ -52,7 +52,7 @@ class KeyOrderTest {
                 case FLOAT -> Float.class;
                 case DOUBLE -> Double.class;
                 case STRING -> String.class;
-                // is no key
+                // bytes cannot be a key
                 case BYTES -> Integer.class;
                 case BIG_INTEGER -> BigInteger.class;
                 case UUID -> UUID.class;
@@ -67,7 +67,7 @@ class KeyOrderTest {
         };
     }
 
-    /** As {@code HashMap} asks. */
+    /** Returns whether {@code HashMap} treats the values as comparable. */
     private static boolean isComparable(Class<?> type) {
         return Arrays.stream(type.getGenericInterfaces())
                 .anyMatch(face -> face instanceof ParameterizedType with
@@ -85,16 +85,16 @@ class KeyOrderTest {
 
     record Times(Set<LocalDateTime> times) {}
 
-    /** The same bytes. */
+    /** It has the same bytes. */
     record TimesInAList(List<LocalDateTime> times) {}
 
-    /** Of one hash each: what another day adds to it, other nanoseconds take away. */
+    /** Returns times with the same hash. A later day adds to the hash, and other nanoseconds compensate for that. */
     private static List<LocalDateTime> ofOneHash(int count) {
         List<LocalDateTime> times = new ArrayList<>();
         LocalDateTime first = LocalDateTime.of(2000, 1, 1, 0, 0);
         int hash = first.hashCode();
         for (long high = 0; times.size() < count; high++) {
-            // the hash of a time is that of its nanoseconds of the day, folded to 32 bits
+            // the hash of a time contains the hash of its nanoseconds of the day, folded to 32 bits
             for (int day = 1; day <= 28 && times.size() < count; day++) {
                 LocalDate date = LocalDate.of(2000, 1, day);
                 long nanos = high << 32 | Integer.toUnsignedLong(hash ^ date.hashCode() ^ (int) high);
@@ -114,7 +114,7 @@ class KeyOrderTest {
         assertIsRefused(Times.class, new TimesInAList(ofOneHash(20_000)));
     }
 
-    /** Of one hash where {@code 31 * a + b} is one. */
+    /** Two points have the same hash if {@code 31 * a + b} is the same. */
     record Point(int a, int b) {}
 
     record Twos(Set<Set<Point>> all) {}
@@ -127,7 +127,7 @@ class KeyOrderTest {
 
     record Keyed(Map<Map<Set<Point>, Integer>, Integer> all) {}
 
-    // the same bytes: what is refused takes as long to be made as it would to be read
+    // these have the same bytes: a value that is refused would take as long to make as to read
     record TwosInLists(List<List<Point>> all) {}
 
     record ThreesInLists(List<List<List<Point>>> all) {}
@@ -148,7 +148,7 @@ class KeyOrderTest {
         return new Point(of, 31 * (64 - of));
     }
 
-    /** So many of one hash, of which the last differs with the variant. */
+    /** Returns this many values with the same hash. The last value differs with the variant. */
     private static List<Object> lists(int levels, int variant, int count) {
         List<Object> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -172,7 +172,7 @@ class KeyOrderTest {
                 Arguments.of(new Fours((Set) sets(lists(4, 0, 4)))));
     }
 
-    /** What each level has of one hash multiplies; a few do no harm. */
+    /** The numbers of equal hashes at the levels multiply. A few of them do no harm. */
     @ParameterizedTest
     @MethodSource("fewOfOneHash")
     void aFewOfOneHashComeBack(Object value) {
@@ -219,7 +219,7 @@ class KeyOrderTest {
 
     record NamedInLists(List<NamedEntry> all) {}
 
-    /** So many sets of so many numbers, all of one sum, which is a set's hash. */
+    /** Returns this many sets of this many numbers. All sets have the same sum, which is the hash of a set. */
     private static NumbersInLists numbers(int sets, int each) {
         List<List<Integer>> all = new ArrayList<>();
         for (int set = 1; set <= sets; set++) {
@@ -231,7 +231,10 @@ class KeyOrderTest {
         return new NumbersInLists(all);
     }
 
-    /** So many maps of so many names, in each of which other ones of the first eight have another name of one hash. */
+    /**
+     * Returns this many maps of this many names. In each map, other names among the first eight are replaced by names
+     * with the same hash.
+     */
     private static NamedInLists names(int maps, int each) {
         List<NamedEntry> all = new ArrayList<>();
         for (int map = 0; map < maps; map++) {
@@ -272,7 +275,7 @@ class KeyOrderTest {
 
     record CartEntry(Cart key, boolean value) {}
 
-    // the same bytes
+    // these have the same bytes
     record CartsInAList(List<Cart> all, String unused) {}
 
     record CartEntries(List<CartEntry> all, String unused) {}
@@ -284,7 +287,7 @@ class KeyOrderTest {
                 .toList();
     }
 
-    /** A line of two bytes is compared as a longer one is. */
+    /** A line of two bytes is compared like a longer one. */
     @Test
     void whatTakesNoBytesIsComparedAllTheSame() {
         String padding = "x".repeat(3_900_000);
@@ -305,7 +308,7 @@ class KeyOrderTest {
 
     record Rows(Set<Row> all, String unused) {}
 
-    /** The same bytes. */
+    /** It has the same bytes. */
     record RowsInAList(List<Row> all, String unused) {}
 
     /** An element of one byte is compared as an object. */
@@ -324,18 +327,17 @@ class KeyOrderTest {
 
     record AmountsInAList(List<BigDecimal> all) {}
 
-    /** The same bytes. */
+    /** It has the same bytes. */
     record ManyAmountsInLists(List<AmountsInAList> all) {}
 
-    /** Of one hash and about as large: one of 4,096 digits, the others of 18. */
+    /** Returns numbers with the same hash and about the same value. One has 4,096 digits, and the others have 18. */
     private static List<BigDecimal> decimals(int count) {
         List<BigDecimal> all = new ArrayList<>();
         BigDecimal large = new BigDecimal(BigInteger.TEN.pow(4_095).multiply(BigInteger.valueOf(5)), 4_096);
         all.add(large);
         int scale = 18;
-        // the hash of a small one is 31 times that of its number, and its scale; the number's is 31 times its high
-        // half,
-        // and its low half
+        // the hash of a small number is 31 times the hash of its digits, plus its scale; the hash of the digits is 31
+        // times their high half, plus their low half
         int wanted = (large.hashCode() - scale)
                 * BigInteger.valueOf(31)
                         .modInverse(BigInteger.ONE.shiftLeft(32))
@@ -350,7 +352,7 @@ class KeyOrderTest {
         return all;
     }
 
-    /** The JDK's tables order them, which takes the square of the digits of the largest. */
+    /** The tables of the JDK order these numbers, which costs the square of the digits of the largest one. */
     @Test
     void decimalsOfOneHashCountByTheLongestOfThem() {
         AmountsInAList amounts = new AmountsInAList(decimals(33));
@@ -398,21 +400,21 @@ class KeyOrderTest {
 
     record BroadEntry(Broad key, boolean value) {}
 
-    // the same bytes
+    // these have the same bytes
     record BroadsInAList(List<Broad> all) {}
 
     record BroadEntries(List<BroadEntry> all) {}
 
     record ManyBroadsInLists(List<BroadsInAList> all) {}
 
-    /** So many times the same 31, which have one hash. */
+    /** Returns values with this many times the same 31 fields, which have the same hash. */
     private static List<Broad> broads(int times) {
         return IntStream.range(0, 31 * times)
                 .mapToObj(i -> Broad.of(i % 31, 31 * (64 - i % 31)))
                 .toList();
     }
 
-    /** A message repeats what a set has once, or has many sets. */
+    /** A message repeats what a set contains once, or contains many sets. */
     @Test
     void keysOfManyComponentsAreCountedHoweverFewASetHas() {
         List<Broad> repeated = broads(300);
@@ -434,7 +436,7 @@ class KeyOrderTest {
         assertIsRefused(Carts.class, new CartsInAList(repeated, ""));
     }
 
-    /** What counts them is asked for, and not held against the message's size. */
+    /** Counting these keys costs memory, which is requested and not counted against the size of the message. */
     @Test
     void manySmallSetsOfKeysOfManyComponentsComeBack() {
         ManyBroads many = new ManyBroads(IntStream.range(0, 4_000)
@@ -453,7 +455,7 @@ class KeyOrderTest {
 
     record FileEntry(BigDecimal key, byte[] value) {}
 
-    /** The same bytes. */
+    /** It has the same bytes. */
     record FileEntries(List<FileEntry> all) {}
 
     @Test
@@ -467,10 +469,10 @@ class KeyOrderTest {
 
     record Baskets(Set<Set<BigDecimal>> all) {}
 
-    /** The same bytes. */
+    /** It has the same bytes. */
     record BasketsInLists(List<List<BigDecimal>> all) {}
 
-    /** A set within a key looks up the other's decimals, and may find them by their order. */
+    /** A set within a key looks up the decimals of the other set, and may find them by their order. */
     @Test
     void decimalsOfSetsWithinKeysCountByTheirSquareToo() {
         List<List<BigDecimal>> all = decimals(300).stream().map(List::of).toList();
@@ -483,14 +485,14 @@ class KeyOrderTest {
 
     record Deep(Set<Set<Set<Set<Path>>>> all) {}
 
-    // the same bytes
+    // these have the same bytes
     record GroupsInLists(List<List<Path>> all) {}
 
     record DeepInLists(List<List<List<List<Path>>>> all) {}
 
     private static final Path LONG_PATH = new Path(Collections.nCopies(200_000, (byte) 1));
 
-    /** So many short ones of this hash, which is that of their steps. */
+    /** Returns this many short paths with this hash, which is the hash of their steps. */
     private static List<Path> paths(int hash, int count) {
         List<Path> all = new ArrayList<>();
         int digits = 10;
@@ -509,7 +511,7 @@ class KeyOrderTest {
         return all;
     }
 
-    /** A set asks for the hash of what is in the other one, which is made anew each time. */
+    /** A set asks for the hash of each element of the other set, and each hash is computed anew. */
     @Test
     void comparingASmallKeyWithALargeOneCountsBoth() {
         List<List<Path>> all = new ArrayList<>();
@@ -518,7 +520,7 @@ class KeyOrderTest {
         assertIsRefused(Groups.class, new GroupsInLists(all));
     }
 
-    /** What has one hash in the one key asks for the hash of what is in the other as often. */
+    /** Each element of one key that has the same hash asks for the hash of the elements of the other key. */
     @Test
     void whatIsInOneKeyCountsAsOftenAsOthersMeetItInTheOther() {
         int hash = LONG_PATH.hashCode();
@@ -535,7 +537,7 @@ class KeyOrderTest {
 
     record Columns(Set<Set<Integer>> numbers, Set<Point> points, Set<BigDecimal> decimals) {}
 
-    /** A large key costs only those of its own hash more. */
+    /** A large key adds only the cost of keys with the same hash. */
     @Test
     void manyHonestKeysComeBack() {
         Set<Set<Integer>> numbers = new LinkedHashSet<>();
@@ -567,7 +569,7 @@ class KeyOrderTest {
         }
     }
 
-    /** Is never ordered. */
+    /** A value that is never ordered. */
     record Price(BigDecimal amount) {}
 
     record Moneys(Set<Money> all) {}
@@ -580,10 +582,10 @@ class KeyOrderTest {
 
     record PricesInAList(List<Price> all) {}
 
-    /** The same bytes as those of moneys and of prices. */
+    /** It has the same bytes as sets of moneys and of prices. */
     record ManyPricesInLists(List<PricesInAList> all) {}
 
-    /** The JDK's tables order what says that it is comparable, by whatever it has. */
+    /** The tables of the JDK order a value that is comparable, by whatever it contains. */
     @Test
     void whatIsOrderedByADecimalCountsAsADecimal() {
         PricesInAList prices =
@@ -597,14 +599,14 @@ class KeyOrderTest {
                 .hasSize(10);
     }
 
-    /** A tree is ordered again each time that its table grows and another key leaves it. */
+    /** A tree is ordered again each time that its table grows and a key with another hash leaves the tree. */
     @Test
     void orderingDecimalsCountsForEachGrowthOfTheirTable() {
         AmountsInAList amounts = new AmountsInAList(decimals(11));
         assertIsRefused(ManyAmounts.class, new ManyAmountsInLists(Collections.nCopies(17, amounts)));
     }
 
-    /** Of different hashes: a tree is nothing but data. */
+    /** The nodes have different hashes. A tree is ordinary data. */
     @Test
     void aTreeOfSetsComesBack() {
         Codecs codecs = Codecs.standard(KeyOrderTest.class);
@@ -622,7 +624,7 @@ class KeyOrderTest {
         return new Node(name, children);
     }
 
-    /** Each set makes the hash of all that is in it anew. */
+    /** Each set computes the hash of all its contents anew. */
     @Test
     void whatIsDeepInSetsIsHashedABoundedNumberOfTimes() {
         Set<Node> leaves = new LinkedHashSet<>();

@@ -174,7 +174,7 @@ class MalformedTest {
         return ByteBufUtil.getBytes(out);
     }
 
-    /** Protobuf reads the default: of a message one without any bytes. */
+    /** Protobuf reads the default value, which for a message is one without any bytes. */
     @Test
     void anEntryOfAMapWithoutItsValueHasAnEmptyMessage() {
         byte[] bytes = new byte[9 * 4];
@@ -196,7 +196,7 @@ class MalformedTest {
         }
     }
 
-    /** A map holds no null, and nothing else stands for a value that is absent. */
+    /** A map contains no null, and no other value stands for an absent one. */
     @Test
     void anEntryOfAMapWithoutAValueThatHasNoDefaultIsRefused() {
         refused(ByName.class, bytes(1 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of ids without a value");
@@ -308,7 +308,7 @@ class MalformedTest {
 
     @Test
     void aMessageOfExactlyTheLimitIsWritten() {
-        // a tag and a length of four bytes
+        // these have a tag, and a length of four bytes
         Texts ascii = new Texts("x".repeat((4 << 20) - 5), new byte[0], Optional.empty());
         Texts bytes = new Texts("", new byte[(4 << 20) - 5], Optional.empty());
         for (Texts texts : List.of(ascii, bytes)) {
@@ -338,7 +338,7 @@ class MalformedTest {
         }
     }
 
-    /** A message remembers how many bytes the length of the last one took: that may not make the next one too large. */
+    /** A message remembers how many bytes the last length took. That must not make the next message too large. */
     @Test
     void aMessageOfExactlyTheLimitIsWrittenAfterAnyOther() {
         for (Codec<Object> codec : codecs(Around.class)) {
@@ -346,7 +346,8 @@ class MalformedTest {
                 codec.write(new Around(new byte[0], new Within(new byte[3 << 20])), out);
                 for (int missing = 0; missing < 8; missing++) {
                     out.clear();
-                    // around: a tag and four bytes; within: two tags and two lengths of a byte
+                    // the outer message has a tag and a length of four bytes, and the inner one two tags and two
+                    // lengths of one byte
                     codec.write(
                             new Around(new byte[(4 << 20) - 5 - 4 - 100 - missing], new Within(new byte[100])), out);
                     assertThat(out.readableBytes()).isEqualTo((4 << 20) - missing);
@@ -390,7 +391,7 @@ class MalformedTest {
         refused(Numbers.class, bytes(8, 0x80, 0x80, 2), Code.MALFORMED, "32768", "short");
         refused(Numbers.class, bytes(16, 0x80, 1), Code.MALFORMED, "128", "byte");
         refused(Numbers.class, bytes(24, 0x80, 0x80, 4), Code.MALFORMED, "65536", "char");
-        // a scale of 2^30
+        // the scale is 2^30
         refused(Numbers.class, bytes(34, 9, 10, 1, 1, 16, 0x80, 0x80, 0x80, 0x80, 8), Code.TOO_LARGE, "scale");
         byte[] digits = new byte[3_000];
         ByteBuf long1 = Unpooled.wrappedBuffer(bytes(34, 0xbb, 0x17, 10, 0xb8, 0x17), digits);

@@ -102,9 +102,12 @@ class MemoryTest {
         return bytes;
     }
 
-    /** What has been read, bytes asked for, and bytes allocated. */
+    /** The value that has been read, the bytes that were requested, and the bytes that were allocated. */
     private record Reading(Object value, long asked, long allocated) {
-        /** Tables and lists that grow are allocated more than once, and what is left of that is garbage. */
+        /**
+         * Checks the estimate. Tables and lists that grow are allocated more than once, and the old ones become
+         * garbage.
+         */
         void holds() {
             assertThat(asked).isBetween(allocated / 3, 3 * allocated);
         }
@@ -150,7 +153,7 @@ class MemoryTest {
 
     private static final int SOME = 20_000;
 
-    /** Bounds apart, the least number of values that makes a set of its own. */
+    /** The least number of values that makes a set of its own, apart from the limits. */
     private static final int FEW = 1_000;
 
     private record Generic(Class<?> raw, List<Type> arguments) implements ParameterizedType {
@@ -181,8 +184,7 @@ class MemoryTest {
 
     /**
      * A type of values that the codec knows.
-     *
-     * @param distinct how many different ones {@code make} gives
+     * ¶ @param distinct how many different values {@code make} returns
      * @param isKey whether values can be elements of a set
      */
     private record Values(String name, Class<?> type, int distinct, boolean isKey, IntFunction<Object> make) {
@@ -199,7 +201,10 @@ class MemoryTest {
         }
     }
 
-    /** Without {@code default}: a scalar that is new needs its values here, and thereby an estimate. */
+    /**
+     * Returns values for a scalar. The switch has no {@code default}, so a new scalar needs its values here, and
+     * thereby an estimate.
+     */
     private static Values of(Scalar scalar) {
         String name = scalar.name();
         return switch (scalar) {
@@ -308,7 +313,7 @@ class MemoryTest {
                     all.map(each -> new Optionals<>(Optional.of(each))).toList();
                 case IN_A_SHORT_LIST ->
                     all.map(each -> new Lists<>(List.of(each))).toList();
-                // each costs far more memory than it has bytes, and a message may have a million of it beyond
+                // each of these costs far more memory than bytes, and a message may have a million of them
                 case IN_A_SHORT_SET ->
                     all.limit(FEW).map(each -> new Sets<>(Set.of(each))).toList();
                 case IN_A_SHORT_MAP ->
@@ -346,7 +351,7 @@ class MemoryTest {
         }
     }
 
-    /** Fields that are no components. */
+    /** A class with fields that are not components. */
     static class Cached {
         transient long a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
     }
@@ -380,7 +385,7 @@ class MemoryTest {
         reading(codec, written(codec, java.util.Collections.nCopies(SOME, one))).holds();
     }
 
-    /** A packed run of no bytes: no writer of ours makes one, and it begins a list all the same. */
+    /** A packed run without bytes also begins a list, although RPCX never writes one. */
     @Test
     void runsOfNothingAreAskedForToo() {
         for (Class<?> holder : List.of(Lists.class, Sets.class)) {
@@ -396,7 +401,7 @@ class MemoryTest {
         }
     }
 
-    /** The shortest form of a value costs no object: else two bytes would become seventy. */
+    /** The shortest form of a value creates no object. Otherwise two bytes would become seventy. */
     @Test
     void aDateOfTwoBytesIsNoNewObject() {
         for (Class<?> type : List.of(LocalDate.class, LocalDateTime.class, Instant.class, Duration.class)) {

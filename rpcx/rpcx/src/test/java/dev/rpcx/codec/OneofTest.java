@@ -13,7 +13,7 @@ import io.netty.buffer.Unpooled;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Tests which case of a sealed type a value is, and which values are none. */
+/** Tests to which case of a sealed type a value belongs, and which values belong to none. */
 class OneofTest {
     sealed interface Animal permits Dog, Puppy, Cat, Other {}
 
@@ -46,7 +46,7 @@ class OneofTest {
     @Unknown
     record Other() implements Animal {}
 
-    /** Of no case of its own. */
+    /** A class that is not a case itself. */
     static class Stray extends Puppy {}
 
     private static final Schema SCHEMA = new Schema(Lock.none());
@@ -77,7 +77,7 @@ class OneofTest {
         assertThat(carried(new Other())).isEqualTo(new Other());
     }
 
-    /** As where unchecked code returns another object: the reader would take nothing for the unknown case. */
+    /** Unchecked code may return another object. Its reader would take a case with nothing in it for an unknown one. */
     @Test
     void whatIsNoCaseIsRefused() {
         for (Object none : new Object[] {new Stray(), new FutureTask<>(() -> new Cat(1)), "a text"}) {

@@ -32,7 +32,7 @@ class OracleTest {
         ByteBuf heap = Unpooled.buffer();
         ByteBuf direct = Unpooled.directBuffer();
         for (Class<?> record : records) {
-            // the records live in a loader of their own, where only what is not private can be reached
+            // the records are in a loader of their own, where generated code can reach only what is not private
             assertThat(generated.isGenerated(record)).isEqualTo(!Modifier.isPrivate(record.getModifiers()));
             MessageType type = schema.value(record);
             for (int i = 0; i < VALUES; i++) {

@@ -66,7 +66,7 @@ class ProtoFileTest {
             assertThat(theirs).hasSameSizeAs(bytes);
             ByteBuf again = Unpooled.buffer();
             codec.write(codec.read(Unpooled.wrappedBuffer(theirs)), again);
-            // a map's entries keep no order in generated types
+            // the entries of a map have no order in generated types
             assertThat(dev.rpcx.exported.Hello.parseFrom(ByteBufUtil.getBytes(again)))
                     .isEqualTo(dev.rpcx.exported.Hello.parseFrom(bytes));
         }
@@ -96,7 +96,7 @@ class ProtoFileTest {
         Way two(Way way);
     }
 
-    /** protobuf-java looks at all names of the descriptor, and none may be there twice. */
+    /** protobuf-java checks all names of the descriptor, and no name may occur twice. */
     @Test
     void oddNamesOfJavaBecomeNamesOfProtobuf() {
         String type = ProtoFileTest.class.getName();
@@ -128,7 +128,9 @@ class ProtoFileTest {
         int best(Board board);
     }
 
-    /** Protobuf makes a message {@code ScoreEntry} within {@code Board} for the map, and would find that one first. */
+    /**
+     * Protobuf makes a message {@code ScoreEntry} within {@code Board} for the map, and would find that message first.
+     */
     @Test
     void aMapsValueOfTheNameOfItsEntryIsToldApart() {
         Schema schema = new Schema(Lock.none());

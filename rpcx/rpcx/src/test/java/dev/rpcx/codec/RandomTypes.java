@@ -63,7 +63,7 @@ public final class RandomTypes {
         this.records = records;
     }
 
-    /** The records R0 to R(n-1). */
+    /** Compiles the records R0 to R(n-1). */
     public static List<Class<?>> records(long seed, int records) throws ClassNotFoundException {
         String source = new RandomTypes(seed, records).source();
         ClassLoader loader = CompiledSources.loader(Map.of("random.Types", source));
@@ -74,7 +74,7 @@ public final class RandomTypes {
         return classes;
     }
 
-    /** The text of class {@code random.Types}, with the records R0 to R(n-1) in it. */
+    /** Returns the source of class {@code random.Types}, which contains the records R0 to R(n-1). */
     public static String source(long seed, int records) {
         return new RandomTypes(seed, records).source();
     }

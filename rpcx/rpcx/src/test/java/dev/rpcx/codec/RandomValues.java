@@ -33,7 +33,7 @@ public final class RandomValues {
         "a", "Z", " ", "\0", "\u007f", "\u0080", "ß", "\u07ff", "€", "\uffff", "🙂"
     };
 
-    /** Numbers that are few, and lie within and beyond each type. */
+    /** A small set of numbers, within and beyond the range of each type. */
     private static final long[] FEW = {0, 1, 2, -1, 40_000, -40_000, 1L << 40};
 
     private final Random random;
@@ -48,12 +48,12 @@ public final class RandomValues {
         this.isFew = isFew;
     }
 
-    /** Brief values, and so few different ones that two are often equal. */
+    /** Makes short values, and so few different ones that two are often equal. */
     public static RandomValues few(Random random) {
         return new RandomValues(random, true);
     }
 
-    /** Arguments for all fields of a method's request. */
+    /** Makes arguments for all fields of a method's request. */
     public Object[] arguments(MessageType type) {
         Object[] arguments = new Object[type.arity()];
         for (int i = 0; i < type.fields().size(); i++) {
@@ -62,7 +62,7 @@ public final class RandomValues {
         return arguments;
     }
 
-    /** A value of the type, or what its wrapper wraps. */
+    /** Makes a value of the type, or what its wrapper wraps. */
     public Object message(MessageType type, int depth) {
         if (type.kind() == MessageType.Kind.WRAPPER) {
             return field(type.fields().get(0), depth + 1);
@@ -144,7 +144,7 @@ public final class RandomValues {
         return shape instanceof WellKnown wellKnown ? wellKnown(wellKnown) : scalar((Scalar) shape);
     }
 
-    /** Any width of number alike. */
+    /** Makes a number. Each width is equally likely. */
     private long number() {
         if (isFew) {
             return FEW[random.nextInt(FEW.length)];

@@ -270,7 +270,7 @@ class RoundTripTest {
         } finally {
             thread.setContextClassLoader(own);
         }
-        // of another class loader, which may have other lock files
+        // these codecs are of another class loader, which may have other lock files
         assertThat(Codecs.standard(String.class)).isNotSameAs(codecs);
     }
 

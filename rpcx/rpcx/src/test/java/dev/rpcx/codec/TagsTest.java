@@ -90,7 +90,7 @@ class TagsTest {
         CodedInputStream in = CodedInputStream.newInstance(ours);
         for (int i = 0; i < NUMBERS.length; i++) {
             assertThat(in.readTag() >>> 3).isEqualTo(NUMBERS[i]);
-            // the zigzag of an int or not is the schema's affair
+            // the schema decides whether an int is in zigzag form
             in.readRawVarint32();
         }
         assertThat(in.isAtEnd()).isTrue();
@@ -103,7 +103,7 @@ class TagsTest {
         assertThat(read(codecs, Texts.class, written(codecs, value))).isEqualTo(value);
     }
 
-    /** One byte of a tag of five would be that of field 1. */
+    /** One byte of a tag of five bytes would be the tag of field 1. */
     @ParameterizedTest
     @MethodSource("codecs")
     void aLargeNumberIsNotTakenForASmallOne(Codecs codecs) {

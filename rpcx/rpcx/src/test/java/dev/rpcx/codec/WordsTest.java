@@ -36,7 +36,7 @@ class WordsTest {
         }
     }
 
-    /** Null, of whatever type. */
+    /** Returns null as a value of any type. */
     @SuppressWarnings({"NullAway", "TypeParameterUnusedInFormals"})
     private static <T> T none() {
         return null;
@@ -46,7 +46,7 @@ class WordsTest {
         return Arguments.of(name, failing);
     }
 
-    /** Each action of JEP 358, and each way in which it says what was null. */
+    /** Returns each action of JEP 358, and each way in which its text says what was null. */
     static Stream<Arguments> forms() {
         Holder none = none();
         Holder[] holders = none();
@@ -122,7 +122,7 @@ class WordsTest {
         }
     }
 
-    /** The compiler makes one of what an accessor throws within a record's pattern, with its class. */
+    /** The compiler wraps what an accessor throws within a record pattern, and the wrapper's text names the class. */
     @Test
     void aPatternThatDoesNotMatchIsNotToldEither() throws Exception {
         assumeTrue(Runtime.version().feature() >= 21);

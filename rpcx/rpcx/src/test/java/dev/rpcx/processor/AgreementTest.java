@@ -43,7 +43,7 @@ class AgreementTest {
     @TempDir
     private static Path folder;
 
-    /** Errors of the processor by the name of their file. */
+    /** The errors of the processor by the name of their file. */
     private static final Map<String, List<String>> REFUSED = new HashMap<>();
 
     private static final class Source extends SimpleJavaFileObject {
@@ -141,7 +141,7 @@ class AgreementTest {
         assertThat(found).isEmpty();
     }
 
-    /** Code beside {@code q.Sent} may not name {@code o.Hidden}, so there is none. */
+    /** Code in the package of {@code q.Sent} cannot name {@code o.Hidden}, so no code is generated. */
     @Test
     void aPropertyWhoseClassIsHiddenInAnotherPackageArrives() throws Exception {
         List<Source> sources = List.of(new Source("o/Base", """
@@ -190,7 +190,7 @@ class AgreementTest {
         return REFUSED.getOrDefault("/" + file + ".java", List.of());
     }
 
-    /** @param said what was refused; empty where all was accepted */
+    /** @param said what was refused; empty if all was accepted */
     private static void hold(Form form, String who, List<String> said, List<String> found) {
         boolean isExpected = form.isRefused()
                 ? said.stream().anyMatch(text -> form.words().stream().allMatch(text::contains))

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param words of the refusal; none where the form is accepted
  */
 record Form(String title, @Nullable String client, @Nullable String server, List<String> words) {
-    /** What each source begins with; the package is to be filled in. */
+    /** The beginning of each source. The package has to be filled in. */
     static final String IMPORTS =
             "package %s; import dev.rpcx.*; import dev.rpcx.schema.*; import java.math.*; import java.time.*;"
                     + " import java.util.*; import java.util.concurrent.*;\n";
@@ -21,7 +21,9 @@ record Form(String title, @Nullable String client, @Nullable String server, List
             "@SuppressWarnings(\"rawtypes\") @RPCXClient(remoteServerName = \"x\") interface";
     private static final String SERVER = "@SuppressWarnings(\"rawtypes\") @RPCXServer(\"x\") class";
 
-    /** A method of a client's interface and of a service's class, with the types that it needs. */
+    /**
+     * Returns a form with a method of a client's interface and of a service's class, and with the types that it needs.
+     */
     static Form method(String types, String signature, String... words) {
         return new Form(
                 types + signature,
@@ -31,17 +33,17 @@ record Form(String title, @Nullable String client, @Nullable String server, List
                 List.of(words));
     }
 
-    /** Types of which {@code Sent} is the parameter and the result of a method. */
+    /** Returns a form with types, of which {@code Sent} is the parameter and the result of a method. */
     static Form message(String types, String... words) {
         return method(types, " Sent a(Sent x)", words);
     }
 
-    /** An interface {@code CLIENT Calls}, with what it needs. */
+    /** Returns a form with an interface {@code CLIENT Calls}, and with what it needs. */
     static Form client(String source, String... words) {
         return new Form(source, source.replace("CLIENT", CLIENT), null, List.of(words));
     }
 
-    /** A class {@code SERVER Service}, with what it needs. */
+    /** Returns a form with a class {@code SERVER Service}, and with what it needs. */
     static Form server(String source, String... words) {
         return new Form(source, null, source.replace("SERVER", SERVER), List.of(words));
     }

@@ -64,7 +64,7 @@ class ServiceProcessorTest {
         }
     }
 
-    /** What the compiler has to say, errors only. */
+    /** Compiles the sources, and returns only the errors. */
     private List<Diagnostic<? extends JavaFileObject>> compile(List<String> processing, Source... sources) {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
@@ -88,7 +88,7 @@ class ServiceProcessorTest {
                 .toList();
     }
 
-    /** The processor is found in RPCX's own jar, and needs nothing else. */
+    /** Returns the options for the processor. It is found in RPCX's own jar, and needs nothing else. */
     private static List<String> withProcessor() {
         return List.of("-processorpath", Path.of("target", "classes").toString());
     }
@@ -223,7 +223,7 @@ class ServiceProcessorTest {
                 .isEqualTo("{\n  \"reflection\": [\n    " + String.join(",\n    ", expected)
                         + "\n  ],\n  \"resources\": [\n    {\"glob\": \"META-INF/rpcx/*\"}\n  ]\n}\n");
 
-        // a partial build keeps what is still there
+        // a partial build keeps the entries that still exist
         assertThat(compile(options, Source.of("Greetings", GREETER))).isEmpty();
         assertThat(file).hasContent(before);
         Files.delete(out.resolve("p/Types$Round.class"));
@@ -347,7 +347,7 @@ class ServiceProcessorTest {
         return Arguments.of(types, words);
     }
 
-    /** Both at build and at start, and at build where the fault is. */
+    /** The type is refused at build and at start. At build the error is at the line of the fault. */
     @ParameterizedTest
     @MethodSource("faults")
     void whatCannotBeMappedIsRefusedByNameAtBuildAndAtStart(String types, String... words) throws Exception {
@@ -426,7 +426,7 @@ class ServiceProcessorTest {
         assertThat(out.resolve(INDEX)).doesNotExist();
     }
 
-    /** An element of the class path has no line. */
+    /** A class from the class path has no line, so the error is at the service that uses it. */
     @Test
     void aFaultOfTheClassPathStandsAtTheServiceThatMeetsIt() {
         List<Diagnostic<? extends JavaFileObject>> errors = compile(

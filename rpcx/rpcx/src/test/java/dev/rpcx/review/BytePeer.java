@@ -43,7 +43,10 @@ final class BytePeer implements AutoCloseable {
             return (head & MORE) == 0;
         }
 
-        /** The time that a request by name tells, in microseconds; {@link Long#MAX_VALUE} where it tells none. */
+        /**
+         * Returns the time that a request by name carries, in microseconds, or {@link Long#MAX_VALUE} if it carries
+         * none.
+         */
         long micros() {
             if ((head & NAMED) == 0 || (head & TIME) == 0) {
                 return Long.MAX_VALUE;
@@ -73,12 +76,12 @@ final class BytePeer implements AutoCloseable {
         in = new DataInputStream(socket.getInputStream());
     }
 
-    /** A client, which has sent its preface and settings. */
+    /** Makes a client, which has sent its preface and settings. */
     static BytePeer client(int port) throws IOException {
         return client(port, "127.0.0.1");
     }
 
-    /** One of this address. */
+    /** Makes a client with this address. */
     static BytePeer client(int port, String address) throws IOException {
         BytePeer peer =
                 new BytePeer(new Socket(InetAddress.getLoopbackAddress(), port, InetAddress.getByName(address), 0));
@@ -89,14 +92,14 @@ final class BytePeer implements AutoCloseable {
 
     static ServerSocket listen() throws IOException {
         ServerSocket listening = new ServerSocket();
-        // small, so that who sends soon waits for who does not read
+        // the buffer is small, so that a sender soon waits for a peer that does not read
         listening.setReceiveBufferSize(4096);
         listening.setSoTimeout(20_000);
         listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         return listening;
     }
 
-    /** A server, which publishes nothing by number and takes so many calls at once. */
+    /** Makes a server, which publishes nothing by number and accepts this many calls at once. */
     static BytePeer server(ServerSocket listening, int maxCalls) throws IOException {
         BytePeer peer = new BytePeer(listening.accept());
         peer.in.readLong();
@@ -125,14 +128,14 @@ final class BytePeer implements AutoCloseable {
         return all.toByteArray();
     }
 
-    /** The beginning of a request by name. */
+    /** Returns the beginning of a request by name. */
     static byte[] named(String service, String method) {
         byte[] first = service.getBytes(StandardCharsets.UTF_8);
         byte[] second = method.getBytes(StandardCharsets.UTF_8);
         return bytes(new byte[] {(byte) first.length}, first, new byte[] {(byte) second.length}, second);
     }
 
-    /** A message whose field 1 is this. */
+    /** Returns a message whose field 1 is this text. */
     static byte[] text(String text) {
         byte[] value = text.getBytes(StandardCharsets.UTF_8);
         return bytes(new byte[] {0x0A}, varint(value.length), value);
@@ -146,7 +149,7 @@ final class BytePeer implements AutoCloseable {
         in.readLong();
     }
 
-    /** A frame that leaves with the next {@link #send} or {@link #flush}. */
+    /** Adds a frame that is sent with the next {@link #send} or {@link #flush}. */
     void gather(int head, int id, byte[]... payload) {
         byte[] body = bytes(payload);
         gathered.writeBytes(varint(5 + body.length));
@@ -183,7 +186,7 @@ final class BytePeer implements AutoCloseable {
         return new Frame(head, id, payload);
     }
 
-    /** The next frame of one of these types; others are passed over. */
+    /** Returns the next frame of one of these types, and ignores others. */
     Frame read(int type, int other) throws IOException {
         while (true) {
             Frame frame = read();
@@ -193,7 +196,10 @@ final class BytePeer implements AutoCloseable {
         }
     }
 
-    /** Reads up to this empty frame. @return how many bytes that were */
+    /**
+     * Reads up to this empty frame.
+     * ¶ @return how many bytes that were
+     */
     long bytesUntil(int head, int id) throws IOException {
         byte[] wanted = bytes(
                 new byte[] {5, (byte) head}, ByteBuffer.allocate(4).putInt(id).array());
@@ -210,13 +216,13 @@ final class BytePeer implements AutoCloseable {
             if (end >= wanted.length && Arrays.equals(all, end - wanted.length, end, wanted, 0, wanted.length)) {
                 return count;
             }
-            // the begin of the frame may stand at the end
+            // the beginning of the frame may be at the end of what was read
             behind = Math.min(end, wanted.length);
             System.arraycopy(all, end - behind, all, 0, behind);
         }
     }
 
-    /** The next final frame. */
+    /** Returns the next final frame. */
     Frame answer() throws IOException {
         return read(REPLY, ERROR);
     }

@@ -82,7 +82,10 @@ public class ReviewTest {
 
     private static final byte[] SECRET = "0123456789abcdef0123456789abcdef".getBytes(StandardCharsets.UTF_8);
 
-    /** Calls at once that interrupt their threads: more than there are carriers of virtual threads. */
+    /**
+     * Number of calls at once that interrupt their threads. It is larger than the number of carriers of virtual
+     * threads.
+     */
     private static final int INTERRUPTING = 4 * Runtime.getRuntime().availableProcessors();
 
     private static final int LAST = Integer.MAX_VALUE;
@@ -138,7 +141,7 @@ public class ReviewTest {
         String hello(String text);
     }
 
-    /** What its server brings cannot be read. */
+    /** A client that cannot read the results of its server. */
     @RPCXClient(remoteServerName = "review")
     public interface Unreadable {
         CompletableFuture<Checked> checked();
@@ -148,7 +151,10 @@ public class ReviewTest {
         CompletableFuture<String> hello(String text);
     }
 
-    /** A service whose name its owner has chosen: the name of another caller and of another service. */
+    /**
+     * A service with a name that its owner has chosen: it consists of the name of another caller and of another
+     * service.
+     */
     @RPCXClient(remoteServerName = "YWRtaW4.review")
     public interface Chosen {
         String caller();
@@ -174,7 +180,7 @@ public class ReviewTest {
         static final int MAX = Integer.parseInt("a class that cannot be initialised");
     }
 
-    /** 256 bytes and more, of which nothing has to be sent. */
+    /** A record of 256 bytes and more, of which nothing has to be sent. */
     public record Wide(
             long a1,
             long a2,
@@ -326,7 +332,7 @@ public class ReviewTest {
             return CallContext.current().orElseThrow().remainingNanos();
         }
 
-        /** The first one waits until the caller has had the answer to the second. */
+        /** Returns the time that is left. The first call waits until the caller has had the answer to the second. */
         @Method
         public long remainingLater() throws InterruptedException {
             if (tries.getAndIncrement() == 0) {
@@ -389,7 +395,7 @@ public class ReviewTest {
         }
     }
 
-    /** A subscriber that asks for so many items at once. */
+    /** A subscriber that requests this many items at once. */
     static class Asking<T> implements Flow.Subscriber<T> {
         final CompletableFuture<Flow.Subscription> begun = new CompletableFuture<>();
         final CompletableFuture<Void> end = new CompletableFuture<>();
@@ -419,7 +425,7 @@ public class ReviewTest {
         }
     }
 
-    /** Calls that bring 100 kB at the same moment. */
+    /** Number of calls that return 100 kB at the same moment. */
     private static final int LARGE = 300;
 
     private static final int MAX_ITEMS = 8_000;
@@ -462,7 +468,10 @@ public class ReviewTest {
         return builder;
     }
 
-    /** What a server takes goes by its heap: with a larger one these programs would have to send more. */
+    /**
+     * Skips a program on a larger heap. What a server accepts depends on its heap, so the program would have to send
+     * more.
+     */
     private static void assumeHeapOfOneGigabyte() {
         assumeTrue(Runtime.getRuntime().maxMemory() <= 1L << 30, "more than 1 GB of heap: see rpcx/review");
     }
@@ -473,7 +482,7 @@ public class ReviewTest {
         thread.start();
     }
 
-    /** Processor time of this process. */
+    /** Returns the processor time of this process. */
     private static long processorMillis() {
         return ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis();
     }
@@ -525,23 +534,26 @@ public class ReviewTest {
         slotsComeBack(30_000, call -> call.cancel(true));
     }
 
-    /** Six calls of so much time stand behind two that fill the socket, and then are ended. */
+    /**
+     * Checks that slots are given back. Six calls with this time limit wait behind two that fill the socket, and then
+     * are ended.
+     */
     private static void slotsComeBack(long millis, Consumer<CompletableFuture<String>> end) throws Exception {
         try (ServerSocket listening = BytePeer.listen();
                 Client client = Client.builder().connections(1).build()) {
             Calls calls = calls(client, listening.getLocalPort());
-            // more than a socket of this system takes
+            // this is more than a socket of this system takes
             CompletableFuture<String> first = within(3000, () -> calls.hello("x".repeat(4_000_000)));
             CompletableFuture<String> second = within(3000, () -> calls.hello("x".repeat(4_000_000)));
             try (BytePeer peer = BytePeer.server(listening, 8)) {
                 BytePeer.Frame request = peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
-                // nobody can see that a socket is full: it takes some milliseconds
+                // nothing shows that a socket is full, and it takes some milliseconds to fill it
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));
                 List<CompletableFuture<String>> others = new ArrayList<>();
                 for (int i = 0; i < 6; i++) {
                     others.add(within(millis, () -> calls.hello("y".repeat(100_000))));
                 }
-                // nor that they stand in the queue
+                // nothing shows that the calls wait in the queue either
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(200));
                 for (CompletableFuture<String> other : others) {
                     end.accept(other);
@@ -563,7 +575,7 @@ public class ReviewTest {
         }
     }
 
-    /** Answers small requests, some of them together, and the CANCELs of those that it has seen. */
+    /** Answers small requests, some of them together, and also answers the CANCELs of requests that it has seen. */
     private static void answering(BytePeer peer, int seenFirst) {
         inBackground(() -> {
             List<Integer> seen = new ArrayList<>(List.of(seenFirst));
@@ -573,7 +585,8 @@ public class ReviewTest {
                     BytePeer.Frame frame = peer.read();
                     if (frame.type() == BytePeer.REQUEST && frame.isWhole()) {
                         waiting.add(frame.id());
-                        // the first one alone, the others when all are there, beside one whose time was over first
+                        // the first request is answered alone, and the others when all have arrived, together with one
+                        // whose time was over earlier
                         if (waiting.size() == 1 || waiting.size() >= 9) {
                             for (int id : waiting) {
                                 peer.gather(BytePeer.REPLY, id, BytePeer.text("z"));
@@ -596,12 +609,12 @@ public class ReviewTest {
     void point3AByteOfTheClassicWireAndThenSilenceIsClosed() throws Exception {
         try (Server server =
                 started(classic(Server.builder(RegistryServer.registry(service)).keepAlive(Duration.ofSeconds(1))))) {
-            // the server's time begins with the connection
+            // the server counts its time from the beginning of the connection
             long before = System.nanoTime();
             try (Socket socket = new Socket("127.0.0.1", server.port())) {
                 socket.setSoTimeout(10_000);
                 socket.getOutputStream().write(0);
-                // whatever it is told, it is closed
+                // the connection is closed, whatever the client receives
                 assertThatCode(() -> socket.getInputStream().readAllBytes()).doesNotThrowAnyException();
                 assertThat(Duration.ofNanos(System.nanoTime() - before))
                         .as("the time after which a wire that is served is closed")
@@ -617,13 +630,13 @@ public class ReviewTest {
                 Client client = Client.builder().classic().build()) {
             Plain calls = client.create(Plain.class, "127.0.0.1", server.port());
             assertThat(calls.hello("here")).isEqualTo("here");
-            // what has been sent is acknowledged at once, or after 40 ms
+            // sent bytes are acknowledged at once, or after 40 ms
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));
             assertThat(timers(server.port())).hasSizeGreaterThanOrEqualTo(2).containsOnly("02");
         }
     }
 
-    /** Which timer runs for each side of each connection to this port: 02 is the one of TCP's keepalive. */
+    /** Returns which timer runs for each side of each connection to this port. The timer of TCP's keepalive is 02. */
     private static List<String> timers(int port) throws IOException {
         String end = String.format(":%04X", port);
         List<String> timers = new ArrayList<>();
@@ -666,7 +679,7 @@ public class ReviewTest {
             for (int i = 0; i < calls; i++) {
                 peer.read(BytePeer.CREDIT, BytePeer.CREDIT);
             }
-            // each of nearly 4 MB and without an end
+            // each request has nearly 4 MB and no end
             inBackground(() -> {
                 byte[] part = new byte[16_000];
                 try {
@@ -718,7 +731,7 @@ public class ReviewTest {
                     for (int i = 0; i < 16; i++) {
                         begin(attacker, FIRST + i, 200);
                     }
-                    // what those have left
+                    // these use the room that the others have left
                     for (int i = 16; i < 116; i++) {
                         begin(attacker, FIRST + i, 1);
                     }
@@ -741,7 +754,7 @@ public class ReviewTest {
         }
     }
 
-    /** A request of an hour that stands still behind so many frames of 16 kB. */
+    /** Begins a request with a time of an hour, which stalls after this many frames of 16 kB. */
     private static void begin(BytePeer peer, int id, int frames) throws IOException {
         peer.gather(
                 BytePeer.REQUEST | BytePeer.NAMED | BytePeer.TIME | BytePeer.MORE,
@@ -774,7 +787,7 @@ public class ReviewTest {
                 BytePeer peer = BytePeer.client(server.port())) {
             peer.socket.setSoTimeout(5_000);
             peer.readPreface();
-            // the second one finds a class that could not be initialised before
+            // the second request meets a class whose initialization has failed before
             for (int i = 0; i < 2; i++) {
                 peer.send(BytePeer.REQUEST | BytePeer.NAMED, FIRST + i, BytePeer.named("broken", "takes"), THREE);
                 assertThat(peer.answer().type()).isEqualTo(BytePeer.ERROR);
@@ -795,7 +808,7 @@ public class ReviewTest {
             peer.readPreface();
             peer.read(BytePeer.PONG, BytePeer.PONG);
             Calls calls = calls(client, server.port());
-            // what an Error ends besides its call is not looked at
+            // the test does not check what an Error ends besides its call
             await().dontCatchUncaughtExceptions()
                     .atMost(10, TimeUnit.SECONDS)
                     .until(() -> !hasFailed(within(1000, () -> calls.hello("good"))));
@@ -1077,7 +1090,7 @@ public class ReviewTest {
                 Client client = signing("caller")) {
             Calls calls = calls(client, server.port());
             assertThat(calls.wait("connected")).isEqualTo("connected");
-            // before the first one is answered, which is not until then
+            // the second answer comes first, because the first one waits for it
             assertThat(join(calls.hedged())).isPositive();
             service.answered.countDown();
         }
@@ -1095,7 +1108,10 @@ public class ReviewTest {
         }
     }
 
-    /** The gateway calls a service of a chosen name; what it has signed for that is shown to another one. */
+    /**
+     * The gateway calls a service with a chosen name. The token that it has signed for that call is presented to
+     * another service.
+     */
     @Test
     void point12TheNameOfAServiceIsNoNameOfACaller() {
         AtomicReference<String> token = new AtomicReference<>();
@@ -1103,7 +1119,7 @@ public class ReviewTest {
                         .interceptor(Tokens.requiring(name -> SECRET, "gateway"::equals)));
                 Client gateway = signing("gateway", keepingBack(token))) {
             gateway.create(Chosen.class, "127.0.0.1", server.port()).caller();
-            // its signature stands behind the last dot, where there is one
+            // the signature follows the last dot, if there is one
             int end = Math.max(token.get().lastIndexOf('.'), 0);
             String forged =
                     token.get().substring(0, end) + ".YWRtaW4" + token.get().substring(end);
@@ -1156,7 +1172,7 @@ public class ReviewTest {
         }
     }
 
-    /** As many elements whose hashes differ say what they cost at all, on this machine. */
+    /** The same number of elements with different hashes shows what such elements cost on this machine. */
     @Test
     @Order(LAST - 1)
     void point14EqualHashesTakeNoMoreThanTheTimeOfTheCall() throws Exception {
@@ -1176,7 +1192,7 @@ public class ReviewTest {
                 peer.socket.setSoTimeout(6_000);
                 peer.answer();
             } catch (SocketTimeoutException late) {
-                // what it has cost until now says enough
+                // the cost until now is sufficient for the comparison
             }
             assertThat(processorMillis() - between)
                     .as("milliseconds of processor time for equal hashes (for others: %d)", between - before)
@@ -1197,7 +1213,7 @@ public class ReviewTest {
         }
     }
 
-    /** A client that has sent one request, in as many parts as it takes. */
+    /** Makes a client that has sent one request, in as many parts as the request needs. */
     private static BytePeer calling(Server server, String method, long millis, byte[] body) throws IOException {
         BytePeer peer = BytePeer.client(server.port());
         int part = 16_000;
@@ -1292,7 +1308,7 @@ public class ReviewTest {
         }
     }
 
-    /** An id is used again by the 65,535th call behind it in its slot. */
+    /** The 65,535th later call in the same slot uses the id again. */
     @Test
     @EnabledIfSystemProperty(named = "rpcx.long", matches = "true")
     void point17AStreamThatIsCancelledBehindItsEndMeetsNoOtherCall() throws Exception {
@@ -1339,7 +1355,7 @@ public class ReviewTest {
             Calls calls = calls(client, listening.getLocalPort());
             Thread caller = new Thread(() -> {
                 for (int i = 0; i < before; i++) {
-                    // who is alone on its connection reads its replies itself, after some
+                    // a caller that is alone on its connection reads its replies itself after some calls
                     calls.wait("alone");
                 }
                 for (int i = 0; i < uploads; i++) {
@@ -1365,7 +1381,7 @@ public class ReviewTest {
                 }
                 for (int i = 0; i < uploads; i++) {
                     int id = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
-                    // a publisher of a call that has ended before is not subscribed to
+                    // if its call has ended before, a publisher is not subscribed to
                     assertThat(subscribed.poll(10, TimeUnit.SECONDS)).isNotNull();
                     peer.send(BytePeer.REPLY, id, THREE);
                     assertThat(sums.poll(10, TimeUnit.SECONDS)).isEqualTo(3);
@@ -1385,14 +1401,15 @@ public class ReviewTest {
             Calls calls = calls(client, listening.getLocalPort());
             CompletableFuture<String> first = calls.hello("first");
             try (BytePeer peer = BytePeer.server(listening, 4096)) {
-                // the connection stands, and takes nothing of the time of the calls that follow
+                // the connection is established, and takes nothing of the time of the calls that follow
                 int id = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
                 peer.send(BytePeer.REPLY, id, BytePeer.text("first"));
                 assertThat(join(first)).isEqualTo("first");
                 AtomicInteger requests = new AtomicInteger();
                 counting(peer, requests);
                 AtomicInteger silent = new AtomicInteger();
-                // where the loop stands still as their time goes by, their ends say nothing, and open no circuit
+                // if the loop stands still while their time passes, the ends of the calls say nothing and open no
+                // circuit
                 Again.upToFiveTimes(25, () -> {
                     List<CompletableFuture<String>> round = new ArrayList<>();
                     for (int i = 0; i < 40; i++) {
@@ -1423,7 +1440,7 @@ public class ReviewTest {
                             if (!calls.hello("next").isDone()) {
                                 sent.incrementAndGet();
                             }
-                            // another trial may follow the one that told nothing, and one more after each second
+                            // another trial may follow the one that showed nothing, and one more after each second
                             return sent.get() <= 2 + TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began);
                         });
             }
@@ -1434,7 +1451,9 @@ public class ReviewTest {
         return within(500, () -> calls.hello("silence"));
     }
 
-    /** Whether the call has been sent, and has not been refused by the circuit. It has to fail. */
+    /**
+     * Returns whether the call has been sent, and has not been refused by the circuit breaker. The call has to fail.
+     */
     private static boolean isSentInVain(CompletableFuture<String> call) throws Exception {
         Throwable thrown = join(call.handle((value, failed) -> failed));
         assertThat(thrown).isInstanceOf(RPCXException.class);
@@ -1503,7 +1522,7 @@ public class ReviewTest {
                             new Endpoint("127.0.0.1", bad.getLocalPort())));
             answering(good, new AtomicInteger(), BytePeer.REPLY);
             answering(bad, asked, BytePeer.ERROR, UNAVAILABLE);
-            // until both are connected
+            // this loop runs until both are connected
             await().atMost(20, TimeUnit.SECONDS).until(() -> endOfStream(calls) && asked.get() > 0);
             asked.set(0);
             for (int i = 0; i < 200; i++) {
@@ -1574,13 +1593,13 @@ public class ReviewTest {
         String any();
     }
 
-    /** Which of these servers has each colour; for a process, or a class loader, of its own. */
+    /** Returns which of these servers has each colour. It runs in a process or a class loader of its own. */
     public static String routes(int[] ports) {
         StringBuilder all = new StringBuilder();
         try (Client client = Client.builder().choice(Choice.CONSISTENT_HASH).build()) {
             Who who = client.create(
                     Who.class, Endpoints.of(new Endpoint("127.0.0.1", ports[0]), new Endpoint("127.0.0.1", ports[1])));
-            // one that is not connected yet is passed over; calls without a key go to all that are
+            // an instance that is not connected yet is skipped; calls without a key go to all connected instances
             Set<String> connected = new HashSet<>();
             long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
             while (connected.size() < ports.length && System.nanoTime() < until) {
@@ -1634,7 +1653,7 @@ public class ReviewTest {
         }
     }
 
-    /** What it finds when it reads in the end is what was kept for it. */
+    /** When the peer reads at the end, it finds what the client has kept for it. */
     @Test
     @EnabledIfSystemProperty(named = "rpcx.long", matches = "true")
     void point17APeerThatPingsAndReadsNothingFillsNoMemory() throws Exception {
@@ -1647,7 +1666,7 @@ public class ReviewTest {
                 peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
                 long kept = 0;
                 try {
-                    // 48 MB
+                    // this sends 48 MB
                     for (int i = 0; i < 8000; i++) {
                         for (int k = 0; k < 1000; k++) {
                             peer.gather(BytePeer.PING, k);
@@ -1659,7 +1678,7 @@ public class ReviewTest {
                 } catch (IOException ended) {
                     // a client may end the connection of a server that does so
                 }
-                // sockets of both sides keep some of it
+                // the sockets of both sides keep some of the bytes
                 assertThat(kept).isLessThan(16 << 20);
                 assertThat(call).isNotNull();
             }

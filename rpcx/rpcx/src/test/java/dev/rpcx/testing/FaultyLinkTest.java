@@ -41,7 +41,7 @@ class FaultyLinkTest {
             return text;
         }
 
-        /** Replies of these leave in the order of their requests. */
+        /** Its replies are sent in the order of the requests. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String inOrder(String text) {
@@ -55,7 +55,7 @@ class FaultyLinkTest {
         String echo(String text);
     }
 
-    /** Calls that outlast the test. */
+    /** A client whose calls outlast the test. */
     @RPCXClient(remoteServerName = "echo")
     interface LastingEchoClient {
         @Method(timeoutMillis = 3_600_000)
@@ -66,7 +66,10 @@ class FaultyLinkTest {
 
     private final Echo echo = new Echo();
 
-    /** As where the process has no descriptor left, which the system says at once and again and again. */
+    /**
+     * Fails to accept, as in a process that has no file descriptor left. The system reports this at once, and again and
+     * again.
+     */
     private static final class Exhausted extends ServerSocket {
         private final int failures;
         private final AtomicLong asked = new AtomicLong();
@@ -97,15 +100,16 @@ class FaultyLinkTest {
                     FaultyLink link =
                             FaultyLink.to(new InetSocketAddress("127.0.0.1", server.port()), faults, listening);
                     Client client = Client.builder().connections(1).build()) {
-                // the faults are those of the first connection: an attempt to accept that fails does not count as one
+                // the faults are those of the first connection, because a failed attempt to accept does not count as a
+                // connection
                 assertLosesTheSame(client.create(LastingEchoClient.class, "127.0.0.1", link.port()), faults);
-                // 10 ms each, of which a clock may say a little less
+                // each failure takes 10 ms, of which a clock may show a little less
                 assertThat(System.nanoTime() - began).isGreaterThan(TimeUnit.MILLISECONDS.toNanos(i * failures * 8L));
             }
         }
     }
 
-    /** How the calls of one caller ended. */
+    /** Returns how the calls of one caller ended. */
     private List<String> outcomes(Faults faults) throws Exception {
         List<String> outcomes;
         try (Server server = new Server(0, RegistryServer.registry(echo)).start();
@@ -117,7 +121,7 @@ class FaultyLinkTest {
         return checked(outcomes);
     }
 
-    /** The same without sockets. */
+    /** Returns the same for a call without sockets. */
     private List<String> outcomesInProcess(Faults faults) {
         List<String> outcomes;
         try (Server server = Server.builder(RegistryServer.registry(echo))
@@ -176,7 +180,7 @@ class FaultyLinkTest {
         return lost;
     }
 
-    /** Calls without an end are waited for in no time: no clock says that they have none. */
+    /** Checks which calls have no end. It does not wait for them, because no clock could show that they have none. */
     private static void assertLosesTheSame(LastingEchoClient calls, Faults faults) throws Exception {
         List<Boolean> lost = lost(faults);
         List<RPCXFuture<String>> replies = new ArrayList<>();

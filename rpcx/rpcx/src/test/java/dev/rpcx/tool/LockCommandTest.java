@@ -30,7 +30,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Tests what {@code rpcx lock} takes from the class path, under which names it keeps it, and lists that become sets.
+ * Tests what {@code rpcx lock} reads from the class path, under which names it keeps it, and lists that become sets.
  */
 class LockCommandTest {
     static class L1 {
@@ -60,8 +60,8 @@ class LockCommandTest {
     }
 
     /**
-     * Its library has locked it in another order than it is declared in, without a component that it has not
-     * any more.
+     * The library of this type has locked it in another order than that of its declaration, and without a component
+     * that it no longer has.
      */
     public record Point(String x, String y) {}
 
@@ -131,7 +131,9 @@ class LockCommandTest {
         }
     }
 
-    /** Its method overrides nothing, as the one above is private: each is published, and they have one name. */
+    /**
+     * Its method overrides nothing, because the one above is private. So both are published, and have the same name.
+     */
     @RPCXServer("private")
     static class Private extends Base {
         @Method
@@ -221,7 +223,7 @@ class LockCommandTest {
         String way(String from, int to);
     }
 
-    /** Two interfaces of clients of one service, of which neither is the service itself. */
+    /** Two client interfaces of one service. Neither of them is the service itself. */
     @RPCXClient(remoteServerName = "tags")
     interface Tagged {
         List<String> tags();
@@ -316,7 +318,7 @@ class LockCommandTest {
                 .isEqualTo(before + ": behind the classes, though nothing breaks; run `rpcx lock` and commit it\n");
         assertThat(run("lock", before, L1.Shelf.class)).isZero();
         assertThat(Files.readString(before)).isEqualTo(now);
-        // what it cannot know it does not tell
+        // the command says nothing about what it cannot know
         Files.writeString(before, old.replace("$L1$", "$L2$"));
         assertThat(run("check", before, L2.Shelf.class)).isEqualTo(3);
         assertThat(errors().lines())
@@ -428,13 +430,13 @@ class LockCommandTest {
         Files.delete(other);
         assertThat(run("lock", file, Points.class)).as(errors()).isZero();
         assertThat(other).doesNotExist();
-        // one with nothing to write is in nobody's way
+        // a command that has nothing to write is not refused
         Files.writeString(other, "by another");
         assertThat(run("lock", file, Points.class)).as(errors()).isZero();
         assertThat(other).hasContent("by another");
     }
 
-    /** Another name of the file as it was shows that nobody has written into it. */
+    /** A hard link to the old file shows that nothing was written into that file. */
     @Test
     void theFileIsReplacedAsAWhole() throws IOException {
         String before = POINT + "  1 y string\n";
@@ -559,7 +561,7 @@ class LockCommandTest {
                 .hasLineCount(2);
     }
 
-    /** What goes in a call is held against a peer's for six parameters only. */
+    /** Parameters of a call are compared with those of a peer for the first six only. */
     @Test
     void formsThatTakeNullForTheSeventhParameterUnlikeAreRefused() {
         assertThat(run("lock", file, ManyForms.class)).isEqualTo(1);
@@ -577,7 +579,7 @@ class LockCommandTest {
                 .hasLineCount(1);
     }
 
-    /** Its other users, such as the other side of a call, do not have what this lock says. */
+    /** Other users of the type, such as the other side of a call, do not have this lock. */
     @Test
     void aTypeThatComesInAJarWithoutALockIsTold() throws IOException {
         assertThat(run("lock", file, Lives.class)).as(errors()).isZero();
@@ -589,7 +591,7 @@ class LockCommandTest {
         assertThat(errors()).startsWith("note: " + name + " comes from junit-jupiter-api-");
     }
 
-    /** As a build with several modules has it, in which the classes of another one lie in its folder. */
+    /** In a build with several modules, the classes of another module are in a folder of that module. */
     @Test
     void aTypeThatComesFromAnotherProjectsFolderWithoutALockIsTold() throws IOException {
         Path source = folder.resolve("Orders.java");

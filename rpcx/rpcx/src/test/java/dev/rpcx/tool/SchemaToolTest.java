@@ -114,7 +114,7 @@ class SchemaToolTest {
         }
     }
 
-    /** Numbers exchanged, each of which is as good as before by itself. */
+    /** The numbers are exchanged. Each number by itself is as valid as before. */
     static class E2 {
         enum Way {
             @Field(2)
@@ -150,7 +150,7 @@ class SchemaToolTest {
         }
     }
 
-    /** What was 0 may be null, and a method is gone. */
+    /** Values that were 0 may now be null, and a method is gone. */
     static class N2 {
         record Reading(Integer celsius, Optional<String> at, long seen) {}
 
@@ -182,7 +182,7 @@ class SchemaToolTest {
         }
     }
 
-    /** Nothing stands for the unknown: LOW is LOW. */
+    /** No constant stands for an unknown one: LOW is only LOW. */
     static class Levels2 {
         enum Level {
             @Field(0)
@@ -303,7 +303,7 @@ class SchemaToolTest {
         }
     }
 
-    /** Of its own, since only such are kept at run time. */
+    /** The test has an annotation of its own, because only annotations like this one are kept at run time. */
     @Retention(RetentionPolicy.RUNTIME)
     @Target({ElementType.TYPE_USE, ElementType.METHOD, ElementType.PARAMETER})
     @interface Nullable {}
@@ -385,7 +385,7 @@ class SchemaToolTest {
                         "BOTH Feed/order.request: was a stream, is none");
     }
 
-    /** As the two versions' calls end, which is refused before anything is sent. */
+    /** The breaks between calls of the two versions. Such a call fails before anything is sent. */
     private static final String[] BREAKS_OF_CALLS = {
         "BOTH Bank/answer.reply.value: was string, is optional string, and calls of another shape are refused",
         "BOTH Bank/boxed.request.colour: was dev.rpcx.tool.SchemaToolTest$P1$Colour, is optional"
@@ -398,7 +398,7 @@ class SchemaToolTest {
         "BOTH Bank/items.reply.value: was stream string, is stream optional string, and calls of another shape are"
                 + " refused",
         "BOTH Bank/later.reply.value: was int, is optional int, and calls of another shape are refused",
-        // a shape has six places: nothing refuses what stands behind them
+        // a shape has six parameters: nothing refuses a difference in the later ones
         "BOTH Bank/sameKind.request.seventh: was int, is optional int, and one side's null is the other's 0, false or"
                 + " empty text",
         "BOTH Bank/transfer.request.from: was number 1, is number 2 (expected: the number that it had)",

@@ -44,7 +44,7 @@ record Jdk(int version, Path java) {
                     homes.add(home.resolve("Contents/Home"));
                 });
             } catch (IOException notThere) {
-                // the next folder
+                // the loop tries the next folder
             }
         }
         return homes.stream()

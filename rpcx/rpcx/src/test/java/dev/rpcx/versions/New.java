@@ -55,7 +55,7 @@ final class New {
             return 2;
         }
 
-        /** Answers in its own words where it has them. */
+        /** Returns the order, with values that only this release has where there are some. */
         @Method
         Order echo(Order order) {
             return order.placed() == null
@@ -88,7 +88,7 @@ final class New {
 
     private New() {}
 
-    /** What a client of this release has to see, whatever the server's. */
+    /** Checks what a client of this release has to see with a server of either release. */
     static void check(ShopClient shop) {
         int version = shop.version();
         Instant placed = Instant.parse("2026-11-21T10:15:30.123456789Z");

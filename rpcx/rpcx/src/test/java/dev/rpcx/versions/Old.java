@@ -62,7 +62,7 @@ final class Old {
 
     private Old() {}
 
-    /** What a client of this release has to see, whatever the server's. */
+    /** Checks what a client of this release has to see with a server of either release. */
     static void check(ShopClient shop) {
         int version = shop.version();
         Order order = new Order("a1", Colour.GREEN, -7, List.of("x", "y"), new Cash(250));
@@ -71,7 +71,8 @@ final class Old {
                 shop.describe(order),
                 version == 1 ? "a1 GREEN -7 [x, y] Cash[cents=250]" : "a1 GREEN -7 null NORMAL Cash[cents=250, tip=0]");
         Order echoed = shop.echo(order);
-        // the second release has no notes, and answers in a colour and with a payment that the first has not
+        // the second release has no notes; its answers have a colour and a payment that are unknown to the first
+        // release
         Peer.expect("echo", echoed, version == 1 ? order : new Order("a1", Colour.OTHER, -7, List.of(), new Unheard()));
     }
 }

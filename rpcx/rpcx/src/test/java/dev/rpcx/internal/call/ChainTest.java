@@ -18,7 +18,7 @@ class ChainTest {
     private static final CallInvocation CALL =
             new CallInvocation("greeter", "greet", new Object[] {"alice"}, Metadata.EMPTY, null);
 
-    /** An invocation that RPCX has not made, as the test of an interceptor may have one. */
+    /** An invocation that was not made by RPCX. The test of an interceptor may use one. */
     private static final class Foreign implements Interceptor.Invocation {
         @Override
         public String service() {

@@ -56,19 +56,22 @@ class ChangedServicesTest {
     private static final int VALUES = 60;
     private static final long SEED = Long.getLong("rpcx.changes.seed", 20261126L);
 
-    /** What {@code rpcx} said. */
+    /** The exit status and the output of {@code rpcx}. */
     private record Told(int status, String text) {
         boolean names(String direction) {
             return text.lines().anyMatch(line -> line.startsWith(direction + " ") || line.startsWith("BOTH "));
         }
 
-        /** Whether it asked if what has the number of another is the same under a new name, as it is read. */
+        /**
+         * Returns whether it asked if a name that stands at the number of another is its new name, since it is read as
+         * that.
+         */
         boolean asksOfNames() {
             return text.contains(" stands where ");
         }
     }
 
-    /** One version of a service, as its processes have it. */
+    /** One version of a service, as its processes see it. */
     private record Version(Class<?> service, Schema schema, Codecs codecs) {
         static Version of(Class<?> service, Schema schema) {
             return new Version(service, schema, Codecs.reflective(schema, Limits.STANDARD));
@@ -164,7 +167,7 @@ class ChangedServicesTest {
             }
             asked = before == null ? "" : told.text;
             if (told.status == 3) {
-                // from here on as a new service
+                // the type counts as a new service from here on
                 Files.delete(file);
                 run(loaders.get(v), "lock", file, name);
                 now = Version.of(service, new Schema(read(file)));
@@ -263,7 +266,7 @@ class ChangedServicesTest {
         return MethodShape.of(method, items(method), version.codecs);
     }
 
-    /** What one version did not read as the other had written it; null if nothing. */
+    /** Returns which value one version did not read as the other had written it, or null if there is none. */
     private static @Nullable String lost(Method by, Version writer, Method of, Version reader, RandomValues values) {
         Type written = items(by);
         Type read = items(of);
@@ -352,7 +355,7 @@ class ChangedServicesTest {
         return null;
     }
 
-    /** A parameter may get another name. */
+    /** Finds the place of a parameter in the other version, where it may have another name. */
     private static int placeOf(Parameter[] all, int place, Parameter[] others) {
         Field number = all[place].getAnnotation(Field.class);
         if (number != null) {

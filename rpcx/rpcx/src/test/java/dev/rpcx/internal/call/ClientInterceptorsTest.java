@@ -146,7 +146,7 @@ class ClientInterceptorsTest {
         CompletableFuture<String> later = calls.later("x");
         assertFailed(
                 later::join, "plain/hello with java.lang.Integer (expected: java.util.concurrent.CompletableFuture<");
-        // nobody looks at that of a void method
+        // what an interceptor returns for a void method is ignored
         calls.unread("x");
         answers.set(0, null);
         assertThat(calls.hello("x")).isNull();
@@ -157,7 +157,7 @@ class ClientInterceptorsTest {
 
     private static final class Stub extends RPCXFuture<String> {}
 
-    /** A call's own future, what depends on one, and one of somebody else's class. */
+    /** The test uses a call's own future, a dependent future, and a future of a user's class. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aMethodMayBringAnyFutureOfThatType(boolean isClassic) {

@@ -185,7 +185,7 @@ class MethodShapeTest {
         String notThere(String text);
     }
 
-    /** A generic type has no room for a primitive one: what is in it is as on the other side. */
+    /** A generic type cannot hold a primitive type, so its argument is as on the other side. */
     @RPCXClient(remoteServerName = "people")
     interface Boxing {
         @Method("counted")
@@ -244,7 +244,7 @@ class MethodShapeTest {
             })
     void aMethodOfAnotherShapeIsRefusedBeforeAnythingIsSent(String method) {
         Differing calls = client.create(Differing.class, "127.0.0.1", server.port());
-        // the first call on a connection, and one that knows the server's methods
+        // these are the first call on a connection, and a call that knows the server's methods
         for (int i = 0; i < 2; i++) {
             assertThatThrownBy(() -> call(calls, method)).isInstanceOfSatisfying(RPCXException.class, e -> {
                 assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
@@ -278,7 +278,7 @@ class MethodShapeTest {
                         RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.NOT_FOUND));
     }
 
-    /** The bytes of 0 and "" are those of null for who can read null. */
+    /** For a reader that accepts null, the bytes of 0 and "" are those of null. */
     @Test
     void whatCanBeNullOnOneSideOnlyIsRefused() {
         Differing calls = client.create(Differing.class, "127.0.0.1", server.port());
@@ -316,7 +316,7 @@ class MethodShapeTest {
         assertThat(MethodShape.difference(ours, 1 << 31 | 14, true)).contains("of kind 14");
     }
 
-    /** A parameter of number 2 would be read as the message's own field 2. */
+    /** A parameter with number 2 would be read as field 2 of the message itself. */
     @Test
     void aMessageOfItsOwnIsNoneOfFieldsWhereverTheyStand() {
         int whole = 1 << 31 | 15;
@@ -328,7 +328,7 @@ class MethodShapeTest {
         assertThat(MethodShape.difference(second | 15 << 24, 1 << 31, true)).isNull();
     }
 
-    /** Bit 31 keeps a shape from being 0, and says nothing else; nor does bit 28. */
+    /** Bit 31 keeps a shape from being 0, and has no other meaning. Bit 28 has no meaning either. */
     @Test
     void aShapeWithoutItsUpperBitReadsAsTheSameWithIt() {
         assertThat(MethodShape.difference(0x84000004, 0x04000004, true)).isNull();

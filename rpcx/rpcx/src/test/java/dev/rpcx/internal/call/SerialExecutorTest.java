@@ -170,7 +170,7 @@ class SerialExecutorTest {
         assertThat(ran).containsExactly("outer", "inner");
     }
 
-    /** It is logged, once a minute: a peer may have it throw as often as it likes. */
+    /** The exception is logged, but at most once a minute, because a peer may cause it as often as it likes. */
     @Test
     void behindASignalThatThrowsTheNextRuns() {
         SerialExecutor serial = new SerialExecutor(null, Runnable::run);
@@ -255,7 +255,7 @@ class SerialExecutorTest {
         assertThat(met).hasValue(0);
     }
 
-    /** A signal may come between a run's last look for one and its end: nobody else hands it over then. */
+    /** A signal may come after a run's last check for one and before its end. No other run hands it over then. */
     @Test
     void aSignalThatComesAsARunEndsIsNotLost() {
         ExecutorService place = Executors.newSingleThreadExecutor();

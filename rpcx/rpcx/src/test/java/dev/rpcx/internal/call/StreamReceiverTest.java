@@ -26,12 +26,12 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests the items of one call that come in: who is told what, in which order, and what is held meanwhile. */
+/** Tests the items of one call that come in: who receives what, in which order, and what is held meanwhile. */
 @Timeout(60)
 class StreamReceiverTest {
     private static final int ALL_BYTES = 64 * 1024;
 
-    /** Texts; one that begins with an exclamation mark cannot be read. */
+    /** Encodes texts. A text that begins with an exclamation mark cannot be read. */
     static final Codec<Object> TEXT = new Codec<>() {
         @Override
         public void write(Object value, ByteBuf out) {
@@ -78,7 +78,7 @@ class StreamReceiverTest {
         }
     };
 
-    /** Asks for so many at the begin; what it is told is seen. */
+    /** Requests these numbers of items at the beginning, and records every signal. */
     private class Subscriber implements Flow.Subscriber<Object> {
         private final long[] asks;
         Flow.Subscription subscription;
@@ -139,7 +139,7 @@ class StreamReceiverTest {
         return subscriber;
     }
 
-    /** What has been seen since the last question. */
+    /** Returns what has been seen since the last call of this method. */
     private List<String> seen() {
         List<String> copy = List.copyOf(seen);
         seen.clear();
@@ -188,7 +188,7 @@ class StreamReceiverTest {
         assertThat(seen()).containsExactly("credit 2", "a", "b", "credit 1", "d");
     }
 
-    /** By a client whose call could not begin behind its request, and is cancelled. */
+    /** A client does this if its call could not begin after its request, and is then cancelled. */
     @Test
     void aStreamThatIsOpenedAgainTakesWhatItsPeerHasCreditForAndTellsNothingOfIt() {
         StreamReceiver stream = client();
@@ -216,7 +216,10 @@ class StreamReceiverTest {
 
     // ---- what breaks the stream while items wait
 
-    /** Its peer has said that no more come: that is the end of those that were read, and not of one that was not. */
+    /**
+     * The peer has said that no more items come. That ends the items that were read, but it does not hide the one that
+     * could not be read.
+     */
     @Test
     void anItemThatCannotBeReadEndsTheStreamAlsoWhereItsPeerHasEndedIt() {
         StreamReceiver stream = server();
@@ -289,7 +292,10 @@ class StreamReceiverTest {
         assertThat(held()).isZero();
     }
 
-    /** Items that have come whole are the subscriber's, with their end, whatever becomes of the call meanwhile. */
+    /**
+     * Items that have arrived as a whole belong to the subscriber, with their end, whatever happens to the call
+     * meanwhile.
+     */
     @Test
     void itemsThatWaitAreToldThoughTheCallIsOver() {
         StreamReceiver stream = server();
@@ -400,12 +406,12 @@ class StreamReceiverTest {
         assertThat(held()).as("the buffer, of which 20,000 are used").isEqualTo(32 << 10);
         stream.onPart(text("c"), false, ALL_BYTES);
         assertThat(held()).isZero();
-        // the buffer of a large item is not kept for the next one
+        // the buffer of a large item is not kept for the next item
         stream.onItem(text("d"), true);
         assertThat(held()).isBetween(1L, 4096L);
     }
 
-    /** There may be as many streams as the pool has steps. */
+    /** There may be as many streams as the pool has steps for charges. */
     @Test
     void aQuietStreamKeepsNothingOfItsLastItem() {
         StreamReceiver stream = server();
@@ -473,7 +479,7 @@ class StreamReceiverTest {
         }
     }
 
-    /** The buffer of an item in parts belongs to that item: nothing is left to keep, whatever its size. */
+    /** The buffer of an item in parts belongs to that item. No buffer is kept, whatever its size. */
     @Test
     void noItemsBufferIsKeptForTheNext() {
         for (int bytes : new int[] {10, Outbound.MAX_SMALL_BYTES, 20_000}) {
@@ -793,7 +799,10 @@ class StreamReceiverTest {
         assertThat(seen()).containsExactly("credit 3", "complete");
     }
 
-    /** The call has ended well while an item was on its way: what has come whole is told, and the rest is not kept. */
+    /**
+     * The call has ended well while an item was arriving. Complete items are delivered, and the incomplete one is not
+     * kept.
+     */
     @Test
     void elsewhereAnEndWithinAnItemDropsItsPartsAloneAndKeepsWhatWaits() {
         StreamReceiver stream = server();

@@ -47,7 +47,7 @@ class StreamSenderTest {
     private static final int ALL_BYTES = 400 * 1024;
     private static final int WINDOW_BYTES = 64 * 1024;
 
-    /** What the smallest item's buffer holds. */
+    /** Capacity of the smallest item's buffer. */
     private static final int FIRST_BYTES = 256;
 
     private static final int ID = 5 << 16;
@@ -121,14 +121,14 @@ class StreamSenderTest {
         }
     }
 
-    /** What has been seen since the last question. */
+    /** Returns what has been seen since the last call of this method. */
     private List<String> seen() {
         List<String> copy = List.copyOf(seen);
         seen.clear();
         return copy;
     }
 
-    /** What has been sent since the last question, a frame each. */
+    /** Returns what has been sent since the last call of this method, with one text for each frame. */
     private List<String> sent() {
         channel.runPendingTasks();
         ByteBuf all = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -155,7 +155,7 @@ class StreamSenderTest {
         return frames;
     }
 
-    /** The error that has been sent since the last question, and nothing beside it. */
+    /** Returns the error that has been sent since the last check, and checks that nothing else was sent. */
     private RPCXException sentError() {
         channel.runPendingTasks();
         ByteBuf frame = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -172,7 +172,7 @@ class StreamSenderTest {
         return error;
     }
 
-    /** Takes all that is left of what items may hold. */
+    /** Charges others for all that items may still hold. */
     private Charge takeAllRoom() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);
         while (others.add(Charge.STEP_BYTES)) {}
@@ -191,7 +191,7 @@ class StreamSenderTest {
         to.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()), () -> {});
     }
 
-    /** A socket that is full. */
+    /** A handler that acts like a socket which is full. */
     private final class Full extends ChannelOutboundHandlerAdapter {
         private boolean takesOnce;
 
@@ -203,7 +203,7 @@ class StreamSenderTest {
             }
         }
 
-        /** It takes what stands before it, and is full again by what comes then. */
+        /** Takes what was written before, and is full again with what is written then. */
         void takeOnce() {
             takesOnce = true;
             channel.flush();
@@ -212,7 +212,7 @@ class StreamSenderTest {
         }
     }
 
-    /** The socket takes nothing until this is run. */
+    /** Makes the socket take nothing until the returned task is run. */
     private Runnable stopReading() {
         return stopReading(new Full());
     }
@@ -256,7 +256,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("request 1");
     }
 
-    /** Also one that hears nothing of what its subscriber throws. */
+    /** This is also true of a publisher that ignores what its subscriber throws. */
     @Test
     @SuppressWarnings("NullAway") // what a publisher may do all the same
     void aPublisherOfACallThatGivesNoSubscriptionHasFailedToo() {
@@ -264,7 +264,7 @@ class StreamSenderTest {
             try {
                 subscriber.onSubscribe(null);
             } catch (NullPointerException e) {
-                // which nobody sees
+                // nobody sees this exception
             }
         };
         sender.subscribeTo(new BoundPublisher(quiet, null), () -> {});
@@ -391,7 +391,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("request 1");
     }
 
-    /** Where the publisher runs on the event loop, other connections of that are served too. */
+    /** If the publisher runs on the event loop, the loop's other connections are served too. */
     @Test
     void aPublisherThatMakesAllItIsAskedForAtOnceGivesTheEventLoopBackNowAndThen() {
         StreamSender here = sender((Executor) null);
@@ -456,7 +456,7 @@ class StreamSenderTest {
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.MAX_SMALL_BYTES);
     }
 
-    /** It may wait for a year, and nothing of it is charged then. */
+    /** The stream may wait for a year, and then nothing of it is charged. */
     @Test
     void aStreamThatWaitsForCreditKeepsNoBufferOfItsLastItem() {
         subscribe();
@@ -517,7 +517,10 @@ class StreamSenderTest {
         assertThat(sent()).containsExactly("ITEM 200 bytes");
     }
 
-    /** With its header it is no longer than a power of two, so that parts of the heap hold a whole number of them. */
+    /**
+     * With its header the buffer is not longer than a power of two, so that parts of the heap hold a whole number of
+     * buffers.
+     */
     @Test
     void theBufferOfALargeItemFitsAPartOfTheHeap() {
         subscribe();
@@ -552,7 +555,7 @@ class StreamSenderTest {
         blocked.subscribeTo(
                 subscriber -> {
                     assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
-                    // its caller gives up while it blocks
+                    // the caller gives up while the publisher blocks
                     blocked.cancel();
                     assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
                     subscriber.onSubscribe(new Subscription());
@@ -653,7 +656,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("cancel");
     }
 
-    /** A publisher or a subscription that a log has put around another one. */
+    /** A publisher or a subscription that a log has wrapped around another one. */
     private final class Notified extends Subscription implements Flow.Publisher<Object>, StreamEndListener {
         @Override
         public void subscribe(Flow.Subscriber<? super Object> subscriber) {
@@ -687,7 +690,10 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("cancel");
     }
 
-    /** Reactive Streams forbids that a publisher ends its stream while it is cancelled, and publishers do. */
+    /**
+     * Reactive Streams does not allow that a publisher ends its stream while it is cancelled, but some publishers do
+     * it.
+     */
     @Test
     void aPublisherThatEndsItsStreamWhileItIsCancelledDoesNotHideWhyItFails() {
         sender.subscribeHere(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
@@ -784,7 +790,7 @@ class StreamSenderTest {
         numbers.cancel();
     }
 
-    /** Its text is never null. */
+    /** An item whose text must not be null. */
     record Named(@Field(1) String name) {}
 
     @Test
@@ -885,7 +891,7 @@ class StreamSenderTest {
         others.release();
     }
 
-    /** They make room for it: it comes instead of them, and is charged. */
+    /** The waiting items make room for the error. It is sent instead of them, and is charged. */
     @Test
     void anErrorForWhichThereIsNoRoomTakesThatOfTheItemsThatWait() {
         subscribe();
@@ -929,14 +935,14 @@ class StreamSenderTest {
         others.release();
     }
 
-    /** It says that all items were there. */
+    /** Such an end says that all items have been sent. */
     @Test
     void aGoodEndForWhichThereIsNoRoomLosesNoItem() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);
         subscribe();
         sender.onCredit(99);
         Runnable readAgain = stopReading();
-        // as many as fill what was charged to the last byte
+        // these items fill the charge to the last byte
         int items = 3 * 4096 / (128 + FIRST_BYTES);
         for (int i = 0; i < items; i++) {
             sender.onNext("a");

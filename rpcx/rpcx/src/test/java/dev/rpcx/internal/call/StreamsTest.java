@@ -91,7 +91,7 @@ public class StreamsTest {
         }
     }
 
-    /** Collects, asking for some items at a time. */
+    /** Collects items, and requests some at a time. */
     public static class Collected<T> implements Flow.Subscriber<T> {
         public final List<T> items = Collections.synchronizedList(new ArrayList<>());
         public final CompletableFuture<List<T>> end = new CompletableFuture<>();
@@ -139,7 +139,7 @@ public class StreamsTest {
 
         @Method
         Flow.Publisher<String> count(int n) {
-            // not what the field has by now: calls run beside each other
+            // the field may already have another value, because calls run at the same time
             Made<String> made = new Made<>(n, i -> "item " + i);
             last = made;
             return made;
@@ -169,7 +169,7 @@ public class StreamsTest {
                     all -> all.stream().mapToLong(Integer::longValue).sum());
         }
 
-        /** Days that are left when the handler begins. */
+        /** Returns the number of days that are left when the handler begins. */
         @Method
         long daysLeft(Flow.Publisher<Integer> numbers) {
             return TimeUnit.NANOSECONDS.toDays(
@@ -363,7 +363,7 @@ public class StreamsTest {
         }
     }
 
-    /** A thousand in one go, of a client that begins to read when it likes. */
+    /** The client makes a thousand calls at once, and begins to read when it likes. */
     @Test
     void aThousandStreamsAtOnceBringAllTheirItemsAndNoneIsRefused() throws Exception {
         int count = 1000;
@@ -398,7 +398,7 @@ public class StreamsTest {
         }
     }
 
-    /** Requests for streams of so many items, with credit for all. */
+    /** Returns requests for streams with this many items each, and with credit for all of them. */
     private static ByteBuf largeStreams(int count, int items) {
         ByteBuf all = Unpooled.buffer();
         for (int slot = 0; slot < count; slot++) {
@@ -566,7 +566,7 @@ public class StreamsTest {
         assertThat(slow.all()).hasSize(3);
     }
 
-    /** The request leaves in parts from 16,379 bytes on, and the credit is asked for at once. */
+    /** A request is sent in parts from 16,379 bytes on. The stream requests credit at once. */
     @ParameterizedTest
     @ValueSource(ints = {16_000, 17_000, 50_000, 1_000_000})
     void aStreamOfALargeRequestHasItsCredit(int chars) throws Exception {

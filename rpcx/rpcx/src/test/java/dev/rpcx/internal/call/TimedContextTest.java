@@ -56,7 +56,7 @@ class TimedContextTest {
         assertThat(nameIn(inner)).isEqualTo("alice");
         assertThat(nameIn(call)).isEqualTo("alice");
         assertThat(nameIn(call.call(() -> within(1)))).isEqualTo("alice");
-        // parts that were made before, and parts beside, have the same caller
+        // parts that were made earlier, and parts beside this one, have the same caller
         call.authenticate(() -> "bob");
         assertThat(nameIn(inner)).isEqualTo("bob");
         part.authenticate(() -> "carol");

@@ -117,7 +117,7 @@ class EndpointsDnsTest {
         return new EndpointsDns(question, Duration.ofMillis(100), nameServer.address());
     }
 
-    /** What a listener has heard. */
+    /** A listener that records what it is given. */
     private static class Heard implements Endpoints.Listener {
         final Queue<List<Endpoint>> found = new ConcurrentLinkedQueue<>();
         final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
@@ -133,7 +133,10 @@ class EndpointsDnsTest {
         }
     }
 
-    /** Those that do not come from a machine that stands still, as a name server has a second for an answer. */
+    /**
+     * Returns the failures that were not caused by a machine that stood still. A name server has one second for an
+     * answer.
+     */
     private List<Throwable> failuresOfAnswers(Heard heard) {
         boolean wasStill = still.was(Duration.ofMillis(200));
         return heard.failures.stream()
@@ -164,7 +167,7 @@ class EndpointsDnsTest {
                 try (Endpoints.Watch other = SharedWatch.of(endpoints, second)) {
                     assertThat(other).isNotNull();
                     await().until(() -> second.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
-                    // a record's time to live is a minute, and still the next look finds what has changed
+                    // the time to live of a record is a minute, and the next check still finds the change
                     last.set(2);
                     await().until(() -> second.found.contains(List.of(new Endpoint("127.0.0.2", 9000))));
                 }
@@ -176,11 +179,11 @@ class EndpointsDnsTest {
         }
     }
 
-    /** Otherwise every call fails for the whole refresh, which may be an hour. */
+    /** Otherwise every call would fail until the next refresh, which may be an hour away. */
     @Test
     void aNameThatIsNotFoundAtFirstIsAskedForAgainSoonWhateverTheRefresh() throws Exception {
         Heard heard = new Heard();
-        // the name is there once the watch has heard that it is not
+        // the name exists once the watch has learnt that it does not
         try (NameServer nameServer = NameServer.of(question ->
                 question.type() == NameServer.A && !failuresOfAnswers(heard).isEmpty()
                         ? List.of(NameServer.Answer.address(1))
@@ -205,7 +208,7 @@ class EndpointsDnsTest {
         assertThat(SharedLoops.SOCKETS.users()).isLessThanOrEqualTo(before);
     }
 
-    /** Memory is at its end when a question is answered, in whatever the watch asks of its loop then. */
+    /** Memory runs out when a question is answered, in whatever the watch then asks of its loop. */
     @Test
     void aWatchGoesOnWhateverFailsWhenItIsTold() throws Exception {
         AtomicInteger last = new AtomicInteger(1);
@@ -249,12 +252,12 @@ class EndpointsDnsTest {
         }
     }
 
-    /** A host of two families is one instance. A datagram that is lost is no news of which hosts there are. */
+    /** A host with addresses of two families is one instance. A lost datagram does not change which hosts there are. */
     @Test
     void ofTwoFamiliesOneIsTakenAndALostAnswerIsAFailure() throws Exception {
         AtomicInteger asked = new AtomicInteger();
         try (NameServer nameServer = NameServer.of(question -> switch (question.type()) {
-            // the first answer comes, and then none does until the failure has been heard
+            // the first question is answered, and later ones are not until the listener has seen the failure
             case NameServer.A -> asked.getAndIncrement() == 1 ? null : List.of(NameServer.Answer.address(1));
             case NameServer.AAAA -> List.of(NameServer.Answer.address6(1));
             default -> List.of();
@@ -286,12 +289,13 @@ class EndpointsDnsTest {
 
     @Test
     void servicesAreFoundInARealAnswerOfANameServer() throws Exception {
-        // "_greeter._tcp.example.org": "example" begins behind 12 of head, _greeter and _tcp with their lengths
+        // in "_greeter._tcp.example.org", "example" begins after 12 bytes of head and after _greeter and _tcp with
+        // their lengths
         byte suffix = 12 + 9 + 5;
         try (NameServer nameServer = NameServer.of(question -> List.of(
                 NameServer.Answer.service(1, 3, 9001, new byte[] {1, 'a', (byte) 0xC0, suffix}),
                 NameServer.Answer.service(2, 9, 9009, new byte[] {1, 'c', (byte) 0xC0, suffix}),
-                // no port, and no target: not served
+                // this record has port 0 and the next one has no target, so neither is served
                 NameServer.Answer.service(1, 0, 0, new byte[] {1, 'd', (byte) 0xC0, suffix}),
                 NameServer.Answer.service(1, 0, 9003, new byte[] {0}),
                 NameServer.Answer.service(1, 0, 9002, new byte[] {1, 'b', (byte) 0xC0, suffix})))) {
@@ -343,12 +347,12 @@ class EndpointsDnsTest {
                 ? List.of(NameServer.Answer.address(1), NameServer.Answer.address(2))
                 : List.of())) {
             assertThat(hosts(nameServer, 40)).containsExactlyInAnyOrder("127.0.0.1", "127.0.0.2");
-            // answers are kept meanwhile: else it would be asked forty times
+            // answers are kept, or the name server would be asked forty times
             assertThat(nameServer.asked.get()).isLessThan(10);
         }
     }
 
-    /** {@code 127.0.x.y}, each another one. */
+    /** Returns this many different addresses of the form {@code 127.0.x.y}. */
     private static List<NameServer.Answer> addresses(int count) {
         List<NameServer.Answer> all = new ArrayList<>();
         for (int i = 1; i <= count; i++) {
@@ -357,14 +361,14 @@ class EndpointsDnsTest {
         return all;
     }
 
-    /** The hosts that so many connections to one name go to. */
+    /** Returns the hosts to which this many connections to one name go. */
     private static Set<String> hosts(NameServer nameServer, int connections) throws Exception {
         Set<String> hosts = new HashSet<>();
         try (Client client = Client.standard()) {
             assertThat(client).isNotNull();
             EventLoop loop = SharedLoops.SOCKETS.borrow().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
-                // where the machine stands still, the second that an answer has may be over
+                // if the machine stands still, the one second for an answer may be over
                 Again.upToFiveTimes(200, () -> {
                     for (int i = 0; i < connections; i++) {
                         hosts.add(host(addresses.getResolver(loop)));
@@ -388,9 +392,9 @@ class EndpointsDnsTest {
     void ofAHostWithManyAddressesFewAreKept() throws Exception {
         try (NameServer nameServer =
                 NameServer.of(question -> question.type() == NameServer.A ? addresses(200) : List.of())) {
-            // one of all, then of those that are kept
+            // the first host is one of all, and the others are among those that are kept
             assertThat(hosts(nameServer, 1_000)).hasSizeBetween(10, 17);
-            // else it would be asked a thousand times
+            // without this, the name server would be asked a thousand times
             assertThat(nameServer.asked.get()).isLessThan(10);
         }
     }
@@ -401,7 +405,7 @@ class EndpointsDnsTest {
             assertThat(hosts(nameServer, 100)).isNotEmpty();
             assertThat(nameServer.askedByTcp).hasPositiveValue();
         }
-        // what the datagram has is there all the same
+        // the addresses in the datagram are used all the same
         try (NameServer nameServer = NameServer.cutting(addresses(1), addresses(4_000))) {
             assertThat(hosts(nameServer, 100)).containsExactly("127.0.0.1");
             assertThat(nameServer.askedByTcp).hasPositiveValue();
@@ -416,7 +420,7 @@ class EndpointsDnsTest {
                 1_500);
     }
 
-    /** Each address is compared with all before it, at each look, on an event loop that others share. */
+    /** At each check, an event loop that others share compares each address with all before it. */
     @Test
     void aWatchOfANameRefusesAnAnswerOfThousandsOfAddresses() throws Exception {
         expectFound(
@@ -425,7 +429,7 @@ class EndpointsDnsTest {
                 100);
     }
 
-    /** Nobody has said that there are none of the first family. */
+    /** No answer has said that there are no addresses of the first family. */
     @Test
     void anAnswerThatIsRefusedIsNotTakenForNone() throws Exception {
         List<NameServer.Answer> both = new ArrayList<>(addresses(4_000));
@@ -444,7 +448,7 @@ class EndpointsDnsTest {
         }
     }
 
-    /** Which are compared with nothing. */
+    /** These instances are not compared with each other. */
     @Test
     void aWatchOfAnSrvRecordTakesThousandsOfInstances() throws Exception {
         byte[] root = {1, 'h', 0};
@@ -475,7 +479,7 @@ class EndpointsDnsTest {
             byte[] bytes = new byte[random.nextInt(40)];
             random.nextBytes(bytes);
             if (i % 2 == 0) {
-                // labels that are likely
+                // these labels have likely lengths
                 for (int at = 6; at < bytes.length; at++) {
                     bytes[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt(6) : random.nextInt(256));
                 }
@@ -509,7 +513,7 @@ class EndpointsDnsTest {
                 .matches("[ -~]+");
     }
 
-    /** Longer than any name may be: labels have 63 bytes at most. */
+    /** Returns a name that is longer than any name may be. A label has at most 63 bytes. */
     private static byte[] longName() {
         byte[] name = new byte[5 * 64 + 1];
         for (int at = 0; at + 64 < name.length; at += 64) {
@@ -529,7 +533,7 @@ class EndpointsDnsTest {
     @MethodSource("broken")
     void aBrokenAnswerIsAFailureAndTheNextOneIsRead(String failure, byte[] broken) throws Exception {
         Heard heard = new Heard();
-        // broken until the watch has heard one
+        // the answer is broken until the listener has seen one failure
         try (NameServer nameServer = NameServer.of(question -> List.of(NameServer.Answer.service(
                 1, 1, 9001, failuresOfAnswers(heard).isEmpty() ? broken : new byte[] {1, 'a', 0})))) {
             try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Services("_who._tcp.example"))
@@ -541,7 +545,10 @@ class EndpointsDnsTest {
         }
     }
 
-    /** One event loop: what stops it stops the calls of the other proxy. {@link LoopChecker} looks too. */
+    /**
+     * There is only one event loop, so anything that blocks it blocks the calls of the other proxy. {@link LoopChecker}
+     * checks it too.
+     */
     @Test
     void aNameServerThatDoesNotAnswerStopsNobodyElse() throws Exception {
         try (NameServer nameServer = NameServer.silent();
@@ -561,7 +568,7 @@ class EndpointsDnsTest {
                 assertThat(reachable.who("x")).isZero();
                 calls++;
             }
-            // the whole wait for the silent name server has gone by, and calls went on all the time
+            // the time limit of the silent name server has passed, and calls went on all the time
             assertThat(calls).isGreaterThan(100);
             RPCXException end = failed.get(30, TimeUnit.SECONDS);
             assertThat(end.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
@@ -585,7 +592,7 @@ class EndpointsDnsTest {
         }
     }
 
-    /** A registry of anybody's, which has value equality. */
+    /** A user's registry with value equality. */
     private record Registry(String name, Queue<Listener> watching, AtomicInteger closed) implements Endpoints {
         @Override
         public Watch watch(Listener listener) {
@@ -615,7 +622,8 @@ class EndpointsDnsTest {
             assertThat(watching).hasSize(1);
             watching.element().found(List.of(instances.endpoints()));
             assertThat(one.who("x")).isZero();
-            // empty, then gone: what was found before holds, also for who comes now
+            // the registry reports an empty list and then a failure: the earlier list remains valid, also for a new
+            // listener
             watching.element().found(List.of());
             watching.element().failed(new IllegalStateException("gone"));
             Instances.Who other = second.create(Instances.Who.class, new Registry("r", watching, closed));
@@ -627,7 +635,7 @@ class EndpointsDnsTest {
             assertThat(other.who("x")).isZero();
         }
         assertThat(closed).hasValue(1);
-        // one that cannot watch is not kept
+        // a registry that cannot watch is not kept
         Endpoints failing = listener -> {
             throw new IllegalStateException("no cluster here");
         };

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 
 /** Tests one watch and the clients that share it, on one thread. */
 class SharedWatchTest {
-    /** Counts its watches, and tells what the test says. */
+    /** Counts its watches, and reports what the test says. */
     private static final class Registry implements Endpoints {
         private @Nullable Listener listener;
         private int begun;
@@ -51,7 +51,7 @@ class SharedWatchTest {
         return all;
     }
 
-    /** Writes down what it hears, and may do something when it hears it. */
+    /** Records what it is given, and may run a task then. */
     private static final class Listening implements Endpoints.Listener {
         private final List<String> heard = new ArrayList<>();
         private Runnable then = () -> {};
@@ -165,7 +165,10 @@ class SharedWatchTest {
         assertThat(second.heard).containsExactly("a");
     }
 
-    /** The first listener has the registry say more while the second has not heard the last yet. */
+    /**
+     * The first listener makes the registry report a new list while the second one has not been given the last list
+     * yet.
+     */
     @Test
     void aListThatIsOutOfDateWhenItWouldBeToldIsNotHeard() {
         watch(registry, first);
@@ -204,7 +207,7 @@ class SharedWatchTest {
         assertThat(second.heard).isEmpty();
     }
 
-    /** Equal by its name; a test says what else happens when it is asked. */
+    /** Endpoints that are equal by name. The test says what else happens when they are compared. */
     private static final class Named implements Endpoints {
         private final String name;
         private Runnable whenHashed = () -> {};
@@ -235,7 +238,7 @@ class SharedWatchTest {
         }
     }
 
-    /** As endpoints with a URL do, which ask a name server when they are compared. */
+    /** Endpoints with a URL do this: they ask a name server when they are compared. */
     @Test
     void endpointsThatTakeLongToBeComparedHoldUpNoOtherWatch() {
         List<Boolean> held = new ArrayList<>();

@@ -111,7 +111,7 @@ class CloseWatchTest {
         }
     }
 
-    /** A socket that is closed already may be another one by its number. */
+    /** After a socket has been closed, its number may belong to another one. */
     @ParameterizedTest
     @EnumSource
     void whoeverClosesASocketItsUsersAreToldByTheLoopWhileItIsOpen(Closes by) throws IOException {
@@ -121,7 +121,7 @@ class CloseWatchTest {
             if (found == null) {
                 return false;
             }
-            // they may be told again when it has been closed
+            // they may be notified again after it has been closed
             BooleanSupplier isOpen = () ->
                     Thread.currentThread() instanceof LoopThread && found.fd().isOpen();
             found.writing = () -> inTime.putIfAbsent("writing", isOpen.getAsBoolean());

@@ -37,10 +37,16 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(60)
 class HalfCloseSocketTest {
-    /** More than the peer's system takes for a program that does not read, less than the system here takes. */
+    /**
+     * These are more bytes than the peer's system takes for a program that does not read, and fewer than this system
+     * takes.
+     */
     private static final int BYTES = 200_000;
 
-    /** The system's own clock says when it has sent something last; anything within 500 ms counts as now. */
+    /**
+     * Silence after which the peer counts as not reading. The system's clock says when it last sent something; anything
+     * within 500 ms counts as now.
+     */
     private static final int SILENT_MILLIS = 700;
 
     private final Clock clock = new Clock();
@@ -54,7 +60,7 @@ class HalfCloseSocketTest {
     private static final class Clock implements Ticker {
         long now;
 
-        /** By itself: a loop that ends waits for some time to pass. */
+        /** If true, the clock runs by itself. A loop that ends waits for some time to pass. */
         boolean runs;
 
         @Override
@@ -131,7 +137,10 @@ class HalfCloseSocketTest {
         loop.runNow();
     }
 
-    /** @return how many looks there are until the channel is closed */
+    /**
+     * Counts how often the channel is checked until it is closed.
+     * ¶ @return the number of checks
+     */
     private int looks() {
         for (int looks = 0; looks < 100; looks++) {
             if (!channel.isOpen()) {
@@ -148,7 +157,7 @@ class HalfCloseSocketTest {
         assertThat(looks()).isEqualTo(4);
     }
 
-    /** The system sends it more each time. */
+    /** The system sends more to the peer each time. */
     @Test
     void aPeerThatReadsSlowlyHasTenSecondsFromWhatItHasTakenLast() throws Exception {
         for (int look = 0; look < 10; look++) {
@@ -157,7 +166,7 @@ class HalfCloseSocketTest {
             assertThat(channel.isOpen()).isTrue();
         }
         awaitSilence();
-        // one more where the system has heard of what was read last only now
+        // there is one more check if the system has learnt only now of what was last read
         assertThat(looks()).isBetween(20, 21);
     }
 

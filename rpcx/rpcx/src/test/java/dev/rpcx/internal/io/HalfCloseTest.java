@@ -32,12 +32,12 @@ import org.junit.jupiter.api.Test;
 class HalfCloseTest {
     private static final int ALERT = 21;
 
-    /** A socket that says in which order it has been told what, and takes nothing while it is held. */
+    /** A socket that records what is asked of it, in order. While it is held, it takes nothing. */
     private static class Socket extends EmbeddedChannel {
         final List<String> told = new ArrayList<>();
         boolean isHeld;
 
-        /** It takes so many bytes though it is held. */
+        /** Number of bytes that the socket takes although it is held. */
         int takes;
 
         Socket(MockTicker ticker) {
@@ -79,7 +79,7 @@ class HalfCloseTest {
         }
     }
 
-    /** One whose output can be ended alone. */
+    /** A socket whose output can be ended alone. */
     private static final class Duplex extends Socket implements DuplexChannel {
         Duplex(MockTicker ticker) {
             super(ticker);
@@ -200,7 +200,7 @@ class HalfCloseTest {
         assertThat(timers()).isZero();
     }
 
-    /** Whatever was due meanwhile, such as to write what the peer takes, comes first. */
+    /** Tasks that became due meanwhile come first, such as to write what the peer takes. */
     @Test
     void timeInWhichTheLoopIsKeptFromItsSocketsCountsAsOneLook() {
         Duplex socket = duplex();
@@ -212,7 +212,7 @@ class HalfCloseTest {
         assertThat(socket.isOpen()).isTrue();
     }
 
-    /** A byte now and then of a large reply, and the connection goes on as long as its owner lets it. */
+    /** The peer takes a byte of a large reply now and then. The connection goes on as long as its owner allows. */
     @Test
     void aPeerThatTakesSomeHasTheTimeThatTheOwnerGivesIt() {
         Duplex socket = duplex();
@@ -255,7 +255,7 @@ class HalfCloseTest {
         assertThat(socket.told).containsExactly("closed");
     }
 
-    /** What is first in the queue then is as long as what was first before. */
+    /** After that the first message in the queue has the same length as the first one before. */
     @Test
     void aPeerThatTakesAWholeMessageHasTakenSome() {
         Duplex socket = duplex();
@@ -311,7 +311,9 @@ class HalfCloseTest {
         assertThat(socket.isOpen()).isFalse();
     }
 
-    /** Nobody would look again, and the peer would keep the connection for as long as it likes. */
+    /**
+     * Otherwise the channel would not be checked again, and the peer would keep the connection for as long as it likes.
+     */
     @Test
     void aChannelThatCannotBeLookedAtIsClosed() {
         Duplex socket = duplex();
@@ -344,7 +346,7 @@ class HalfCloseTest {
         assertThat(socket.config().isAutoRead()).isTrue();
     }
 
-    /** The peer hears that nothing was cut off before it hears the end of the stream. */
+    /** The peer learns that nothing was cut off before it learns of the end of the stream. */
     @Test
     void withinTlsItsLastWordIsSentFirst() throws Exception {
         Duplex socket = duplex();

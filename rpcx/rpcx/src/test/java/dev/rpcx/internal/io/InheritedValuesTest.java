@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /** Tests that a thread that serves several calls has inherited nothing from the thread that first needed it. */
 @Timeout(60)
 class InheritedValuesTest {
-    /** As a security library's that says who the caller is. */
+    /** A value that says who the caller is, as a security library has it. */
     private static final InheritableThreadLocal<String> WHO = new InheritableThreadLocal<>();
 
     private static String who() {
@@ -111,7 +111,7 @@ class InheritedValuesTest {
         }
     }
 
-    /** The first who asks for that in a process has the JDK start a thread, which inherits from him. */
+    /** The first thread that asks for a timer in a process has the JDK start a thread, which inherits its values. */
     @Test
     void nothingIsTimedByTheJdk() {
         Set<String> timed = Set.of("completeOnTimeout", "orTimeout", "delayedExecutor");

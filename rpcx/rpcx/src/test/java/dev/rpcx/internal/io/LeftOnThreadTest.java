@@ -49,7 +49,7 @@ class LeftOnThreadTest {
             Thread.currentThread().interrupt();
         }
 
-        /** Fails on a thread that is interrupted. */
+        /** Fails if its thread is interrupted. */
         @Method
         void waits() throws InterruptedException {
             new SynchronousQueue<String>().poll(1, TimeUnit.MICROSECONDS);
@@ -92,7 +92,7 @@ class LeftOnThreadTest {
             };
         }
 
-        /** Brings how many items there were. */
+        /** Returns the number of items. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletableFuture<Integer> uploadInterrupts(Flow.Publisher<Integer> items) {
@@ -125,7 +125,7 @@ class LeftOnThreadTest {
             return count;
         }
 
-        /** Breaks a rule on a thread of its own. Brings the thread on which its subscriber hears of that. */
+        /** Breaks a rule on a thread of its own. Returns the thread on which its subscriber learns of that. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletableFuture<String> uploadAsksForNothing(Flow.Publisher<Integer> items) {
@@ -170,7 +170,7 @@ class LeftOnThreadTest {
         String uploadAsksForNothing(Flow.Publisher<Integer> items);
     }
 
-    /** On either wire. */
+    /** A client for either wire. */
     @RPCXClient(remoteServerName = "careless")
     interface LoopClient {
         Left bringsOnTheLoop();
@@ -214,7 +214,7 @@ class LeftOnThreadTest {
         CompletableFuture<String> waitForFirst();
     }
 
-    /** Interrupts the event loop that reads or writes it. One of 0 cannot be read. */
+    /** A value that interrupts the event loop which reads or writes it. The number 0 cannot be read. */
     record Left(int number) {
         Left {
             interruptLoop();
@@ -259,7 +259,7 @@ class LeftOnThreadTest {
         }
     }
 
-    /** A call that is made again reads its arguments on an event loop of the client. */
+    /** A second attempt reads its arguments on an event loop of the client. */
     @Test
     void anInterruptThatAnArgumentLeavesOnTheClientsLoopMeetsNothingElseThere() {
         Slow slow = new Slow();
@@ -270,7 +270,7 @@ class LeftOnThreadTest {
         try (Client client = Client.builder().eventLoops(1).build()) {
             SlowClient calls = client.create(SlowClient.class, "127.0.0.1", server.port());
             CompletableFuture<String> seen = calls.take(new Left(1)).thenApply(LeftOnThreadTest::withThread);
-            // only now is there an answer, so that it is the loop which goes on with it
+            // the answer comes only now, so that the loop goes on with it
             slow.second.complete("second");
             assertThat(seen.join()).isEqualTo("second, on a loop: true, interrupted: false");
         } finally {
@@ -314,7 +314,7 @@ class LeftOnThreadTest {
                 .build()) {
             // no instance is ever found
             SlowClient calls = client.create(SlowClient.class, listener -> () -> {});
-            // where a call is over before it has got what is to be done then, the loop is not the one that does that
+            // if a call has already ended when its callback is attached, the callback does not run on the loop
             Again.upToFiveTimes(40, () -> {
                 CompletableFuture<?> first =
                         calls.waitForFirst().whenComplete((value, failure) -> Left.interruptLoop());
@@ -337,7 +337,8 @@ class LeftOnThreadTest {
         try (Client client = Client.standard()) {
             CarelessClient calls = client.create(CarelessClient.class, "127.0.0.1", server.port());
             for (int round = 0; round < 20; round++) {
-                // more than there are carriers: were each to keep one busy, nothing would answer any more
+                // there are more of these calls than carriers: if each kept one busy, no call would be answered any
+                // more
                 List<CompletableFuture<Void>> together = new ArrayList<>();
                 for (int i = 0; i < 4 * Runtime.getRuntime().availableProcessors(); i++) {
                     together.add(calls.interruptsItself());

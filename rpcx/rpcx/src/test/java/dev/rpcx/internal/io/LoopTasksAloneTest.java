@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 class LoopTasksAloneTest {
     private static final Runnable FIRST = () -> {};
     private static final Runnable SECOND = () -> {
-        // another one than the first
+        // this is another task than the first
     };
 
     private final LoopTasks tasks = new LoopTasks();
@@ -75,7 +75,7 @@ class LoopTasksAloneTest {
         assertThat(tasks.remove(FIRST)).isTrue();
     }
 
-    /** It takes as long as a loop may take to end. */
+    /** The removal takes as long as a loop may take to end. */
     @Test
     void aLoopThatHasNotEndedKeepsItsTasks() {
         tasks.of(ImmediateEventExecutor.INSTANCE);

@@ -29,8 +29,9 @@ class LoopTasksTest {
     private static final int MAX_WAITING = 1_000;
 
     /**
-     * Each gives tasks until one is refused, as handlers do that end while their server stops. Givers that are faster
-     * than the loop wait for it: it ends when it has run what it has, so without that it might never end.
+     * Each thread gives tasks until one is refused, as handlers do that end while their server stops. Threads that are
+     * faster than the loop wait for it. The loop ends when it has run all its tasks, so without this wait it might
+     * never end.
      */
     @Test
     void aTaskThatComesAtTheEndOfALoopIsRunOrRefused() throws Exception {
@@ -66,7 +67,7 @@ class LoopTasksTest {
         }
     }
 
-    /** As a stream's publisher does on the loop, whose next task comes of each. */
+    /** The publisher of a stream does the same on the loop: each of its tasks gives the next one. */
     @Test
     void aTaskThatGivesItselfAgainAndAgainLeavesTimeToSockets() throws Exception {
         Loops loops = new Loops(1, "busy", false);
@@ -94,7 +95,7 @@ class LoopTasksTest {
                     began.countDown();
                     long now = threads.getCurrentThreadCpuTime();
                     if (!isConnected.get()) {
-                        // until then there is nothing to accept
+                        // there is nothing to accept before that
                         beganNanos = now;
                     }
                     long nanos = now - beganNanos;
@@ -110,7 +111,7 @@ class LoopTasksTest {
                     new Socket("127.0.0.1", loops.port(bound.channel().localAddress()))) {
                 isConnected.set(true);
                 assertThat(socket.isConnected()).isTrue();
-                // Netty's own choice is a second
+                // Netty would wait for a second by default
                 assertThat(burnt.get(60, TimeUnit.SECONDS)).isLessThan(TimeUnit.MILLISECONDS.toNanos(100));
             }
         } finally {
@@ -118,12 +119,12 @@ class LoopTasksTest {
         }
     }
 
-    /** Gives one task at the end of the stack, and others at each frame on the way back. */
+    /** Gives one task at the end of the stack, and others in each frame on the way back. */
     private static void giveUp(EventLoop loop, int[] left) {
         try {
             giveUp(loop, left);
         } catch (StackOverflowError end) {
-            // the frame above has somewhat more
+            // the frame above this one has somewhat more room
         }
         if (left[0]-- > 0) {
             loop.execute(() -> {});
@@ -140,7 +141,7 @@ class LoopTasksTest {
                     try {
                         giveUp(loop, new int[] {60});
                     } catch (StackOverflowError end) {
-                        // the point of it
+                        // the test needs the stack to overflow
                     }
                 };
                 Thread thread = new Thread(null, give, "deep", 200_000 + round * 977 % 8_192);

@@ -42,7 +42,7 @@ class LoopThreadTest {
             return text;
         }
 
-        /** A handler on the event loop that calls on, and waits. */
+        /** Is a handler on the event loop that makes a call and waits for it. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String callsOn(String text) {
@@ -84,7 +84,10 @@ class LoopThreadTest {
         return classic ? Client.builder().classic().build() : Client.standard();
     }
 
-    /** Its callback runs on the connection's event loop: the future is not complete when it is given. */
+    /**
+     * Runs the action in a callback on the connection's event loop: the future is not complete when the callback is
+     * attached.
+     */
     private static <T> T onEventLoop(EchoClient echo, java.util.function.Supplier<T> action) throws Exception {
         CompletableFuture<T> result = new CompletableFuture<>();
         CountDownLatch begun = new CountDownLatch(1);
@@ -122,13 +125,13 @@ class LoopThreadTest {
                     .hasMessageContaining("a blocking call on the event loop rpcx-client-")
                     .hasMessageContaining("expected: an asynchronous call");
             assertThat(echo.echo("third")).isEqualTo("third");
-            // one that does not wait is welcome there
+            // a call that does not wait is allowed there
             assertThat(onEventLoop(echo, () -> echo.later("fourth")).get(20, TimeUnit.SECONDS))
                     .isEqualTo("fourth");
         }
     }
 
-    /** What would complete it may be the loop that waits. */
+    /** The loop that waits may be the one that would complete the future. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void waitingForAFutureInACallbackIsRefusedUnlessItHasEnded(boolean classic) throws Exception {
@@ -144,7 +147,7 @@ class LoopThreadTest {
             assertThatThrownBy(() -> onEventLoop(echo, () -> got(echo.later("fourth"), 20)))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("get of a future");
-            // also of one that depends on it
+            // this is also true of a future that depends on it
             assertThatThrownBy(() -> onEventLoop(
                             echo,
                             () -> echo.later("fifth").thenApply(text -> text).join()))
@@ -156,7 +159,7 @@ class LoopThreadTest {
         }
     }
 
-    /** @param seconds 0 for as long as it takes */
+    /** @param seconds how long to wait; 0 means without a limit */
     private static String got(CompletableFuture<String> future, int seconds) {
         try {
             return seconds == 0 ? future.get() : future.get(seconds, TimeUnit.SECONDS);

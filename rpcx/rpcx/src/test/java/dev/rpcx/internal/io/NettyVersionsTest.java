@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
  * {@code -Dnetty.version}.
  */
 class NettyVersionsTest {
-    /** The first is that of Spring Boot 4.1.0, for services that start with it. */
+    /** The first version is that of Spring Boot 4.1.0, for services that start with it. */
     private static final Set<String> TRIED = Set.of("4.2.15.Final", "4.2.18.Final");
 
     @Test

@@ -78,7 +78,7 @@ class ReadTurnAloneTest {
         assertThat(turn.isLent()).as("for good").isFalse();
     }
 
-    /** The number of its socket may soon be another connection's. */
+    /** Otherwise the number of the socket might soon belong to another connection. */
     @Test
     void theEndWaitsForACallerAtTheSocket() throws Exception {
         owner.setInt(turn, CALLER);
@@ -92,7 +92,7 @@ class ReadTurnAloneTest {
         assertThat(owner.getInt(turn)).isEqualTo(ENDED);
     }
 
-    /** What it had read is lost, and nobody knows where the next frame begins. */
+    /** What the caller had read is lost, and nobody knows where the next frame begins. */
     @Test
     void aCallerThatHasFailedAtTheSocketEndsTheConnection() throws Exception {
         owner.setInt(turn, BROKEN);

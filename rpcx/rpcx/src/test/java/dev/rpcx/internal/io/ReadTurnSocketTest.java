@@ -34,7 +34,7 @@ class ReadTurnSocketTest {
     private static final int PATIENCE_MILLIS = 10_000;
     private static final String REPLY = "reply";
 
-    /** The loop takes a socket back to which nobody comes for some milliseconds. Then it is lent once more. */
+    /** The loop takes a socket back that no caller uses for some milliseconds. Then the socket is lent once more. */
     private static final int MAX_TRIES = 10_000;
 
     private interface Step {
@@ -84,7 +84,7 @@ class ReadTurnSocketTest {
         }
     }
 
-    /** A call whose reply is {@link #REPLY}. When it waits at the socket, something happens. */
+    /** A call whose reply is {@link #REPLY}. When it waits at the socket, it runs the test's code. */
     private final class Call implements ReadTurn.Reader {
         private final Step meanwhile;
         boolean isCompleted;
@@ -111,7 +111,7 @@ class ReadTurnSocketTest {
         public boolean tryComplete(ByteBuf arrived) {
             within.run();
             isTaken = arrived.toString(US_ASCII).startsWith(REPLY);
-            // some way into what is not its own, too
+            // it also reads into bytes that are not its own
             arrived.skipBytes(isTaken ? REPLY.length() : 1);
             return isTaken;
         }
@@ -169,7 +169,7 @@ class ReadTurnSocketTest {
         });
     }
 
-    /** Reads with this thread, once the socket is lent and the loop has not taken it back before. */
+    /** Reads with this thread. The socket is lent, and the loop has not taken it back before that. */
     private void read(Call call) {
         for (int tries = 0; !call.isAsked; tries++) {
             assertThat(tries).as("a socket is lent at some time").isLessThan(MAX_TRIES);
@@ -265,7 +265,7 @@ class ReadTurnSocketTest {
                 .isTrue();
     }
 
-    /** The number of its socket may soon be another connection's. */
+    /** Otherwise the number of its socket might soon belong to another connection. */
     @Test
     void aSocketClosesWhenItsCallerHasGivenItBackAndIsNotLentAgain() {
         Call call = new Call(() -> connection.channel.close());

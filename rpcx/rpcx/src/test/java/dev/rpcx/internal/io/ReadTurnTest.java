@@ -71,7 +71,7 @@ class ReadTurnTest {
         String gatedShortly(String text);
     }
 
-    /** Enough for the socket to be lent. */
+    /** Number of calls in a row that is sufficient for the socket to be lent. */
     private static final int ROW = 4 * ReadTurn.LONE_REPLIES;
 
     private final Echo service = new Echo();
@@ -101,7 +101,7 @@ class ReadTurnTest {
         for (int i = 0; i < 100 * ROW && !wasLent; i++) {
             assertThat(echo.echo("row " + i)).isEqualTo("row " + i);
             ReadTurn turn = turn(client);
-            // a moment later the loop may have taken a quiet socket back
+            // a moment later the loop may have taken an idle socket back
             wasLent = turn != null && turn.isLent();
         }
         assertThat(wasLent).isTrue();
@@ -115,7 +115,7 @@ class ReadTurnTest {
             callUntilLent(echo, client);
             ReadTurn turn = turn(client);
             for (int i = 0; i < ROW; i++) {
-                // the longest that a caller takes, and some that the loop has to read
+                // these are the longest texts that a caller reads, and some that the loop has to read
                 String text = "x".repeat(i * 40);
                 assertThat(echo.echo(text)).isEqualTo(text);
             }
@@ -160,7 +160,7 @@ class ReadTurnTest {
                         }
                     }
                     default -> {
-                        // long enough for the lone caller to be lent the socket
+                        // this is long enough for the lone caller to be lent the socket
                         int until = right.get() + 2 * ROW;
                         while (right.get() < until && lone.isAlive()) {
                             Thread.onSpinWait();
@@ -173,7 +173,7 @@ class ReadTurnTest {
         assertThat(right.get()).isEqualTo(calls);
     }
 
-    /** The loop has read it, and lent the socket, since the caller asked whether it is there. */
+    /** After the caller asked whether the reply is there, the loop has read it and has lent the socket. */
     @Test
     void aCallerWhoseReplyIsThereDoesNotWaitAtTheSocket() {
         try (Server server = new Server(0, RegistryServer.registry(service)).start();
@@ -183,7 +183,7 @@ class ReadTurnTest {
                 callUntilLent(echo, client);
                 ClientConnection connection = Objects.requireNonNull(connection(client));
                 ClientCall answered = Objects.requireNonNull(connection.slots.at(0));
-                // by the loop, which takes the socket back from nobody meanwhile
+                // this runs on the loop, so that the loop does not take the socket back meanwhile
                 return CompletableFuture.supplyAsync(
                                 () -> {
                                     if (!connection.readTurn.isLent()) {

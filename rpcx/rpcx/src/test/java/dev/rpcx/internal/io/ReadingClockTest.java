@@ -28,7 +28,7 @@ class ReadingClockTest {
         ticker.advance(nanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Since the begin. */
+    /** Returns the time since the test began. */
     private long passed() {
         return readingClock.at(ticker.nanoTime()) - begin;
     }

@@ -64,7 +64,7 @@ class SharedLoopsTest {
 
     @Test
     void areTheSameForAllUntilAWhileAfterTheLast() throws Exception {
-        // where the machine stands still, the next one may come too late
+        // if the machine stands still, the next borrower may come too late
         Again.upToFiveTimes(200, SharedLoopsTest::assertTheNextOneFindsTheSameLoops);
     }
 
@@ -74,7 +74,7 @@ class SharedLoopsTest {
         assertThat(shared.borrow()).isSameAs(loops);
         shared.giveBack();
         shared.giveBack();
-        // the next one comes soon: nothing has ended
+        // the next borrower comes soon, so that no loop has ended
         assertThat(shared.borrow()).isSameAs(loops);
         assertThat(loops.group.isShuttingDown()).isFalse();
         shared.giveBack();
@@ -100,7 +100,7 @@ class SharedLoopsTest {
                 inFlight = ended.waits("for ever");
                 assertThat(service.begun.await(20, TimeUnit.SECONDS)).isTrue();
             }
-            // when close has returned, all has been said
+            // after close has returned, every call has ended for its caller
             assertThat(inFlight).isDone();
             assertThat(Inside.core(ends).channels).isEmpty();
             assertThatThrownBy(inFlight::get)
@@ -119,7 +119,7 @@ class SharedLoopsTest {
         }
     }
 
-    /** As the grid's "client per call" does. */
+    /** The "client per call" of the grid does the same. */
     @Test
     void aClientForEachCallMakesNoThreads() {
         try (Client first = Client.standard()) {
@@ -136,7 +136,7 @@ class SharedLoopsTest {
                             .isEqualTo(text);
                 }
             }
-            // the rest of the loops, and whatever the JVM starts meanwhile
+            // the difference allows for the other loops, and for threads that the JVM starts meanwhile
             assertThat(threads.getTotalStartedThreadCount() - before).isLessThan(CALLS / 2);
         }
     }

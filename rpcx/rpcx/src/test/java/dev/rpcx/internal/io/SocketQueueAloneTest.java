@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 class SocketQueueAloneTest {
     private static final int POOL_BYTES = 1024 * 1024;
 
-    /** What the channel counts for a message beside its bytes. */
+    /** Bytes that the channel counts for a message beside its content. */
     private static final int ENTRY_BYTES = 96;
 
     private static final int LARGE = 100_000;
@@ -112,7 +112,7 @@ class SocketQueueAloneTest {
         return ledger.held(Resource.UNREAD_REPLY_BYTES);
     }
 
-    /** Another connection holds this much, and is told when it ends for others. */
+    /** Has another connection hold this much, and runs {@code end} when it ends for others. */
     private Claim other(Resource kind, long bytes, Runnable end) {
         Account its = open("10.0.0.2");
         others.add(its);
@@ -132,7 +132,7 @@ class SocketQueueAloneTest {
         assertThat(charged()).isGreaterThanOrEqualTo(socket.queue().totalPendingWriteBytes());
     }
 
-    /** Its buffer is held as a whole until then. */
+    /** The buffer of the message is held as a whole until all of it has been sent. */
     @Test
     void aMessageOfWhichALittleIsLeftIsChargedAsAWhole() {
         ByteBuf message = Unpooled.buffer(LARGE).writeZero(LARGE);
@@ -270,7 +270,9 @@ class SocketQueueAloneTest {
         assertThat(socket.isOpen()).isFalse();
     }
 
-    /** Until the task comes that ends it, more may be written: each further question is a walk over all claims. */
+    /**
+     * More may be written until the task that ends the connection runs. Each further question would visit all claims.
+     */
     @Test
     void nobodyEndsForAConnectionThatIsAboutToEnd() {
         boolean[] isEnded = new boolean[1];
@@ -297,7 +299,7 @@ class SocketQueueAloneTest {
         boolean[] isEnded = new boolean[1];
         Claim other = other(Resource.UNREAD_REPLY_BYTES, POOL_BYTES, () -> isEnded[0] = true);
         ticker.advance(10, TimeUnit.SECONDS);
-        // nothing is written: this channel runs what is due within each write
+        // the test writes nothing here, because this channel runs tasks that are due within each write
         socket.queue().setUserDefinedWritability(1, false);
         replyBytes = POOL_BYTES + 1;
         queue.updateClaims();
@@ -380,7 +382,7 @@ class SocketQueueAloneTest {
         assertThat(queue.isStalled()).isFalse();
     }
 
-    /** Its last words are written on the way, and are not charged any more. */
+    /** The last messages of the connection are written while it ends, and are not charged any more. */
     @Test
     void aConnectionThatIsPushedOutIsNotChargedForWhatItSaysLast() {
         replyBytes = 20_000;
@@ -415,7 +417,9 @@ class SocketQueueAloneTest {
         assertThatThrownBy(socket::checkException).hasMessage("by the test");
     }
 
-    /** Both cost bytes and time: whoever has read what was there has waited since then only. */
+    /**
+     * Both have the same bytes and the same age. A peer that has read all that was there has waited only since then.
+     */
     @Test
     void aPeerThatHasReadAllThatWasThereHasWaitedOnlySinceThen() {
         write(LARGE);
@@ -500,7 +504,7 @@ class SocketQueueAloneTest {
         assertThat(queue.isStalled()).isFalse();
     }
 
-    /** A pool gives the same buffer again, but not before a mark has left. */
+    /** A pool may return the same buffer again, but not before a mark has been sent. */
     @Test
     void theSameBufferIsToldFromItselfByTheMarkBetween() {
         ByteBuf buffer = Unpooled.buffer(100).writeZero(100);
@@ -519,13 +523,13 @@ class SocketQueueAloneTest {
     @Test
     void whatIsNotAByteBufferMayStandStillToo() {
         socket.writeAndFlush("no bytes");
-        // it counts nothing itself
+        // such a message has no bytes that are counted
         write(100);
         assertThat(queue.isStalled()).isFalse();
         assertThat(queue.isStalled()).isTrue();
     }
 
-    /** A call that is over but for threads of its own stays charged, and its connection is over already. */
+    /** A call that has ended except for its own threads stays charged, and its connection is already ending. */
     @Test
     void repliesThatAreDroppedDoNotCutOffTheLastWords() {
         replyBytes = 20_000;

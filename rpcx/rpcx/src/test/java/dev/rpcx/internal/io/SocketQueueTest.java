@@ -37,7 +37,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests that the bytes in the queue of a peer that does not read are charged for as long as they are in the queue. */
+/** Tests that the bytes in the queue to a peer that does not read are charged for as long as they are in the queue. */
 @Timeout(60)
 class SocketQueueTest {
     private static final int ID = 1 << 16;
@@ -52,7 +52,7 @@ class SocketQueueTest {
         }
     }
 
-    /** A peer that reads as much as it is told to. Its socket keeps nothing, and its clock stands still. */
+    /** A peer that reads as much as the test says. Its socket keeps nothing, and its clock stands still. */
     private static final class SlowPeer extends EmbeddedChannel {
         private long bytesToRead;
 
@@ -118,7 +118,7 @@ class SocketQueueTest {
         return connection;
     }
 
-    /** Asks for a reply that nobody reads. */
+    /** Requests a reply that the peer does not read. */
     private ServerConnection unread() {
         ServerConnection connection = connection();
         peer.writeInbound(RawPeer.request(ID, "target", "much", "x"));
@@ -163,13 +163,13 @@ class SocketQueueTest {
         assertThat(charged()).isZero();
     }
 
-    /** TLS holds a channel that is closed for up to 3 s, until its own last word has left. */
+    /** TLS delays the close of a channel for up to 3 s, until its last message has been sent. */
     @Test
     void aPeerThatIsPushedOutLeavesNothingBehindForTheLastWordOfTls() {
         peer.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
-                // the last word has not left
+                // the last message has not been sent
             }
         });
         unread();
@@ -189,7 +189,7 @@ class SocketQueueTest {
         assertThat(peer.isOpen()).isFalse();
     }
 
-    /** Somebody else holds so much for a moment. */
+    /** Has another connection hold this much for a moment, so that greedier ones end. */
     private void pushOut(long bytes) {
         Account other = open("10.0.0.2");
         Claim claim = new Claim(other, Resource.QUEUE_BYTES, peer.eventLoop(), () -> {});
@@ -285,7 +285,7 @@ class SocketQueueTest {
     @Test
     void deadlinesOfAClientsChoiceDoNotHaveItsCallsLookedAtAllTheTime() {
         connection();
-        // whatever else is timed is later than this call's 1 ms
+        // all other timers are later than the 1 ms of this call
         ByteBuf request = RawPeer.prelude("target", "much");
         Varint.write(request, 1_000);
         peer.writeInbound(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.MORE, ID, request));

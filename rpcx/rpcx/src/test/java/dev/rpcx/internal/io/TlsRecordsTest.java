@@ -44,7 +44,7 @@ class TlsRecordsTest {
     private static final int DATA = 23;
     private static final long RECORD_SECONDS = 20;
 
-    /** What a record has that weighs as much as a KeyUpdate: the header and what seals it, and a byte. */
+    /** Length of a record that has the size of a KeyUpdate: its header, one byte, and the bytes that seal it. */
     private static final int SEALED = HEADER + 1 + 16;
 
     private final MockTicker ticker = Ticker.newMockTicker();
@@ -64,7 +64,7 @@ class TlsRecordsTest {
     private int parts;
     private int opened;
 
-    /** What was charged when those behind heard of the end; -1 before that. */
+    /** What was charged when the handlers behind learnt of the end; -1 before that. */
     private long heldAtEnd = -1;
 
     TlsRecordsTest() {
@@ -115,7 +115,7 @@ class TlsRecordsTest {
                         thrown.add(cause);
                     }
                 });
-        // whoever takes one time for a difference shows
+        // code that takes a point in time for a difference fails with this
         ticker.advance(1_000, TimeUnit.SECONDS);
     }
 
@@ -148,7 +148,7 @@ class TlsRecordsTest {
         return record(DATA, content, 1);
     }
 
-    /** Arrives at once, and is not kept by anybody. */
+    /** Has the bytes arrive together, and checks that nothing keeps them. */
     private void read(ByteBuf bytes) {
         ByteBuf in = bytes.copy();
         channel.pipeline().fireChannelRead(in);
@@ -290,7 +290,7 @@ class TlsRecordsTest {
         isNoRecord(Unpooled.buffer().writeByte(DATA).writeShort(0x0303).writeShort(MAX_CONTENT + 1));
     }
 
-    /** The TLS engine would make a text of all its bytes. */
+    /** The TLS engine would make a text of all bytes of such a record. */
     @Test
     void aVersionThatNoTlsHasEndsTheConnectionAndItHearsWhy() {
         isNoRecord(
@@ -316,7 +316,7 @@ class TlsRecordsTest {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
-                // a little later
+                // the channel is closed a little later
             }
         });
         read(record(8_000));
@@ -374,7 +374,7 @@ class TlsRecordsTest {
         }
     }
 
-    /** Before the round of reading is over, which looks at it once more. */
+    /** The record is charged before the round of reading ends, which would check it once more. */
     @Test
     void aRecordWhoseHeaderCameAloneIsChargedAtOnce() {
         ByteBuf record = data(10_000);
@@ -383,7 +383,7 @@ class TlsRecordsTest {
         assertThat(held()).isEqualTo(HEADER + 10_000);
     }
 
-    /** All records so far are of the handshake. */
+    /** Returns the bytes that count as silent. All records so far are of the handshake. */
     private long silentBytes() {
         long bytes = passed.stream().mapToInt(Integer::intValue).sum();
         return bytes > Outbound.MAX_SMALL_BYTES ? bytes : 0;
@@ -427,7 +427,7 @@ class TlsRecordsTest {
         assertThat(held()).as("the engine has kept nothing").isZero();
     }
 
-    /** Another one of the same size that has stood for longer ends, and not this one, which has gone on. */
+    /** Another record of the same size that has stalled for longer ends, and not this one, which has gone on. */
     @Test
     void aRecordThatBeginsHasWaitedOnlySinceThen() {
         read(record(10_000));
@@ -534,7 +534,7 @@ class TlsRecordsTest {
         read(first);
         assertThat(timers()).isEqualTo(1);
         ByteBuf second = data(MAX_CONTENT);
-        // just a little stands for no time at all
+        // a few bytes alone are not timed
         read(second, Outbound.MAX_SMALL_BYTES);
         read(second, 1);
         pass(5);
@@ -563,7 +563,7 @@ class TlsRecordsTest {
 
     // ---- records without data
 
-    /** How many of these may be sent before the connection ends. */
+    /** Sends such records until the connection ends, and returns how many were passed. */
     private int sent(ByteBuf each) {
         int sent = 0;
         passed.clear();
@@ -583,7 +583,7 @@ class TlsRecordsTest {
     @Test
     void aHandshakeHasARecordMoreForEach512Bytes() {
         int content = TlsRecords.MIN_RECORD_LIMIT_BYTES / 2 - HEADER;
-        // with the n-th there may be 64 + n / 2
+        // up to the n-th record there may be 64 + n / 2 of them
         assertThat(sent(record(content))).isEqualTo(2 * TlsRecords.MIN_HANDSHAKE_RECORDS);
     }
 
@@ -606,7 +606,7 @@ class TlsRecordsTest {
         assertThat(sent(record(SEALED + 1 - HEADER))).isEqualTo(MAX_SILENT + 1);
     }
 
-    /** The record that is one too many has come to the engine. */
+    /** The record that exceeds the limit has reached the engine. */
     @ParameterizedTest
     @CsvSource({
         "6, 1",

@@ -21,7 +21,7 @@ class WriteTurnAloneTest {
     private final EmbeddedChannel channel = new EmbeddedChannel();
     private final WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
 
-    /** It is connected to nobody, and takes nothing. */
+    /** The socket is connected to nothing, and takes nothing. */
     private final Socket socket = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
     private static final class TestMessage implements WriteTurn.Message {
@@ -53,7 +53,7 @@ class WriteTurnAloneTest {
         }
     }
 
-    /** The loop has flushed for the first time, as if it had found a socket. */
+    /** Acts as the loop after its first flush, as if it had found a socket. */
     private void freeForThreads() {
         Assumptions.assumeTrue(socket != null, "threads write to sockets themselves on Linux only");
         FoundSocket.give(turn, socket);
@@ -99,7 +99,7 @@ class WriteTurnAloneTest {
         assertThat(turn.takeForCaller()).isTrue();
     }
 
-    /** The socket's number may soon be another connection's. */
+    /** Otherwise the socket's number might soon belong to another connection. */
     @Test
     void behindARestThatIsTheLastOfItsConnectionNobodyWrites() throws Exception {
         freeForThreads();

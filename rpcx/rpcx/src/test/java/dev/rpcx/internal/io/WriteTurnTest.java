@@ -84,14 +84,14 @@ class WriteTurnTest {
 
     private static final int CALLS = 3_000;
 
-    /** How calls ended. */
+    /** Counts how calls ended. */
     private static final class Ends {
         final AtomicInteger right = new AtomicInteger();
         final AtomicInteger lost = new AtomicInteger();
         final AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
 
         void call(EchoClient echo, int caller, int number) {
-            // some above what a thread writes itself
+            // some texts are longer than what a thread writes itself
             String text = caller + "-" + number + "x".repeat(number % 50 == 0 ? 3_000 : number % 20);
             try {
                 String reply = echo.echo(text);
@@ -174,8 +174,8 @@ class WriteTurnTest {
         try (Server server = new Server(0, RegistryServer.registry(echo)).start();
                 RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface());
-            // one call at a time, each with a slot of its own, and no reply is read: until the server reads no more
-            // either
+            // the peer sends one call at a time, each with a slot of its own, and reads no reply, until the server
+            // reads no more either
             boolean taken = true;
             while (taken && sent < Wire.MAX_SLOTS) {
                 int id = 1 << 16 | sent++;
@@ -235,7 +235,7 @@ class WriteTurnTest {
                 int caller = i;
                 Thread thread = new Thread(() -> {
                     try {
-                        // connected: calls that wait for a connection have no order
+                        // this connects the client: calls that wait for a connection have no order
                         echo.echo("first");
                         for (int number = 0; number < CALLS; number += 3) {
                             CompletableFuture<Integer> first = echo.sendInOrder(caller, number);

@@ -119,7 +119,7 @@ class ChargeTest {
     @Test
     void theLastOneThatFitsIsGivenAndNoMore() {
         Charge one = account.charge(Resource.HANDLERS);
-        // as much as is still free then
+        // the charge gets as much as is still free
         assertThat(one.add(4)).isTrue();
         assertThat(one.add(1)).isFalse();
         assertThat(one.held()).isEqualTo(4);

@@ -23,17 +23,17 @@ import org.junit.jupiter.api.Test;
 class ClaimsTest {
     private static final int FRAME = 16 << 10;
 
-    /** The pool has room for so many. */
+    /** Number of frames for which the pool has room. */
     private static final int FRAMES = 512;
 
-    /** One look for the greediest ends so many. */
+    /** Number of frames that one search for the greediest connections ends. */
     private static final int AT_ONCE = FRAMES / 32;
 
     private final Ledger ledger =
             new Ledger("claims", Map.of(Resource.FRAME_BYTES, (long) FRAMES * FRAME), Map.of(), Integer.MAX_VALUE);
     private final EmbeddedChannel channel = new EmbeddedChannel();
 
-    /** Its loop does nothing until {@link #settle}. */
+    /** The loop of this channel does nothing until {@link #settle}. */
     private final EmbeddedChannel other = new EmbeddedChannel();
 
     private final List<Peer> all = new ArrayList<>();
@@ -139,7 +139,10 @@ class ClaimsTest {
         assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
     }
 
-    /** As many addresses as the pool has places: none holds more than another, so time alone tells them apart. */
+    /**
+     * There are as many addresses as the pool has places. None of them holds more than another, so only time
+     * distinguishes them.
+     */
     @Test
     void manyAddressesThatStandStillEndNoFrameOfSomeMilliseconds() {
         List<Peer> attackers = begin(FRAMES, i -> "10.0." + i / 250 + "." + i % 250);
@@ -159,7 +162,7 @@ class ClaimsTest {
         List<Peer> honest = new ArrayList<>();
         for (int round = 0; round < 2_000; round++) {
             pass(1);
-            // 20 of them in each millisecond; an honest frame takes ten milliseconds
+            // 20 connections begin in each millisecond; an honest frame takes ten milliseconds
             for (int i = 0; i < 20; i++) {
                 int from = round * 20 + i;
                 attackers.add(
@@ -241,14 +244,14 @@ class ClaimsTest {
         assertThat(held()).isEqualTo((long) FRAMES * FRAME);
     }
 
-    /** The loop of the chosen ones does nothing: there is an end to what is promised away. */
+    /** The loop of the chosen connections does nothing. The room that is promised to others has a limit. */
     @Test
     void beforeAnybodyHasEndedNoMoreThanTwiceThePoolIsHeld() {
         List<EmbeddedChannel> loops = new ArrayList<>();
         int taken = 0;
         boolean fits = true;
         while (taken < 4 * FRAMES && fits) {
-            // none of its own loop can be ended for it
+            // no connection of the same loop can be ended for this one
             EmbeddedChannel alone = new EmbeddedChannel();
             loops.add(alone);
             fits = new Peer("10.0.0.1", alone).claim.set(FRAME, now);
@@ -263,8 +266,8 @@ class ClaimsTest {
     }
 
     /**
-     * What has been chosen may exceed the pool by one connection: if the greediest were passed over for its size, many
-     * small connections, which hold less than their part, would end in its place.
+     * The chosen connections may exceed the pool by one. If the greediest were skipped for its size, many small
+     * connections, which hold less than their part, would end in its place.
      */
     @Test
     void theGreediestIsChosenThoughWhatIsChosenAlreadyAndItExceedThePool() {
@@ -291,7 +294,7 @@ class ClaimsTest {
         return peer;
     }
 
-    /** A loop reads what thousands of connections have sent in one round, and runs no task meanwhile. */
+    /** A loop reads what thousands of connections have sent in one round, and runs no task in between. */
     @Test
     void theChosenOnesOfTheLoopThatAsksEndAtOnce() {
         for (int i = 0; i < 8 * FRAMES; i++) {
@@ -373,14 +376,14 @@ class ClaimsTest {
         return ledger.claims(Resource.FRAME_BYTES);
     }
 
-    /** So many frames of the pool belong to nobody who could be ended. */
+    /** Charges this many frames to a holder that cannot be ended. */
     private Charge taken(int frames) {
         Charge charge = new Peer("10.255.0.1").account.charge(Resource.FRAME_BYTES);
         assertThat(charge.set((long) frames * FRAME)).isTrue();
         return charge;
     }
 
-    /** A connection that begins with so many frames. */
+    /** Makes a connection that begins this many frames. */
     private Peer begin(String address, int frames) {
         Peer peer = new Peer(address);
         assertThat(peer.claim.set((long) frames * FRAME, now)).isTrue();
@@ -409,7 +412,7 @@ class ClaimsTest {
         assertThat(ends(others)).isEqualTo(FRAMES);
     }
 
-    /** More than what one look frees anyway. */
+    /** This is more than one search frees anyway. */
     @Test
     void noMoreEndThanWereNeededWhereManyAre() {
         List<Peer> others = begin(FRAMES, i -> "10.0.0.1");
@@ -438,7 +441,7 @@ class ClaimsTest {
         most.release();
     }
 
-    /** There is room enough when it would be the next, and only the next ones are looked for. */
+    /** Only the connections before the one that asks are searched, and by its turn there is enough room. */
     @Test
     void whoAsksIsPassedOverWhereThereIsRoomAlready() {
         Charge most = taken(FRAMES - 3 * AT_ONCE);
@@ -455,7 +458,7 @@ class ClaimsTest {
         most.release();
     }
 
-    /** It costs what is left then: less than another address, which is the next. */
+    /** Its address then has a lower cost than another address, which is the next one to lose a connection. */
     @Test
     void anAddressThatHasLostAConnectionIsComparedByTheOthers() {
         Charge most = taken(FRAMES - 3 * AT_ONCE);
@@ -485,7 +488,7 @@ class ClaimsTest {
         assertThat(all.subList(AT_ONCE, FRAMES)).allMatch(peer -> peer.ends == 0);
     }
 
-    /** Another loop has chosen them, and one that asks does not go on beside what is due. */
+    /** Another loop has chosen these connections. A loop that asks first ends its own connections that are due. */
     @Test
     void whatIsDueOnTheLoopThatAsksEndsBeforeAnyOtherIsChosen() {
         List<Peer> early = begin(FRAMES, i -> "10.0.0.1");
@@ -515,7 +518,9 @@ class ClaimsTest {
         assertThat(ends(recent)).isLessThan(2 * AT_ONCE);
     }
 
-    /** What ends at once is not promised away: of other loops as much may be chosen as if it were gone already. */
+    /**
+     * Room that is freed at once is not promised to anyone. Other loops may choose as much as if it were already free.
+     */
     @Test
     void whatEndsAtOnceLeavesItsRoomForThoseOfOtherLoops() {
         List<Peer> chosen = beginElsewhere(FRAMES - AT_ONCE, i -> "10.0.0.1");
@@ -545,7 +550,7 @@ class ClaimsTest {
         assertThat(ends(early)).isEqualTo(AT_ONCE);
     }
 
-    /** It is not known when the end comes, and nobody waits for that. */
+    /** Nobody knows when a connection ends, and nobody waits for it. */
     @Test
     void whatWasPromisedIsPromisedNoMoreWhenItIsGivenBackOrRenewed() {
         List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");
@@ -593,7 +598,7 @@ class ClaimsTest {
         most.release();
     }
 
-    /** Its end has thrown before it came to the claim. */
+    /** The end of the connection has failed with an exception before it released the claim. */
     @Test
     void aConnectionThatFailsToEndHoldsNothingAllTheSameAndWhoAskedHasItsRoom() {
         Charge most = taken(FRAMES - 2);
@@ -681,7 +686,7 @@ class ClaimsTest {
         assertThat(claims().size()).isZero();
     }
 
-    /** Loops of their own, which begin, end and push each other out as they like. */
+    /** The connections are on loops of their own. They begin, end and push each other out at random. */
     @Test
     void whateverComesWhenAllIsGivenBackInTheEnd() {
         SplittableRandom random = new SplittableRandom(7);

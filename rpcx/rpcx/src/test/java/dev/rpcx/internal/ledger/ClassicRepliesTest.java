@@ -37,7 +37,7 @@ class ClassicRepliesTest {
             return new byte[BYTES];
         }
 
-        /** Spins, since a loop that waits is what the whole suite looks for. */
+        /** Spins, because the whole suite looks for event loops that wait. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         boolean hold() {
@@ -56,7 +56,7 @@ class ClassicRepliesTest {
         CompletableFuture<Boolean> hold();
     }
 
-    /** Until the loop comes to it, a reply stands in no queue of the socket's: as many wait as threads make. */
+    /** A reply is in no queue of the socket until the loop handles it. As many replies wait as threads make. */
     @Test
     void aReplyIsChargedWhileItWaitsForTheEventLoop() throws Exception {
         Service service = new Service();

@@ -42,7 +42,7 @@ class LedgerTest {
         return Objects.requireNonNull(ledger.open(address(address)));
     }
 
-    /** Takes as much as there is to be had, in small pieces. */
+    /** Takes as much as is available, in small pieces. */
     private static Charge greedy(Account account) {
         Charge charge = account.charge(Resource.REQUEST_BYTES);
         while (charge.add(1024)) {}
@@ -144,7 +144,7 @@ class LedgerTest {
         assertThat(ledger.audit()).isEmpty();
     }
 
-    /** A bot net: what comes from it is bounded by the number of connections, and pushes nobody out who is there. */
+    /** A bot net is limited by the number of connections, and pushes out no connection that already exists. */
     @Test
     void addressesWithoutEndAreRememberedOnlyWhileTheyHoldSomething() throws Exception {
         Account early = open("10.0.0.1");
@@ -377,7 +377,7 @@ class LedgerTest {
         later.release();
     }
 
-    /** Its server is gone with the test's last line, as are most. */
+    /** Leaves a charge whose server can be collected after the last line of the test, as with most servers. */
     private static void leak() {
         Ledger leaked = Ledger.ofServer("a server that nobody holds", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
         Objects.requireNonNull(leaked.open(null)).charge(Resource.STREAMS).add(1);
@@ -396,7 +396,10 @@ class LedgerTest {
         assertThatThrownBy(check::look).hasMessageContaining("a server that nobody holds: 1 STREAMS");
     }
 
-    /** What peers can make a server hold of its heap, with the handlers and the places that nothing is charged for. */
+    /**
+     * Returns the bytes of the heap that peers can make a server hold, including what is not charged for handlers and
+     * places.
+     */
     private static long all(Ledger ledger) {
         long bytes = Runtime.getRuntime().maxMemory() / UnchargedAllowance.HEAP_DIVISOR;
         for (Resource kind : List.of(
@@ -413,7 +416,7 @@ class LedgerTest {
         return bytes + 2048 * ledger.max(Resource.CALLS);
     }
 
-    /** With small messages, and on a heap that is not tiny. */
+    /** This is true for small messages and for a heap that is not tiny. */
     @Test
     void allSharesOfAServerTogetherAreTwoThirdsOfTheHeap() {
         long heap = Runtime.getRuntime().maxMemory();
@@ -470,7 +473,7 @@ class LedgerTest {
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, Wire.MAX_MESSAGE_BYTES);
         assertThat(client.max(Resource.REPLY_BYTES)).isEqualTo(4 * server.max(Resource.REPLY_BYTES));
         assertThat(client.max(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
-        // one connection gets a half, without a limit of its own
+        // one connection gets a half, since it has no limit of its own
         Charge charge = Objects.requireNonNull(client.open(null)).charge(Resource.REPLY_BYTES);
         assertThat(charge.add(client.max(Resource.REPLY_BYTES) / 2 / 4096 * 4096 - 4096))
                 .isTrue();
@@ -512,7 +515,7 @@ class LedgerTest {
         others.release();
     }
 
-    /** What cannot be refused without ending a connection goes to whoever comes, until nothing is left. */
+    /** What can be refused only by ending a connection goes to any connection that asks, until nothing is left. */
     @Test
     void whatIsClaimedGoesToOneConnectionWhole() {
         Ledger frames = new Ledger("frames", Map.of(Resource.FRAME_BYTES, 100L), Map.of(), CONNECTIONS);
@@ -524,10 +527,10 @@ class LedgerTest {
         assertThat(account.claims(Resource.FRAME_BYTES)).isSameAs(frames.claims(Resource.FRAME_BYTES));
     }
 
-    /** So that the collector itself finds none. */
+    /** Keeps the ledgers reachable, so that the collector finds none of them itself. */
     private final List<Object> reached = new ArrayList<>();
 
-    /** Charges of calls that were given up. */
+    /** Makes charges for calls that were given up. */
     private List<LingeringCharge> lingeringCharges(Account account, int count, long objectBytes) {
         List<LingeringCharge> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests what stays counted for calls whose callers are gone and whose handlers' futures go on, under a simulated clock.
+ * Tests what stays charged for calls whose callers are gone and whose handlers' futures go on, under a simulated clock.
  */
 @Timeout(60)
 @SuppressWarnings("this-escape") // a test that extends this one has its own interceptors
@@ -67,26 +67,26 @@ public class LingeringChargeTest {
             return result.thenApply(more -> all.size() + more);
         }
 
-        /** The future that all callers wait for: that of the next change, say. */
+        /** Returns the future that all callers wait for, for example that of the next change. */
         @Method
         CompletableFuture<Integer> shared(String text) {
             return next;
         }
 
-        /** A stage that cannot be asked whether it has ended. */
+        /** Returns a stage that cannot be asked whether it has ended. */
         @Method
         CompletionStage<Integer> asked(String text) {
             return text.isEmpty() ? CompletableFuture.completedStage(5) : next.minimalCompletionStage();
         }
 
-        /** A future that nobody will ever end. */
+        /** Returns a future that is never completed. */
         @Method
         CompletableFuture<Integer> loses(String text) {
             return new CompletableFuture<Integer>().thenApply(more -> text.length() + more);
         }
     }
 
-    /** Without a value it takes two bytes in a list, and 70 times as much memory. */
+    /** An element without values takes two bytes in a list, and 70 times as much memory. */
     public record Wide(
             long a,
             long b,
@@ -112,7 +112,7 @@ public class LingeringChargeTest {
             .start();
     public final EmbeddedChannel channel = platform.accept();
 
-    /** The server of these tests; another class has one with interceptors. */
+    /** Returns the server of these tests. A subclass returns one with interceptors. */
     Server.Builder built(Server.Builder server) {
         return server;
     }
@@ -155,7 +155,7 @@ public class LingeringChargeTest {
         platform.handleAll(channel);
     }
 
-    /** A call that is cancelled when its handler has returned, and then forgotten. */
+    /** Starts a call that is cancelled when its handler has returned, and then forgotten. */
     void startAndCancel(int id, String method, int bytes) {
         assertThat(Inside.core(server).running()).isZero();
         startAndCancelled(id, method, bytes);
@@ -171,10 +171,10 @@ public class LingeringChargeTest {
         start(id, method, body);
         assertThat(Inside.core(server).running()).isEqualTo(others + 1);
         send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
-        // the handler is told
+        // this runs the cancellation of the handler
         platform.handleAll(channel);
         platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
-        // and so are interceptors
+        // this runs what interceptors have attached
         platform.handleAll(channel);
         HandPlatform.written(channel);
     }
@@ -183,7 +183,7 @@ public class LingeringChargeTest {
         return Inside.core(server).ledger().held(kind);
     }
 
-    /** Takes so much of this that not even the smallest amount is left. */
+    /** Takes nearly all of this resource, so that not even the smallest amount is left. */
     List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = Inside.core(server).ledger().max(kind); part > 0; ) {
@@ -273,7 +273,7 @@ public class LingeringChargeTest {
         Heap.assumeCollected();
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
         for (int i = 1; i <= 3; i++) {
-            // more than the step of a charge that may be left
+            // this is more than the step of a charge, which may be left
             startAndCancel(i * ID, "keeps", 5_000);
         }
         assertThat(held(Resource.CALLS)).isEqualTo(3);
@@ -298,7 +298,7 @@ public class LingeringChargeTest {
         return all[0];
     }
 
-    /** A publisher that a handler has kept has the object of its call still. */
+    /** A publisher that a handler keeps still has the object of its call. */
     @Test
     void aPlaceThatIsGivenUpHasNoBuffer() throws ReflectiveOperationException {
         start(ID, "keeps", LARGE);
@@ -339,7 +339,7 @@ public class LingeringChargeTest {
         taken.forEach(Charge::release);
     }
 
-    /** The future of a call that a handler has made may keep the context for long. */
+    /** The future of a call that a handler has made may keep the context for a long time. */
     @Test
     void aPlaceThatIsKeptAndTheContextOfItsLastCallKeepNothingOfEachOther() throws ReflectiveOperationException {
         start(ID, "keeps", LARGE);
@@ -382,7 +382,7 @@ public class LingeringChargeTest {
         assertThat(answered()).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
     }
 
-    /** Ids of the calls that have been answered since the last look. */
+    /** Returns the ids of the calls that have been answered since the last call of this method. */
     private List<Integer> answered() {
         ByteBuf replies = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         List<Integer> ids = new ArrayList<>();

@@ -42,7 +42,7 @@ class OrphanedWorkTest {
         final CountDownLatch release = new CountDownLatch(1);
         final CountDownLatch entered = new CountDownLatch(1);
 
-        /** Goes on whatever it is told. */
+        /** Continues although it is cancelled. */
         @Method
         public void heedless() {
             boolean done = false;
@@ -50,12 +50,12 @@ class OrphanedWorkTest {
                 try {
                     done = release.await(1, TimeUnit.HOURS);
                 } catch (InterruptedException e) {
-                    // on purpose
+                    // the test ignores the interrupt on purpose
                 }
             }
         }
 
-        /** Goes on until it is told. */
+        /** Continues until it is cancelled. */
         @Method
         public void heeds() throws InterruptedException {
             entered.countDown();
@@ -90,7 +90,7 @@ class OrphanedWorkTest {
         assertThat(Inside.core(server).ledger().audit()).isEmpty();
     }
 
-    /** What both wires have in common here. */
+    /** The operations that both wires have in common here. */
     private interface Peer extends AutoCloseable {
         void send(int type, int call, String method) throws IOException;
 
@@ -163,7 +163,7 @@ class OrphanedWorkTest {
         start(serving().maxRunning(8));
         orphan(isClassic, type, 5);
         assertThat(Inside.core(server).ledger().held(Resource.ORPHANS)).isEqualTo(5);
-        // five of eight run, and a connection that runs five has no more
+        // five of the eight handlers run, and a connection with five running handlers may have no more
         assertThat(call(false, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(true, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(isClassic, OTHER)).isNull();
@@ -177,7 +177,7 @@ class OrphanedWorkTest {
         start(serving().maxCallTime(Duration.ofMillis(300)));
         try (Peer peer = peer(false, "127.0.0.1")) {
             AtomicInteger calls = new AtomicInteger();
-            // the time may be over before the handler has begun
+            // the time of the call may be over before the handler has begun
             Again.upToFiveTimes(60, () -> {
                 peer.send(Wire.NOTICE, calls.incrementAndGet(), "heeds");
                 assertThat(peer.end()).isNull();

@@ -156,7 +156,7 @@ class SubscribingPublishersTest {
                 .start();
         try (Client client = Client.builder().build()) {
             Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
-            // each is cancelled when it has begun, so its slot is free again
+            // each call is cancelled after it has begun, so its slot is free again
             for (int i = 0; i < 2 * PLACES; i++) {
                 int before = service.begun.get();
                 Subscriber subscriber = new Subscriber();
@@ -174,7 +174,7 @@ class SubscribingPublishersTest {
             // the event loop frees a place after its stream and its handler have ended
             await().ignoreExceptionsInstanceOf(RPCXException.class)
                     .until(() -> calls.echo("free").equals("free"));
-            // as many places are free again as there were
+            // as many places are free as before
             for (int i = 0; i < 2 * PLACES; i++) {
                 assertThat(calls.echo("still")).isEqualTo("still");
             }

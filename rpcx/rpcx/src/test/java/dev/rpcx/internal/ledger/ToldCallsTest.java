@@ -102,7 +102,7 @@ class ToldCallsTest {
                 .start();
         try (Client client = Client.builder().build()) {
             Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
-            // each is cancelled when it has begun, so its slot is free again
+            // each call is cancelled after it has begun, so its slot is free again
             for (int i = 0; i < 2 * PLACES; i++) {
                 int before = service.entered.get();
                 CompletableFuture<String> call = begin(calls, way);
@@ -153,7 +153,7 @@ class ToldCallsTest {
         }
     }
 
-    /** Cancels meet ends of calls at every moment, and each place comes back once. */
+    /** Cancels meet ends of calls at every moment, and each place is given back once. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void everyPlaceComesBackOnce(boolean isClassic) throws Exception {
@@ -205,7 +205,7 @@ class ToldCallsTest {
         }
     }
 
-    /** A peer cancels as often as it likes: what its cancels cost in the log is bounded. */
+    /** A peer cancels as often as it likes. What its cancels write to the log is limited. */
     @Test
     void whatATaskThrowsThatIsToldOfACancelIsNotWrittenForEachCancel() throws InterruptedException {
         AtomicInteger uncaught = new AtomicInteger();

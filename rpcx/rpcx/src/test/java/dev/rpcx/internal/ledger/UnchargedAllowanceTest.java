@@ -16,7 +16,7 @@ class UnchargedAllowanceTest {
         UnchargedAllowance each = UnchargedAllowance.of(heap, running);
         long bytes = each.bodyBytes() + each.metadataBytes() + each.objectBytes();
         assertThat(bytes * running).isLessThanOrEqualTo(heap / 16);
-        // some bytes are lost where each of the three is rounded down
+        // some bytes are lost, because each of the three amounts is rounded down
         assertThat(bytes).isBetween(Math.min(24 * 1024, heap / 16 / running) - 3, 24L * 1024);
         assertThat(each.metadataBytes()).isEqualTo(each.bodyBytes());
         assertThat(each.objectBytes()).isBetween(4 * each.bodyBytes(), 4 * each.bodyBytes() + 3);

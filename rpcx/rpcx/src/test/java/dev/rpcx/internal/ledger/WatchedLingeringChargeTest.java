@@ -31,7 +31,7 @@ class WatchedLingeringChargeTest extends LingeringChargeTest {
         }
     }
 
-    /** Made with the server, and so before the fields of this class would be. */
+    /** It is made with the server, and so before the fields of this class would be initialized. */
     @SuppressWarnings("NullAway.Init")
     private Watching watching;
 
@@ -69,7 +69,8 @@ class WatchedLingeringChargeTest extends LingeringChargeTest {
         platform.handleAll(channel);
         assertThat(Stages.waiting(service.next)).isZero();
         assertThat(watching.seen).hasSize(2).allSatisfy(end -> assertThat(end).contains("the call is over"));
-        // the first one's hook is at the stage, and the stage may hold its request
+        // the callback of the first call is still attached to the stage, and the stage may hold the request of that
+        // call
         assertThat(held(Resource.OBJECT_BYTES)).isBetween((long) LARGE, 2L * LARGE);
         service.next.complete(1);
         assertThat(watching.seen).hasSize(2);

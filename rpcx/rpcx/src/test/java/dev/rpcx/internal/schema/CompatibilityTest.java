@@ -7,8 +7,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tests how two locks are compared, mostly for enums and sealed types: what an absent value is read as, and what stands
- * for the unknown.
+ * Tests how two locks are compared, mostly for enums and sealed types: as what an absent value is read, and which
+ * constant or case stands for an unknown one.
  */
 class CompatibilityTest {
     private static List<String> breaks(String older, String newer) {
@@ -110,7 +110,7 @@ class CompatibilityTest {
                 .isEmpty();
     }
 
-    /** Beyond the fields that have a kind. */
+    /** The number is larger than those of the fields whose kind a shape has. */
     @Test
     void aMessageOfItsOwnIsNoFieldOfAnyNumber() {
         String old = "message Bank/pay.request\n  7 amount int\n";
@@ -154,7 +154,7 @@ class CompatibilityTest {
         assertThat(renamed(order + types, now + "  3 place int\n" + types)).isEmpty();
     }
 
-    /** As {@code @Field} may number what takes the place of another, or a line's name may be changed by hand. */
+    /** {@code @Field} may give a field the number of another one, and the name in a line may be changed by hand. */
     @Test
     void whatHasTheNumberOfAnotherIsNoted() {
         String user = "message a.User\n  1 id string\n  2 %s\n";
@@ -221,7 +221,7 @@ class CompatibilityTest {
                 .hasSize(1);
     }
 
-    /** A message that is the request is line 0, and its fields never meet the number that is kept. */
+    /** A message that is the request itself has line 0, and its fields never meet the number that is kept. */
     @Test
     void aMessageOfItsOwnDoesNotTakeTheNumberOfAParameterThatIsGone() {
         String order = "message a.Order\n  1 sum int\n";
@@ -288,7 +288,7 @@ class CompatibilityTest {
         assertThat(lock.text())
                 .isEqualTo(Lock.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
                         .text());
-        // what one says of a call binds no other
+        // what one lock says of a call does not bind another one
         String call = "message a/b.request\n";
         assertThat(Lock.parse(call + "  1 id int\n" + call + "  1 arg0 int\n", "appended")
                         .text())

@@ -87,7 +87,7 @@ class LockFilesTest {
         assertThat(Lock.none().extended(later, Map.of()).text()).endsWith(head + "  removed 9 more string\n");
     }
 
-    /** A class says which that is, and it has number 0 under any name. */
+    /** A class says which constant that is, and the constant has number 0 under any name. */
     @Test
     void whatStandsForTheUnknownMayHaveAnotherNameInEachFile() throws IOException {
         String before = "enum com.acme.Mood\n  0 UNKNOWN unknown\n  1 GOOD constant\n";
@@ -108,7 +108,7 @@ class LockFilesTest {
                 .hasMessageContaining("number 0 is that of");
     }
 
-    /** No lock gives numbers to them: they are those of the method, whatever its parameters are called. */
+    /** No lock gives numbers to parameters. Their numbers come from the method, whatever the parameters are called. */
     @Test
     void whatFilesSayOfCallsBindsNobody() throws IOException {
         String call = "message greeter/hello.request\n";

@@ -224,7 +224,7 @@ class SchemaTest {
         }
     }
 
-    /** Its subclass has the accessors. */
+    /** The accessors are in the subclass. */
     abstract static class Entity<I> {
         protected long id;
         protected I key;
@@ -358,7 +358,7 @@ class SchemaTest {
         }
     }
 
-    /** The compiler gives the bridge of its getter the annotation too. */
+    /** The compiler copies the annotation to the bridge of the getter. */
     static class NumberedBridge extends Upper<String, Integer> {
         @Override
         @Field(2)
@@ -398,7 +398,10 @@ class SchemaTest {
     @Unknown
     record Dog() implements Pet {}
 
-    /** Its field alone says that it may be null: a type that is kept, and not the field's declaration. */
+    /**
+     * Only its field says that it may be null. The annotation is on the type, which is kept, and not on the
+     * declaration.
+     */
     static class Nick {
         @Field(1)
         private @Nullable String name;
@@ -425,7 +428,10 @@ class SchemaTest {
         }
     }
 
-    /** One that is not for a record's components, as Spring's was for years: the compiler gives it to the accessor. */
+    /**
+     * This annotation does not apply to the components of a record, as Spring's did not for years. The compiler puts it
+     * on the accessor.
+     */
     static final class Older {
         @Retention(RetentionPolicy.RUNTIME)
         @Target({ElementType.METHOD, ElementType.PARAMETER, ElementType.FIELD})
@@ -449,7 +455,7 @@ class SchemaTest {
                 .isInstanceOf(SchemaException.class)
                 .message()
                 .contains(words);
-        // and once more: a refused type is not half known
+        // the second attempt fails too, because a refused type is not half known
         assertThatThrownBy(() -> schema.value(type)).isInstanceOf(SchemaException.class);
     }
 
@@ -509,7 +515,7 @@ class SchemaTest {
                 .containsExactlyInAnyOrder("id " + Scalar.LONG, "key " + Scalar.STRING, "text " + Scalar.STRING);
     }
 
-    /** Its value would be lost without a word. */
+    /** Otherwise the value of the property would be lost without an error. */
     @Test
     void aPropertyOfOneAccessorIsRefused() {
         refused(OnlyGot.class, "OnlyGot.items", "a public getter and no public setter", "transient");
@@ -587,14 +593,14 @@ class SchemaTest {
         refused(Zeros.class, "Zero.OFF: number 0 is taken by UNKNOWN");
     }
 
-    /** Nothing would say which of them a value that is not known becomes. */
+    /** Otherwise nothing would say which of them an unknown value becomes. */
     @Test
     void oneStandsForTheUnknownAtMost() {
         refused(TwoUnknown.class, "TwoUnknown", "Unheard", "Unseen", "@Unknown");
         refused(Others.class, "TwoOthers", "OTHER", "ANOTHER", "@Unknown");
     }
 
-    /** A server is told of the end of a stage, and of no other future; a client has no other either. */
+    /** A server learns of the end of a stage, and of no other future. A client returns no other kind either. */
     @Test
     void aFutureThatNobodyWaitsForIsNoResult() {
         for (var method : Futures.class.getDeclaredMethods()) {
@@ -634,7 +640,7 @@ class SchemaTest {
 
     record Again(@Field(1) String id, @Field(2) String other) {}
 
-    /** Another project's lock may be of a newer version of the library that has the type. */
+    /** The lock of another project may belong to a newer version of the library that has the type. */
     @Test
     void whatFieldGivesAgainUnderItsNameHasItsNumber() {
         String lines = "  1 id string\n  removed 2 mood string\n  removed 3 old string\n";
@@ -656,7 +662,7 @@ class SchemaTest {
         assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
     }
 
-    /** {@link Link} is whole when {@link Broken} is refused, and contains what is not. */
+    /** {@link Link} is complete when {@link Broken} is refused, and contains a type that is not. */
     @Test
     void aTypeThatIsRefusedLeavesNothingBehind() {
         Schema schema = new Schema(Lock.none());

@@ -39,7 +39,7 @@ class ClassicConnectionTest {
     private static final long KEEP_ALIVE = TimeUnit.SECONDS.toNanos(8);
     private static final long IDLE = TimeUnit.SECONDS.toNanos(40);
 
-    /** A fourth of the longest silence, which here is the keepalive time. */
+    /** Time between two checks: a fourth of the longest silence, which here is the keepalive time. */
     private static final long LOOK = TimeUnit.SECONDS.toNanos(2);
 
     private final MockTicker clock = Ticker.newMockTicker();
@@ -103,7 +103,7 @@ class ClassicConnectionTest {
         }
     }
 
-    /** What is written while it is there waits here. */
+    /** Keeps what is written while it is in the pipeline. */
     private static final class Deaf extends ChannelOutboundHandlerAdapter {
         final ArrayDeque<Runnable> kept = new ArrayDeque<>();
 
@@ -113,7 +113,7 @@ class ClassicConnectionTest {
         }
     }
 
-    /** What is written while it does not read stands in the channel's queue. */
+    /** Leaves what is written in the channel's queue, as long as it does not read. */
     private static final class Unread extends ChannelOutboundHandlerAdapter {
         boolean isReading;
 
@@ -145,7 +145,7 @@ class ClassicConnectionTest {
         channel.runScheduledPendingTasks();
     }
 
-    /** Look by look. */
+    /** Passes the time of this many checks, one after the other. */
     private void passLooks(int count) {
         for (int i = 0; i < count; i++) {
             pass(LOOK);
@@ -220,7 +220,7 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.MAYBE, "not ended in time");
     }
 
-    /** 32 KiB, at 16 KiB a second and eight seconds more. */
+    /** A frame of 32 KiB may take two seconds at 16 KiB a second, and eight seconds more. */
     @Test
     void aFrameThatIsTooSlowEndsTheConnection() {
         begin(32 * 1024);
@@ -233,7 +233,7 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
-    /** As where a handler on the event loop does not return: what has come meanwhile stands in the socket. */
+    /** A handler on the event loop may not return for long. What has arrived meanwhile is still in the socket. */
     @Test
     void theTimeInWhichTheLoopIsElsewhereDoesNotCountAgainstAFrame() {
         passLooks(2);
@@ -300,11 +300,11 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
-    /** The peer sends a byte now and then, each in a moment in which this side reads. */
+    /** The peer sends a byte now and then, always at a moment when this side reads. */
     @Test
     void pausesOfReadingGiveAFrameNoMoreThanItsOwnTimeAgain() {
         begin(4 << 20);
-        // 4 MiB at 16 KiB a second, and eight seconds more
+        // a frame of 4 MiB may take 256 seconds at 16 KiB a second, and eight seconds more
         int most = 2 * (256 + 8) / 2;
         connection.setReading(false);
         for (int look = 1; look < most; look++) {
@@ -318,7 +318,7 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
-    /** Within four times of eight seconds the slowest reader has taken what lets this side read on. */
+    /** Four times eight seconds are enough for the slowest reader to take so much that this side reads on. */
     @Test
     void aSmallFrameWaitsForTheEndOfAPauseForAsLongAsThatMayTake() {
         begin(100);
@@ -335,7 +335,7 @@ class ClassicConnectionTest {
         connection.setReading(false);
         pass(10 * KEEP_ALIVE);
         assertThat(ends).isEmpty();
-        // the first look would have come in time
+        // the first of these checks would have come in time
         passLooks(14);
         assertThat(ends).isEmpty();
         passLooks(1);
@@ -369,7 +369,7 @@ class ClassicConnectionTest {
         expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "has had no call");
     }
 
-    /** As a socket's channel does with what it has no direct memory for: it says so to whoever has written it alone. */
+    /** Fails a write as the channel of a socket does without direct memory for it: only the writer learns of it. */
     private static final class Forgetful extends ChannelOutboundHandlerAdapter {
         int remembers;
 
@@ -399,7 +399,7 @@ class ClassicConnectionTest {
                 .isGreaterThanOrEqualTo(3 * 16 * 1024 + 10);
     }
 
-    /** As where there is no memory for a promise: nothing is told to whoever has written. */
+    /** Fails a write as if there were no memory for its promise: the writer learns nothing. */
     private static final class Failing extends EmbeddedChannel {
         int writes = Integer.MAX_VALUE;
 
@@ -435,7 +435,7 @@ class ClassicConnectionTest {
         overs = 0;
     }
 
-    /** What waits to follow cannot be written to be given back. */
+    /** Messages that wait to be written are given back although they cannot be written. */
     @Test
     void aConnectionIsOverThoughWhatWaitsCannotBeWritten() {
         Failing other = new Failing(EmbeddedChannel.builder().ticker(clock));
@@ -452,7 +452,7 @@ class ClassicConnectionTest {
         overs = 0;
     }
 
-    /** Its timer would come never again, and a peer that is gone would be found by nobody. */
+    /** Its timer would not run again, and nobody would find that the peer is gone. */
     @Test
     void aConnectionThatCannotBeLookedAtEnds() {
         onCheck = () -> {
@@ -482,7 +482,7 @@ class ClassicConnectionTest {
         assertThat(sent).containsExactly(10 + queued, 10 + queued);
     }
 
-    /** A server is spared for its replies; see ClassicClientConnectionTest. */
+    /** A server is not closed in this way because of its replies; see ClassicClientConnectionTest. */
     @Test
     void aClientThatSendsAndTakesNothingLosesItsConnection() {
         Deaf deaf = new Deaf();
@@ -511,7 +511,7 @@ class ClassicConnectionTest {
         assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
     }
 
-    /** Small replies make a long queue too. */
+    /** Many small replies also make a long queue. */
     @Test
     void aPeerWhoseQueueHasNoRoomLosesItsConnection() {
         Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 8192L), Map.of(), Integer.MAX_VALUE);
@@ -650,7 +650,7 @@ class ClassicConnectionTest {
         assertThat(account.held(Resource.TIMERS)).isZero();
     }
 
-    /** As of a client that has not connected yet. */
+    /** The channel of a client that has not connected yet. */
     private static final class Later extends EmbeddedChannel {
         private boolean connected;
 

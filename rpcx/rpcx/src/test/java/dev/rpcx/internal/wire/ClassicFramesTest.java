@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Tests frames of the classic wire that arrive cut anywhere, and what is held of them. */
+/** Tests frames of the classic wire that arrive cut anywhere, and the bytes that are held of them. */
 class ClassicFramesTest {
     private static final int MAX = 2000;
     private static final int MAX_PASSED = 5000;
@@ -23,10 +23,10 @@ class ClassicFramesTest {
     private final List<Integer> passed = new ArrayList<>();
     private final List<Integer> held = new ArrayList<>();
 
-    /** So many bytes are held for the frame that is arriving. */
+    /** Number of bytes that are held for the frame that is arriving. */
     private int holding;
 
-    /** So many bytes may be held. */
+    /** Number of bytes that may be held. */
     private int room = Integer.MAX_VALUE;
 
     private final ClassicFrames frames = new ClassicFrames(MAX, MAX_PASSED, new ClassicFrames.Reader() {
@@ -60,7 +60,7 @@ class ClassicFramesTest {
         }
     });
 
-    /** So many bytes, each of its own value. */
+    /** Returns this many bytes, each with a value of its own. */
     private static byte[] bytes(int count) {
         byte[] bytes = new byte[count];
         for (int i = 0; i < count; i++) {

@@ -27,7 +27,7 @@ class ClassicWireTest {
         return ByteBufUtil.hexDump(bytes);
     }
 
-    /** A frame without its length, which has to be right. */
+    /** Checks the length of a frame, and returns the rest. */
     private static ByteBuf message(ByteBuf frame) {
         assertThat(frame.readInt()).isEqualTo(frame.readableBytes());
         return frame;
@@ -64,7 +64,7 @@ class ClassicWireTest {
 
     @Test
     void unknownFieldsArePassedOverAndTheLastOfSeveralCounts() {
-        // what it holds would be an id and a value
+        // the bytes in the unknown field would be an id and a value
         String unknown = "7a05" + "0809" + "120107";
         ClassicWire.Request request = ClassicWire.readRequest(bytes(unknown + "0805" + "0806" + "120161" + "120162"
                 + "1a0163" + "2213" + unknown + "120101" + "1200" + unknown + unknown));
@@ -74,7 +74,7 @@ class ClassicWireTest {
         assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
     }
 
-    /** A frame has room for two million of them, each of which costs its reader as much as a long one. */
+    /** A frame has room for two million fields. Each of them costs its reader as much as a long one. */
     @Test
     void aMessageHasABoundedNumberOfFieldsThoseOfItsPartsAmongThem() {
         String unknown = "7800";
@@ -111,7 +111,7 @@ class ClassicWireTest {
         assertThat(request.id()).isEqualTo(5);
         assertThat(request.service()).isEmpty();
         assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
-        // of an error that comes twice nothing of the first is left
+        // if an error comes twice, nothing of the first one remains
         RPCXException error = Objects.requireNonNull(
                 ClassicWire.readReply(bytes("0805" + "1a07" + "0808" + "120161" + "1801" + "1a02" + "0804"))
                         .error());
@@ -131,11 +131,11 @@ class ClassicWireTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "8880808010 05", // a tag of more than 32 bits, whose lower ones are those of the id
-                "2202 1202", // a value that is longer than its parameter
-                "12 05 61", // a name that is longer than the message
-                "08", // no number
-                "2206 8880808010 05", // the same tag within a parameter
+                "8880808010 05", // the tag has more than 32 bits, and its low bits are those of the id
+                "2202 1202", // the value is longer than its parameter
+                "12 05 61", // the name is longer than the message
+                "08", // the number is missing
+                "2206 8880808010 05", // the same tag occurs within a parameter
             })
     void whatIsNoRequestIsAFault(String hex) {
         assertThatThrownBy(() -> ClassicWire.readRequest(bytes(hex))).isInstanceOf(WireFault.class);
@@ -157,7 +157,7 @@ class ClassicWireTest {
         assertThatThrownBy(() -> ClassicWire.id(bytes("08"))).isInstanceOf(WireFault.class);
     }
 
-    /** All that stands in these behind an id of one byte. */
+    /** Each text is what follows an id of one byte. */
     @ParameterizedTest
     @ValueSource(strings = {"", "1a00", "1200" + "1a00", "1a00" + "1200", "4001" + "1200", "1201", "00"})
     void whatMayBeAnErrorIsNotAResult(String rest) {

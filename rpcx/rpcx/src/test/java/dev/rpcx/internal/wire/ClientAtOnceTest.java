@@ -36,8 +36,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests a server of bytes and the callers of a client, which act at the same time, at random from a seed. Replies,
- * errors, items, credit, GOAWAY and the end of the connection meet cancels, deadlines, and what publishers and
+ * Tests a server that writes bytes and the callers of a client, which act at the same time, at random from a seed.
+ * Replies, errors, items, credit, GOAWAY and the end of the connection meet cancels, deadlines, and what publishers and
  * subscribers do. Each call ends once for its caller, its slot is free once its final frame has come, and the ledger is
  * at zero after each batch of {@link AtOnce}.
  */
@@ -160,7 +160,7 @@ class ClientAtOnceTest {
                     try {
                         result = calls.brief("text");
                     } catch (RPCXException late) {
-                        // its time was over before it could be sent
+                        // the time of the call was over before it could be sent
                         assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
                         over("failed");
                         result = CompletableFuture.failedFuture(late);
@@ -173,14 +173,14 @@ class ClientAtOnceTest {
             }
         }
 
-        /** What its caller does meanwhile. */
+        /** Chooses what the caller does while the call is in flight. */
         void act(Random chance, List<Runnable> acts) {
             switch (kind) {
                 case "brings" -> {
                     acts.add(() -> incoming.get().request(1));
                     if (chance.nextBoolean()) {
                         acts.add(() -> {
-                            // tells the subscriber nothing more
+                            // the subscriber receives nothing more after this
                             incoming.get().cancel();
                             end.complete("cancelled");
                         });
@@ -205,7 +205,7 @@ class ClientAtOnceTest {
             return AtOnce.frame(head, id, payload);
         }
 
-        /** What the server sends meanwhile; the last is the final frame. */
+        /** Chooses what the server sends while the call is under way. The last frame is the final frame. */
         void answer(Random chance, List<ByteBuf> frames) {
             for (int i = chance.nextInt(3); i > 0; i--) {
                 if (kind.equals("brings")) {
@@ -285,7 +285,7 @@ class ClientAtOnceTest {
         }
     }
 
-    /** @return false if the call's time was over before it left */
+    /** @return false if the time of the call was over before it was sent */
     private static boolean sent(Call call, Calls calls, RawServer.Peer peer) throws Exception {
         RawPeer.Frame request;
         if (call.kind.equals("brief")) {
@@ -328,7 +328,10 @@ class ClientAtOnceTest {
         }
     }
 
-    /** A call behind all that: the connection serves, and each slot of the round is free for another generation. */
+    /**
+     * Makes calls after the whole round. They show that the connection still serves, and that each slot of the round is
+     * free for its next generation.
+     */
     private static void passed(Calls calls, RawServer.Peer peer, List<Call> made) throws Exception {
         List<CompletableFuture<String>> next = new ArrayList<>();
         for (int i = 0; i < made.size(); i++) {

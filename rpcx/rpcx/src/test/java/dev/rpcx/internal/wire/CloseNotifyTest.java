@@ -78,11 +78,11 @@ class CloseNotifyTest {
         CompletableFuture<String> echo(String text);
     }
 
-    /** Keeps the end of its stream to itself, as long as it is not closed: what TLS says within it leaves. */
+    /** A socket that does not pass on the end of its stream until it is closed. What TLS writes at that end is sent. */
     private static final class Endless extends Socket {
         @Override
         public void shutdownOutput() {
-            // so that close_notify is all that the peer reads
+            // so the peer reads nothing but the close_notify
         }
     }
 
@@ -118,7 +118,7 @@ class CloseNotifyTest {
         return (classic ? builder.classic() : builder).build();
     }
 
-    /** A connection of TLS over a socket whose end does not show. */
+    /** Opens a TLS connection over a socket that does not pass on its end. */
     private static SSLSocket connect(int port) throws Exception {
         Socket socket = new Endless();
         socket.connect(new InetSocketAddress("127.0.0.1", port));
@@ -129,7 +129,7 @@ class CloseNotifyTest {
         return secured;
     }
 
-    /** Servers whose connections are such. */
+    /** Accepts TLS connections over sockets that do not pass on their end. */
     private static final class Servers implements AutoCloseable {
         private final ServerSocket listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress()) {
             @Override
@@ -174,7 +174,7 @@ class CloseNotifyTest {
         assertThat(last.cancelled.await(20, TimeUnit.SECONDS))
                 .as("the call under way is cancelled")
                 .isTrue();
-        // its own close_notify, without which the end would be an error
+        // the server sends its own close_notify, without which the end would be an error
         socket.getInputStream().readAllBytes();
         assertThat(last.noted).as("what came before that end").hasValue(1);
     }
@@ -205,7 +205,7 @@ class CloseNotifyTest {
         return ByteBufUtil.getBytes(RawPeer.text(text));
     }
 
-    /** Nothing of either wire has come. */
+    /** The client has sent nothing of either wire. */
     @Test
     void aServerEndsAConnectionThatHasSaidNothingElse() throws Exception {
         try (Server server = serve();
@@ -215,7 +215,7 @@ class CloseNotifyTest {
         }
     }
 
-    /** A server's end of a connection, on either wire. */
+    /** The server's end of a connection, on either wire. */
     private abstract static class Peer implements AutoCloseable {
         final SSLSocket socket;
         final DataInputStream in;
@@ -229,7 +229,10 @@ class CloseNotifyTest {
             return classic ? new ClassicPeer(socket) : new NativePeer(socket);
         }
 
-        /** Waits for a request. @return its id */
+        /**
+         * Waits for a request.
+         * ¶ @return its id
+         */
         abstract long request() throws IOException;
 
         abstract void reply(long id, String text) throws IOException;
@@ -309,7 +312,7 @@ class CloseNotifyTest {
                     second.reply(second.request(), "C");
                     assertThat(next.get(20, TimeUnit.SECONDS)).isEqualTo("C");
                 }
-                // its own close_notify, without which the end would be an error
+                // the client sends its own close_notify, without which the end would be an error
                 first.in.readAllBytes();
             }
         }

@@ -139,10 +139,10 @@ class DeadlinesTest {
         });
         CompletableFuture<String> later = calls.later("y");
         Thread caller = begun.get(20, TimeUnit.SECONDS);
-        // it has made its call, whose time goes by
+        // the caller has made its call, and the time of the call is running
         await().until(() ->
                 caller.getState() == Thread.State.WAITING || caller.getState() == Thread.State.TIMED_WAITING);
-        // the server greets them after a while
+        // the server greets the client after a while
         assertThatThrownBy(() -> later.get(500, TimeUnit.MILLISECONDS))
                 .isInstanceOf(java.util.concurrent.TimeoutException.class);
         try (RawServer.Peer peer = server.accept(8)) {

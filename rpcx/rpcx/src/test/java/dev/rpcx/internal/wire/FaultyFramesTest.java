@@ -26,7 +26,7 @@ class FaultyFramesTest {
     private static final String D = frame(Wire.REQUEST, 4, "dd");
     private static final String END = "end";
 
-    /** A frame in hexadecimal digits. */
+    /** Returns a frame in hexadecimal digits. */
     static String frame(int type, int call, String payload) {
         return String.format("%02x%02x%08x", Wire.HEAD_BYTES + payload.length() / 2, type, call) + payload;
     }
@@ -52,7 +52,7 @@ class FaultyFramesTest {
         return dues(frames).stream().map(FaultyFramesTest::hex).toList();
     }
 
-    /** What is passed on of these, behind the preface. */
+    /** Returns which of these frames are passed on after the preface. */
     private static List<String> passed(Faults faults, String... hex) {
         FaultyFrames frames = new FaultyFrames(faults, 0, true);
         add(frames, PREFACE);
@@ -62,7 +62,7 @@ class FaultyFramesTest {
         return passed.subList(1, passed.size());
     }
 
-    /** These with the first seed that draws so for the first two frames that the client sends. */
+    /** Returns these faults with the first seed that gives such fates to the first two frames of the client. */
     private static Faults where(Faults shares, Predicate<Faults.Fate> first, Predicate<Faults.Fate> second) {
         return LongStream.range(0, 10_000)
                 .mapToObj(seed -> new Faults(

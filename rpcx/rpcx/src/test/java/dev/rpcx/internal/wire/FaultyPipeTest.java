@@ -33,7 +33,7 @@ class FaultyPipeTest {
     private static final String INACTIVE = "inactive";
     private static final Faults SLOW = Faults.seeded(1).delaying(1, Duration.ofMinutes(1));
 
-    /** A connection reads what it gets, and gives it back. */
+    /** Is a connection that records what it reads, and releases it. */
     private static final class Reading extends ChannelInboundHandlerAdapter {
         final List<String> read = new ArrayList<>();
 
@@ -134,7 +134,7 @@ class FaultyPipeTest {
         assertThat(written).containsExactly(PREFACE, A, B);
     }
 
-    /** Frames of calls with a PING behind every fourth. */
+    /** Returns frames of calls, with a PING after every fourth. */
     private static String frames() {
         StringBuilder frames = new StringBuilder(PREFACE);
         for (int i = 1; i <= 64; i++) {
@@ -175,7 +175,10 @@ class FaultyPipeTest {
         }
     }
 
-    /** What arrives until the end, which comes behind what is sent where nothing has cut the connection before. */
+    /**
+     * Returns what arrives up to the end of the stream. Unless the link has cut the connection before, the end comes
+     * after all that was sent.
+     */
     private static String sent(Socket from, Socket to) throws IOException {
         try {
             from.getOutputStream().write(ByteBufUtil.decodeHexDump(frames()));

@@ -31,7 +31,7 @@ class FrameSchedulerTest {
         return message;
     }
 
-    /** Takes a frame of each that has begun, and no second one. */
+    /** Takes one frame of each message that has begun, and no second one. */
     private List<Outbound> round() {
         List<Outbound> round = new ArrayList<>();
         for (Outbound next = scheduler.next(); next != null; next = scheduler.next()) {
@@ -83,7 +83,7 @@ class FrameSchedulerTest {
         assertThat(round()).containsExactly(large, frame);
     }
 
-    /** So nothing has to be looked for among all that wait, for each small message. */
+    /** So the scheduler need not search all waiting messages for each small message. */
     @Test
     void onlyWhatIsAheadOfAnotherFollowsIt() {
         added(FRAME + 1);
@@ -109,7 +109,7 @@ class FrameSchedulerTest {
         scheduler.remove(second);
         end(large);
         assertThat(scheduler.next()).isSameAs(first);
-        // as one that has grown
+        // this is how the scheduler treats a message that has grown
         scheduler.goesOn(first);
         assertThat(scheduler.hasWhole()).isTrue();
         scheduler.remove(follows);
@@ -286,7 +286,7 @@ class FrameSchedulerTest {
         assertThat(round()).containsExactly(next);
     }
 
-    /** A burst makes large tables, and a connection may always have something that waits. */
+    /** A burst makes large tables, and some messages may wait on a connection all the time. */
     @Test
     void tablesThatHaveGrownAreNotKeptForFew() {
         int many = 500;

@@ -66,10 +66,9 @@ class HttpRequestsTest {
     }
 
     /**
-     * The eight bytes of a preface end within the path, whose next two letters are the head of a frame of an unknown
-     * type, and that ends with the empty line.
-     *
-     * @param method ends within the first eight bytes
+     * Returns a request. The eight bytes of a preface end within its path. The next two letters of the path are the
+     * head of a frame of an unknown type, which ends with the empty line.
+     * ¶ @param method ends within the first eight bytes
      */
     private static String request(String method) {
         String headers = " HTTP/1.1\r\nHost: localhost:9000\r\nContent-Length: 32\r\n\r\n";
@@ -91,7 +90,7 @@ class HttpRequestsTest {
                 .parseHex("0000002a082a120767726565746572"
                         + "1a0568656c6c6f22160a06737472696e67120c0a0a48656c6c6f576f726c64");
         byte[] answer = answer(request(method), frame);
-        // a reply of the connection, and then its end
+        // the answer is a reply of the connection, and then its end
         assertThat(answer).hasSizeGreaterThan(4);
         assertThat(Unpooled.wrappedBuffer(answer).readInt()).isEqualTo(answer.length - 4);
         assertThat(new String(answer, StandardCharsets.UTF_8)).doesNotContain("HelloWorld");

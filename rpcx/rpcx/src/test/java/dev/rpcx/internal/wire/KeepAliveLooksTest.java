@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Tests the signs of life that a peer is asked for, and that it gives or not, under a simulated clock. */
+/** Tests the PINGs that a peer is sent, and the answers that it gives or not, under a simulated clock. */
 class KeepAliveLooksTest {
     private static final long LOOK = TimeUnit.SECONDS.toNanos(3);
 
@@ -84,7 +84,7 @@ class KeepAliveLooksTest {
     };
     private final KeepAlive keepAlive = new KeepAlive(connection, 3 * LOOK);
 
-    /** A socket that takes as many bytes as a test says. */
+    /** A socket that takes as many bytes as the test says. */
     private static final class Slow extends EmbeddedChannel {
         private int takes = Integer.MAX_VALUE;
 
@@ -163,7 +163,7 @@ class KeepAliveLooksTest {
         assertThat(account.held(Resource.TIMERS)).isZero();
     }
 
-    /** As behind a callback that holds the loop up: the timer is run first, and what has come is read behind it. */
+    /** A callback may block the loop. Then the timer runs first, and what has arrived is read after it. */
     @Test
     void anAnswerThatIsReadBehindTheTimerOfTheLookIsHeard() {
         look();
@@ -230,7 +230,7 @@ class KeepAliveLooksTest {
         assertThat(rests).isEqualTo(1);
     }
 
-    /** Byte for byte, so that the peer is heard all the time. */
+    /** Has the peer send one byte, so that a frame arrives byte by byte and the peer is heard all the time. */
     private void sayAByteOf(ByteBuf frame) {
         channel.writeInbound(Unpooled.buffer().writeByte(frame.readByte()));
     }
@@ -264,7 +264,7 @@ class KeepAliveLooksTest {
             look();
         }
         clock.advance(LOOK, TimeUnit.NANOSECONDS);
-        // as the sockets are looked at between a timer that is due and one that is set at once
+        // the loop reads its sockets between a timer that is due and one that is set to run at once
         channel.eventLoop().schedule(() -> channel.pipeline().fireChannelRead(frame), 0, TimeUnit.NANOSECONDS);
         channel.runScheduledPendingTasks();
         assertThat(closed).isEmpty();
@@ -296,7 +296,7 @@ class KeepAliveLooksTest {
         look();
         look();
         assertThat(closed).isEmpty();
-        // one byte leaves: it is looked for anew
+        // one byte is sent, so the checks begin anew
         channel.take(1);
         look();
         look();
@@ -306,7 +306,7 @@ class KeepAliveLooksTest {
         expectUnread();
     }
 
-    /** Calls whose time is over, one after the other, have their ends written. */
+    /** The deadlines of several calls pass one after the other, and each end is written. */
     @Test
     void whatIsWrittenToAPeerSaysNothingOfWhatItReads() {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
@@ -320,7 +320,7 @@ class KeepAliveLooksTest {
         expectUnread();
     }
 
-    /** Less than what makes this side stop reading. */
+    /** These bytes are fewer than those that make this side stop reading. */
     @Test
     void aPeerThatSpeaksAndReadsNothingIsDisconnected() {
         say();
@@ -349,7 +349,7 @@ class KeepAliveLooksTest {
         assertThat(closed).isEmpty();
     }
 
-    /** A PING would stand behind all of that, as the answer may behind much of the peer's own. */
+    /** A PING would wait behind all these bytes. The answer may wait behind many bytes of the peer, too. */
     @Test
     void aSilentPeerThatTakesALittleOfMuchIsNotAskedUntilThereIsRoom() {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
@@ -367,7 +367,7 @@ class KeepAliveLooksTest {
         assertThat(closed).containsExactly("the peer was silent, and has not answered a PING for 3000 ms");
     }
 
-    /** Each message takes the place of one before it, in memory too. */
+    /** Each message takes the place of an earlier one, in memory too. */
     @Test
     void aPeerThatReadsAllTheTimeIsKeptHoweverAlikeItsMessagesAre() {
         say();
@@ -397,7 +397,7 @@ class KeepAliveLooksTest {
         assertThat(closed).isEmpty();
     }
 
-    /** Its timer would come never again, and a peer that is gone would be found by nobody. */
+    /** Its timer would not run again, and nobody would find that the peer is gone. */
     @Test
     void aConnectionThatCannotBeLookedAtEnds() {
         failsToRest = true;
@@ -406,7 +406,7 @@ class KeepAliveLooksTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
-    /** Nobody else would hear of it: what a timer's task throws is kept in its future. */
+    /** Otherwise nobody would learn of the fault: the exception of a timer's task is kept in its future. */
     @Test
     void aFaultAtTheEndOfASilentPeerIsLogged() {
         IllegalStateException fault = new IllegalStateException("of this test");

@@ -69,7 +69,10 @@ class KeepAliveTest {
 
     private static final Duration KEEP_ALIVE = Duration.ofMillis(900);
 
-    /** A PING has a third of the time: a loop that stands still for so long loses its connection with right. */
+    /**
+     * A fifth of the time in which a PING has to be answered, which is a third of the keepalive time. A loop that
+     * stands still for that whole time loses its connection rightly.
+     */
     private static final long STILL_MILLIS = KEEP_ALIVE.toMillis() / 3 / 5;
 
     private static final Duration SILENT = Duration.ofMillis(2500);
@@ -100,8 +103,8 @@ class KeepAliveTest {
             assertThat(lost.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThat(lost.executed()).isEqualTo(RPCXException.Executed.MAYBE);
             assertThat(lost).hasMessageContaining("has not answered a PING");
-            // the time itself, and what a busy machine adds to it; nothing else would end the call before 30 s, and
-            // KeepAliveLooksTest has the exact time
+            // this is the keepalive time and the delay of a busy machine; nothing else would end the call before 30 s,
+            // and KeepAliveLooksTest checks the exact time
             assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(10));
             await().untilAsserted(() -> assertThat(waits.interrupted).hasValue(1));
             LongForm.figure(
@@ -114,7 +117,7 @@ class KeepAliveTest {
 
     @Test
     void aSilentConnectionThatIsAliveIsKept() throws Exception {
-        // a loop that stands still answers no PING in time, and its connection ends with right
+        // a loop that stands still answers no PING in time, and its connection ends rightly
         Again.upToFiveTimes(STILL_MILLIS, KeepAliveTest::assertIsKeptThoughSilent);
     }
 
@@ -149,7 +152,7 @@ class KeepAliveTest {
                         raw.send(RawPeer.request(1 << 16 | slot, "waiting", "hello", text));
                     }
                 } catch (java.io.IOException closed) {
-                    // what the test waits for
+                    // the test waits for this exception
                 }
             });
             sending.get(20, TimeUnit.SECONDS);
@@ -177,7 +180,7 @@ class KeepAliveTest {
         }
         try (Client client = Client.standard()) {
             Waiting waiting = client.create(Waiting.class, "127.0.0.1", port);
-            // a call in a long pause is told so, and does not try
+            // a call in a long pause between attempts to connect fails with this text, and does not try to connect
             await().pollInterval(Duration.ofMillis(5))
                     .until(() -> ended(waiting.block()).getMessage().contains("attempts to connect failed"));
             try (Server server = new Server(port, RegistryServer.registry(new Waits())).start()) {

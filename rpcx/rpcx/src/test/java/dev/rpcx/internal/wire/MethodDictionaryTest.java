@@ -125,7 +125,7 @@ class MethodDictionaryTest {
         assertThat(readEntry(one -> one.writeInt32(1, Integer.MAX_VALUE))).containsExactly("/ 2147483647 0");
     }
 
-    /** Behind each entry stands what would be read if it were part of it. */
+    /** The bytes after each entry would be valid if they were part of it. */
     @Test
     void noFieldOfAnEntryGoesOnBehindIt() {
         assertCut("a dictionary entry is cut off", 6, 0x08, 1, 0x2D, 1, 2, 3);

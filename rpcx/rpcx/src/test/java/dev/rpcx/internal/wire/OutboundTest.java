@@ -37,7 +37,7 @@ class OutboundTest {
         assertThat(message.body.capacity()).isEqualTo(Outbound.FIRST_BYTES);
     }
 
-    /** The length takes one byte up to 127, and two from there on. */
+    /** The length takes one byte up to 127, and two bytes from 128 on. */
     @ParameterizedTest
     @ValueSource(
             ints = {0, 1, 0x7F - Wire.HEAD_BYTES, 0x80 - Wire.HEAD_BYTES, WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES})

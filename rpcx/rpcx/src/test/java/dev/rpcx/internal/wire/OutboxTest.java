@@ -52,7 +52,7 @@ class OutboxTest {
         }
     }
 
-    /** A call's message is there for as long as its slot, and may not come again for long. */
+    /** A call's message exists for as long as its slot, and may not be sent again for long. */
     @Test
     void whatHasComeRefersToNothingThatCameBehindIt() {
         Outbound first = message(1);
@@ -76,7 +76,7 @@ class OutboxTest {
         assertThat(outbox.isEmpty()).isTrue();
     }
 
-    /** A producer that has not linked its message yet has added it all the same. */
+    /** A producer that has not linked its message yet has already added it. */
     @Test
     void aQueueIsNotEmptyWhereItsFirstMessageIsNotLinkedYet() {
         outbox.add(message(1));
@@ -105,7 +105,9 @@ class OutboxTest {
         assertThat(outbox.last()).isNotNull().isNotSameAs(two);
     }
 
-    /** A producer that has exchanged the tail and not linked its message yet: what is behind it waits for it. */
+    /**
+     * A producer has exchanged the tail and has not linked its message yet. The messages behind it wait for the link.
+     */
     @Test
     void whatIsNotLinkedYetIsWaitedFor() {
         Outbound one = message(1);
@@ -114,7 +116,7 @@ class OutboxTest {
         outbox.add(one);
         outbox.add(two);
         outbox.add(three);
-        // as if the link of the last had not been stored
+        // this removes the link of the last message, as if it had not been stored yet
         Outbound link = two.next;
         two.next = null;
         assertThat(outbox.poll()).isSameAs(one);

@@ -50,7 +50,7 @@ class SettingsTest {
                 .isEqualTo(new Settings(Integer.MAX_VALUE, Wire.MAX_SLOTS, Long.MAX_VALUE));
         assertThat(read(Integer.MAX_VALUE + 1L, Wire.MAX_SLOTS + 1, 0))
                 .isEqualTo(new Settings(Integer.MAX_VALUE, Wire.MAX_SLOTS, 10_000_000));
-        // unsigned, they are larger than any other
+        // as unsigned numbers, these are larger than any other
         assertThat(read(-1, -1, -1)).isEqualTo(new Settings(Integer.MAX_VALUE, Wire.MAX_SLOTS, Long.MAX_VALUE));
     }
 

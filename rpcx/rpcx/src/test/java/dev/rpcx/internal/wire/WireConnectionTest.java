@@ -27,14 +27,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Tests what both sides of the native wire do with what they send, on a channel that a test can stop and end. */
 @Timeout(60)
 class WireConnectionTest {
-    /** Whole fragments, of which the last one fills a batch of 256 KiB. */
+    /** Size of a message of whole fragments, of which the last one fills a batch of 256 KiB. */
     private static final int BATCH_BYTES = 16 * Wire.MAX_PAYLOAD_BYTES;
 
     private final Ledger ledger = new Ledger("wire", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = java.util.Objects.requireNonNull(ledger.open(null));
     private final List<String> told = new ArrayList<>();
 
-    /** A loop does so behind what it is doing, and this channel within each write. */
+    /** Whether this channel runs its tasks within each write. An event loop runs them after its current work. */
     private boolean runsTasks = true;
 
     private final EmbeddedChannel channel = new EmbeddedChannel() {
@@ -113,7 +113,9 @@ class WireConnectionTest {
         account.close();
     }
 
-    /** Ends the connection within the flush of this number, as a socket does that finds its peer gone. */
+    /**
+     * Ends the connection within the flush of this number. A socket does the same when it finds that its peer has gone.
+     */
     private void closeAtFlush(int number) {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             private int flushes;
@@ -131,7 +133,7 @@ class WireConnectionTest {
     @Test
     void aMessageWhoseConnectionEndsWhileItIsWrittenIsNotToldAnythingAfterThat() {
         closeAtFlush(1);
-        // the batch is full with its last byte
+        // the last byte of this message fills the batch
         connection.sendNow(new TestMessage(BATCH_BYTES));
         assertThat(told).containsExactly("left", "closed");
     }
@@ -151,12 +153,12 @@ class WireConnectionTest {
         assertThat(told.indexOf("closed")).isEqualTo(told.size() - 1);
     }
 
-    /** As of a future that a handler completes, whose callbacks' errors nobody hears of. */
+    /** Sends a message as the callback of a handler's future does: nobody learns of its errors. */
     private void sendUnheard(Outbound message) {
         try {
             connection.sendNow(message);
         } catch (OutOfMemoryError unheard) {
-            // nobody ends the connection over it
+            // the error does not end the connection
         }
     }
 
@@ -192,7 +194,7 @@ class WireConnectionTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
-    /** As of a stream whose peer reads as fast as it is sent. */
+    /** A stream whose peer reads as fast as it is sent. */
     private final class Endless extends Outbound {
         private long sentBytes;
 
@@ -220,7 +222,7 @@ class WireConnectionTest {
         public void onDropped() {}
     }
 
-    /** With nothing behind it that would have the connection look. */
+    /** Nothing follows the batch that would make the connection check its charges. */
     @Test
     void aBatchThatFillsWithinAReadAndIsNotSentIsCharged() {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
@@ -241,7 +243,7 @@ class WireConnectionTest {
         assertThat(ledger.held(Resource.QUEUE_BYTES)).isGreaterThanOrEqualTo(sent);
     }
 
-    /** Other connections of the loop wait until what is read has been handled. */
+    /** The other connections of the loop wait until all that was read has been handled. */
     @Test
     void whatIsSentWhileManyFramesAreReadIsNoMoreThanATurn() {
         Endless stream = new Endless();
@@ -261,7 +263,7 @@ class WireConnectionTest {
         runsTasks = true;
     }
 
-    /** It may hold bytes of a peer, and calls that end with the connection make texts of it. */
+    /** The text may contain bytes of a peer, and calls that end with the connection copy it. */
     @Test
     void theTextOfWhatThePipelineThrowsIsCut() {
         channel.pipeline().addLast(connection);

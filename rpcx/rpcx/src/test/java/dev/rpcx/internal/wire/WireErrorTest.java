@@ -48,7 +48,7 @@ class WireErrorTest {
                 .isEqualTo("08011803");
     }
 
-    /** They are part of the wire. */
+    /** The numbers are part of the wire. */
     @Test
     void theNumberOfACodeNeverChanges() {
         assertThat(Code.values())
@@ -92,7 +92,7 @@ class WireErrorTest {
         assertThat(WireError.read(sent, new ProtoFields.Counted(5_000_000))).hasMessage("\uFFFD" + "a".repeat(1999));
     }
 
-    /** It comes to a log or a terminal, where no server writes lines of its own. */
+    /** The text gets into a log or a terminal, where a server must not write lines of its own. */
     @Test
     void aTextHasNoControlCharactersAndIsOneLine() {
         String text = "no\r\n2026 INFO all is well\u001b[2J\u0000\u007f\u009b\u2028\u2029 \u00e9";
@@ -129,16 +129,16 @@ class WireErrorTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "08", // no number
-                "12 03 61 62", // a text longer than what is there
-                "2a 02 61", // the same in an unknown field
-                "31 01 02 03 04 05 06 07", // seven of eight bytes
-                "45 01 02 03", // three of four
+                "08", // the number is missing
+                "12 03 61 62", // the text is longer than the rest
+                "2a 02 61", // the text of an unknown field is longer than the rest
+                "31 01 02 03 04 05 06 07", // seven of eight bytes have arrived
+                "45 01 02 03", // three of four bytes have arrived
                 "2b", // a group begins
                 "2c", // a group ends
-                "2e 01", // no such type
-                "00 00", // field 0
-                "02 00", // the same with a length
+                "2e 01", // there is no such type
+                "00 00", // field 0 is not allowed
+                "02 00", // field 0 with a length is not allowed
             })
     void whatIsNoMessageIsAFault(String hex) {
         assertThatThrownBy(() -> WireError.read(bytes(hex))).isInstanceOf(WireFault.class);

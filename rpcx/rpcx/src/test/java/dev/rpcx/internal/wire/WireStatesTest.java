@@ -42,7 +42,7 @@ class WireStatesTest {
         String echo(String text);
     }
 
-    /** More than these are one fault, and wait one time limit each. */
+    /** The walk stops after this many failures: more have one cause, and each of them waits for a time limit. */
     private static final int MAX_FAILURES = Integer.getInteger("rpcx.walk.failures", 10);
 
     private final WalkedService service = new WalkedService();
@@ -87,7 +87,7 @@ class WireStatesTest {
             return kind + place + ", " + connection + ", " + state + ", " + row + " (expected: " + says + ")";
         }
 
-        /** Something has to keep a connection whose client drains. */
+        /** Returns whether another call has to keep the connection open, since its client drains. */
         boolean wantsHolder() {
             return clientDrains() && (state.equals("none") || state.equals("over"));
         }
@@ -154,7 +154,7 @@ class WireStatesTest {
         return !(state.equals("running") && place.equals("Loop"));
     }
 
-    /** Brings the cell's connection to where its row is sent. */
+    /** Brings the cell's connection into the state in which its row is sent. */
     private ServerWalk prepared(int port, Cell cell, boolean holds) throws Exception {
         ServerWalk walk = new ServerWalk(service, port, cell.kind, cell.place, cell.connection.equals("set"));
         try {
@@ -204,7 +204,9 @@ class WireStatesTest {
         }
     }
 
-    /** A server that drains takes no connections: all are there and in their states before it does. */
+    /**
+     * A server that drains accepts no connections. So all connections are open and in their states before it drains.
+     */
     private void walkTogether(List<Cell> cells, boolean holds) throws Exception {
         Server draining = server();
         List<ServerWalk> walks = new ArrayList<>();
