@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ToldStreamsTest {
     @RPCXServer("told")
     static final class Service {
-        volatile AtomicInteger told = new AtomicInteger(); // of the last call
+        volatile AtomicInteger told = new AtomicInteger(); // it belongs to the last call
         final AtomicReference<CallContext> context = new AtomicReference<>();
         final AtomicInteger subscribed = new AtomicInteger();
 

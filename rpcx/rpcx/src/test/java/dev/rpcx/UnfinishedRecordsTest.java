@@ -222,7 +222,7 @@ class UnfinishedRecordsTest {
             }
         }
 
-        /** @param bytes that come at once */
+        /** @param bytes how many bytes arrive at once */
         void handshake(int bytes) throws SSLException {
             ByteBuf hello = wrap(Unpooled.EMPTY_BUFFER);
             while (hello.isReadable()) {

@@ -7,7 +7,7 @@ import java.util.List;
  * carrier can fail in this way.
  */
 final class UninterruptibleThread extends Thread {
-    /** @param reported gets what the task throws, or what is reported to the thread */
+    /** @param reported receives what the task throws, and what is reported to the thread */
     UninterruptibleThread(Runnable task, List<? super Throwable> reported) {
         super(task);
         setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));

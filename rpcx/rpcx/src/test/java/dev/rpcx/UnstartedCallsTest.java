@@ -63,7 +63,7 @@ class UnstartedCallsTest {
         }
     }
 
-    /** What keeps a handler from being started. */
+    /** The reasons why a handler cannot be started. */
     private enum Failure {
         STOPPED(() -> new RejectedExecutionException("the server has stopped")),
         NO_THREAD(() -> new OutOfMemoryError("unable to create native thread")),
@@ -77,7 +77,7 @@ class UnstartedCallsTest {
         }
     }
 
-    /** Threads that fail instead of running what they are given, where a test wants that. */
+    /** Threads that fail instead of running their tasks, if a test wants that. */
     private final class FailingThreads extends Threads {
         FailingThreads(int poolSize) {
             super(poolSize);
@@ -123,7 +123,7 @@ class UnstartedCallsTest {
     private final HandPlatform hand = new HandPlatform();
     private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
 
-    /** What the interceptor does before the handler. */
+    /** Runs in the interceptor before the handler. */
     private Runnable before = () -> {};
 
     private @Nullable Failure failure;

@@ -59,7 +59,7 @@ class WatchesTest {
         return client(Duration.ofSeconds(10));
     }
 
-    /** @param maxClose short where something holds up its end, as it waits for that as long */
+    /** @param maxClose how long the client waits for its end; short if something blocks that end */
     private Client client(Duration maxClose) {
         Client client = Client.builder().eventLoops(1).maxClose(maxClose).build();
         clients.add(client);

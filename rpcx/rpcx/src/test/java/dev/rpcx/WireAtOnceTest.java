@@ -96,7 +96,7 @@ class WireAtOnceTest {
         }
     }
 
-    /** One call, with its frames and what its handler does. */
+    /** One call, with its frames and with the actions of its handler. */
     private final class Call {
         final int id;
         final String kind;

@@ -113,7 +113,7 @@ class WireEdgesTest {
             return result;
         }
 
-        /** Takes no item, since it gives no credit. */
+        /** Requests no items, and so gives no credit. */
         @Method
         CompletableFuture<String> none(Flow.Publisher<String> items) {
             CompletableFuture<String> result = new CompletableFuture<>();

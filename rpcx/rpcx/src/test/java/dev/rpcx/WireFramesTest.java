@@ -303,7 +303,7 @@ class WireFramesTest {
                 "5250435900000000",
                 "5250435800ffffff",
                 "0052435801000000",
-                "5250435809000000", // this is the shortest input that is not a preface
+                "5250435809000000", // 9 is the smallest number that will never be a version
                 "525043580d0a6162", // this is the beginning of a line of text
                 "5250435820616263", // this is the beginning of a word
                 "525043582f616263",
@@ -1011,7 +1011,7 @@ class WireFramesTest {
 
     @Test
     void whatIsKeptOfAFrameIsDroppedAtTheEndOrAtTheEndOfTheRead() {
-        // the channel stays open for a while because of this
+        // this handler keeps the channel open for a while
         channel.pipeline().addFirst(new Deaf());
         greet();
         read(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
@@ -1389,7 +1389,10 @@ class WireFramesTest {
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
 
-    /** Messages to a peer that does not read hold at most twice their bytes. No two of them hold a whole batch. */
+    /**
+     * Messages to a peer that does not read hold at most twice their bytes, and not a whole batch for every two of
+     * them.
+     */
     @Test
     void whatWaitsUnreadHoldsNotMuchMoreThanItsBytes() {
         greet();
@@ -1452,7 +1455,7 @@ class WireFramesTest {
         channel.writeInbound(in.readRetainedSlice(3_000));
         assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(4 * 1024 + 512);
         read(in);
-        // just the bytes that remain beside the smallest room for the begin of a frame
+        // these are just the bytes that remain beside the smallest room for the beginning of a frame
         connection.sendNow(new TestMessage("a", 4 * 1024 - 256 - Wire.MAX_HEADER_BYTES));
         connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
@@ -1518,7 +1521,7 @@ class WireFramesTest {
         int most = Outbound.MAX_SMALL_BYTES;
         int each = pending(own);
         poor.sendNow(new TestMessage("a", 1_000));
-        // what the queue counts for a message beside its bytes
+        // this is what the queue counts for a message beside its bytes
         int overhead = pending(own) - each - 1_007;
         poor.sendNow(new TestMessage("a", most - pending(own) - overhead - 2 - Wire.HEAD_BYTES));
         assertThat(pending(own)).isEqualTo(most);

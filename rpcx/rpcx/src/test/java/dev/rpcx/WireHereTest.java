@@ -280,8 +280,8 @@ class WireHereTest {
     }
 
     /**
-     * What the socket has not taken is not passed to the channel before all has been read. A write could end the
-     * connection.
+     * What the socket has not taken is not written to the channel either before all has been read, because such a write
+     * might end the connection.
      */
     @Test
     void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll() throws Exception {
@@ -512,7 +512,8 @@ class WireHereTest {
 
     /**
      * Sends messages from one thread until the socket takes no more.
-     * ¶ @return how many messages were sent, the first of them with this id
+     *
+     * @return how many messages were sent, the first of them with this id
      */
     private int fill(int first) {
         int id = first;

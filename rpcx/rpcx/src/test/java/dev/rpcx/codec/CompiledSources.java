@@ -22,7 +22,8 @@ public final class CompiledSources {
 
     /**
      * Compiles the sources with the names of parameters.
-     * ¶ @param sources by the full name of the class that each begins with
+     *
+     * @param sources by the full name of the class that each begins with
      * @return a loader of all of them, whose parent has the tests
      */
     public static ClassLoader loader(Map<String, String> sources) {

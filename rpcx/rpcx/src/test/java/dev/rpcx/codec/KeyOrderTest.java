@@ -85,7 +85,7 @@ class KeyOrderTest {
 
     record Times(Set<LocalDateTime> times) {}
 
-    /** It has the same bytes. */
+    /** It is encoded as the same bytes as the record with the set. */
     record TimesInAList(List<LocalDateTime> times) {}
 
     /** Returns times with the same hash. A later day adds to the hash, and other nanoseconds compensate for that. */
@@ -232,8 +232,8 @@ class KeyOrderTest {
     }
 
     /**
-     * Returns this many maps of this many names. In each map, other names among the first eight are replaced by names
-     * with the same hash.
+     * Returns this many maps of this many names. In each map, another choice of the first eight names is replaced by
+     * names with the same hash.
      */
     private static NamedInLists names(int maps, int each) {
         List<NamedEntry> all = new ArrayList<>();
@@ -308,7 +308,7 @@ class KeyOrderTest {
 
     record Rows(Set<Row> all, String unused) {}
 
-    /** It has the same bytes. */
+    /** It is encoded as the same bytes as the record with the set. */
     record RowsInAList(List<Row> all, String unused) {}
 
     /** An element of one byte is compared as an object. */
@@ -327,7 +327,7 @@ class KeyOrderTest {
 
     record AmountsInAList(List<BigDecimal> all) {}
 
-    /** It has the same bytes. */
+    /** It is encoded as the same bytes as the record with the sets. */
     record ManyAmountsInLists(List<AmountsInAList> all) {}
 
     /** Returns numbers with the same hash and about the same value. One has 4,096 digits, and the others have 18. */
@@ -407,7 +407,7 @@ class KeyOrderTest {
 
     record ManyBroadsInLists(List<BroadsInAList> all) {}
 
-    /** Returns values with this many times the same 31 fields, which have the same hash. */
+    /** Returns the same 31 values this many times. All of them have the same hash. */
     private static List<Broad> broads(int times) {
         return IntStream.range(0, 31 * times)
                 .mapToObj(i -> Broad.of(i % 31, 31 * (64 - i % 31)))
@@ -455,7 +455,7 @@ class KeyOrderTest {
 
     record FileEntry(BigDecimal key, byte[] value) {}
 
-    /** It has the same bytes. */
+    /** It is encoded as the same bytes as the record with the map. */
     record FileEntries(List<FileEntry> all) {}
 
     @Test
@@ -469,7 +469,7 @@ class KeyOrderTest {
 
     record Baskets(Set<Set<BigDecimal>> all) {}
 
-    /** It has the same bytes. */
+    /** It is encoded as the same bytes as the record with the sets. */
     record BasketsInLists(List<List<BigDecimal>> all) {}
 
     /** A set within a key looks up the decimals of the other set, and may find them by their order. */
@@ -537,7 +537,7 @@ class KeyOrderTest {
 
     record Columns(Set<Set<Integer>> numbers, Set<Point> points, Set<BigDecimal> decimals) {}
 
-    /** A large key adds only the cost of keys with the same hash. */
+    /** A large key adds cost only to the keys with the same hash. */
     @Test
     void manyHonestKeysComeBack() {
         Set<Set<Integer>> numbers = new LinkedHashSet<>();
@@ -582,7 +582,7 @@ class KeyOrderTest {
 
     record PricesInAList(List<Price> all) {}
 
-    /** It has the same bytes as sets of moneys and of prices. */
+    /** It is encoded as the same bytes as the records with sets of moneys and of prices. */
     record ManyPricesInLists(List<PricesInAList> all) {}
 
     /** The tables of the JDK order a value that is comparable, by whatever it contains. */
@@ -599,7 +599,7 @@ class KeyOrderTest {
                 .hasSize(10);
     }
 
-    /** A tree is ordered again each time that its table grows and a key with another hash leaves the tree. */
+    /** A tree is ordered again each time that its table grows and another key moves out of the tree. */
     @Test
     void orderingDecimalsCountsForEachGrowthOfTheirTable() {
         AmountsInAList amounts = new AmountsInAList(decimals(11));

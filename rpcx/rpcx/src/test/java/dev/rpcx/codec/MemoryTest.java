@@ -184,7 +184,8 @@ class MemoryTest {
 
     /**
      * A type of values that the codec knows.
-     * ¶ @param distinct how many different values {@code make} returns
+     *
+     * @param distinct how many different values {@code make} returns
      * @param isKey whether values can be elements of a set
      */
     private record Values(String name, Class<?> type, int distinct, boolean isKey, IntFunction<Object> make) {

@@ -77,7 +77,9 @@ class OneofTest {
         assertThat(carried(new Other())).isEqualTo(new Other());
     }
 
-    /** Unchecked code may return another object. Its reader would take a case with nothing in it for an unknown one. */
+    /**
+     * Unchecked code may return another object. If it were written as nothing, its reader would read the unknown case.
+     */
     @Test
     void whatIsNoCaseIsRefused() {
         for (Object none : new Object[] {new Stray(), new FutureTask<>(() -> new Cat(1)), "a text"}) {

@@ -323,7 +323,7 @@ class RoundTripTest {
             written = Math.min(written, between - before);
             read = Math.min(read, threads.getThreadAllocatedBytes(thread) - between);
         }
-        // one BigDecimal stands between a decimal and its digits, until the second compiler takes it away
+        // one BigDecimal is allocated between a decimal and its digits, until the second compiler removes it
         assertThat(written).isLessThanOrEqualTo(64);
         assertThat(read).isLessThanOrEqualTo(320);
     }

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests what a peer is told about an exception. It is told the text that somebody wrote, and nothing that the virtual
+ * Tests what a peer learns about an exception. It learns the text that somebody wrote, and nothing that the virtual
  * machine says about classes.
  */
 class WordsTest {

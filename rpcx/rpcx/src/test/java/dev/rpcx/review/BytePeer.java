@@ -198,7 +198,8 @@ final class BytePeer implements AutoCloseable {
 
     /**
      * Reads up to this empty frame.
-     * ¶ @return how many bytes that were
+     *
+     * @return how many bytes that were
      */
     long bytesUntil(int head, int id) throws IOException {
         byte[] wanted = bytes(

@@ -129,7 +129,7 @@ public class ReviewTest {
         Person nobody();
     }
 
-    /** The same service, whose client says otherwise what may be null. */
+    /** The same service. Its client says something else about what may be null. */
     @RPCXClient(remoteServerName = "review")
     public interface Nulls {
         @Method("same")
@@ -456,7 +456,7 @@ public class ReviewTest {
         return join(future.handle((value, thrown) -> thrown != null));
     }
 
-    /** Serves the classic wire too. A commit that cannot be told so serves it always. */
+    /** Serves the classic wire too. A commit without this option always serves it. */
     private static Server.Builder classic(Server.Builder builder) throws ReflectiveOperationException {
         java.lang.reflect.Method served;
         try {
@@ -679,7 +679,7 @@ public class ReviewTest {
             for (int i = 0; i < calls; i++) {
                 peer.read(BytePeer.CREDIT, BytePeer.CREDIT);
             }
-            // each request has nearly 4 MB and no end
+            // each item has nearly 4 MB and no end
             inBackground(() -> {
                 byte[] part = new byte[16_000];
                 try {
@@ -893,7 +893,7 @@ public class ReviewTest {
                 Client client = Client.builder().connections(1).build()) {
             Calls calls = calls(client, listening.getLocalPort());
             CompletableFuture<String> call = calls.hello("x");
-            // its time is 10 s, of which it waits for its server's first word
+            // the call has 10 s, and part of this time passes while it waits for the first message of the server
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1000));
             try (BytePeer peer = BytePeer.server(listening, 8)) {
                 assertThat(peer.read(BytePeer.REQUEST, BytePeer.REQUEST).micros())
@@ -1090,7 +1090,7 @@ public class ReviewTest {
                 Client client = signing("caller")) {
             Calls calls = calls(client, server.port());
             assertThat(calls.wait("connected")).isEqualTo("connected");
-            // the second answer comes first, because the first one waits for it
+            // the first attempt is answered only after this, so the answer of the hedge comes before it
             assertThat(join(calls.hedged())).isPositive();
             service.answered.countDown();
         }

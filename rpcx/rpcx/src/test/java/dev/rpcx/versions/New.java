@@ -55,7 +55,9 @@ final class New {
             return 2;
         }
 
-        /** Returns the order, with values that only this release has where there are some. */
+        /**
+         * Returns the order. For an order of the first release it returns one with values that only this release has.
+         */
         @Method
         Order echo(Order order) {
             return order.placed() == null

@@ -185,7 +185,7 @@ class MethodShapeTest {
         String notThere(String text);
     }
 
-    /** A generic type cannot hold a primitive type, so its argument is as on the other side. */
+    /** A generic type cannot hold a primitive type, so its boxed type counts as the type of the other side. */
     @RPCXClient(remoteServerName = "people")
     interface Boxing {
         @Method("counted")

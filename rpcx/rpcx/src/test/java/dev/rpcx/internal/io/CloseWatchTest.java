@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Tests the sockets of an event loop that uses epoll: which of them other threads may use, and who is told before a
+ * Tests the sockets of an event loop that uses epoll: which of them other threads may use, and who is notified before a
  * socket is closed.
  */
 @Timeout(60)

@@ -44,8 +44,8 @@ class HalfCloseSocketTest {
     private static final int BYTES = 200_000;
 
     /**
-     * Silence after which the peer counts as not reading. The system's clock says when it last sent something; anything
-     * within 500 ms counts as now.
+     * Silence for which the test waits. The system's clock says when it last sent something, and anything within 500 ms
+     * counts as now.
      */
     private static final int SILENT_MILLIS = 700;
 
@@ -139,7 +139,8 @@ class HalfCloseSocketTest {
 
     /**
      * Counts how often the channel is checked until it is closed.
-     * ¶ @return the number of checks
+     *
+     * @return the number of checks
      */
     private int looks() {
         for (int looks = 0; looks < 100; looks++) {

@@ -52,7 +52,7 @@ class LoopTasksTest {
                             }
                         }
                     } catch (RejectedExecutionException ended) {
-                        // its end is what is waited for
+                        // the test waits for this exception
                     }
                 });
                 givers.add(giver);
@@ -111,7 +111,7 @@ class LoopTasksTest {
                     new Socket("127.0.0.1", loops.port(bound.channel().localAddress()))) {
                 isConnected.set(true);
                 assertThat(socket.isConnected()).isTrue();
-                // Netty would wait for a second by default
+                // by its own default, Netty would run tasks for a second
                 assertThat(burnt.get(60, TimeUnit.SECONDS)).isLessThan(TimeUnit.MILLISECONDS.toNanos(100));
             }
         } finally {

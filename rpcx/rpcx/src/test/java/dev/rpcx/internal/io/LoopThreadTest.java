@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests that calls that would block an event loop are refused before anything is sent. It also tests that the suite's
- * watch detects what cannot be refused.
+ * {@code LoopWatch} detects what cannot be refused.
  */
 @Timeout(60)
 class LoopThreadTest {
@@ -42,7 +42,7 @@ class LoopThreadTest {
             return text;
         }
 
-        /** Is a handler on the event loop that makes a call and waits for it. */
+        /** Makes a call on the event loop, and waits for it. */
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String callsOn(String text) {

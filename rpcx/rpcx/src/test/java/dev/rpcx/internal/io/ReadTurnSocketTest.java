@@ -169,7 +169,7 @@ class ReadTurnSocketTest {
         });
     }
 
-    /** Reads with this thread. The socket is lent, and the loop has not taken it back before that. */
+    /** Reads with this thread as soon as the socket is lent and the loop has not taken it back before the read. */
     private void read(Call call) {
         for (int tries = 0; !call.isAsked; tries++) {
             assertThat(tries).as("a socket is lent at some time").isLessThan(MAX_TRIES);

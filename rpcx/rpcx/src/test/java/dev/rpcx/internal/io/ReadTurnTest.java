@@ -115,7 +115,7 @@ class ReadTurnTest {
             callUntilLent(echo, client);
             ReadTurn turn = turn(client);
             for (int i = 0; i < ROW; i++) {
-                // these are the longest texts that a caller reads, and some that the loop has to read
+                // the texts grow to the longest that a caller reads, and then to lengths that the loop has to read
                 String text = "x".repeat(i * 40);
                 assertThat(echo.echo(text)).isEqualTo(text);
             }

@@ -35,7 +35,7 @@ class SocketQueueAloneTest {
 
     private static final int LARGE = 100_000;
 
-    /** A socket that takes as many whole messages as it is told to. */
+    /** A socket that takes as many whole messages as the test says. */
     private static final class Socket extends EmbeddedChannel {
         private int messages;
 
@@ -418,7 +418,8 @@ class SocketQueueAloneTest {
     }
 
     /**
-     * Both have the same bytes and the same age. A peer that has read all that was there has waited only since then.
+     * A claim costs its bytes times the time for which it has waited. A peer that has read all that was there has
+     * waited only since then.
      */
     @Test
     void aPeerThatHasReadAllThatWasThereHasWaitedOnlySinceThen() {

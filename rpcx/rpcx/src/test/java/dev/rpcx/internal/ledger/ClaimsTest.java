@@ -441,7 +441,10 @@ class ClaimsTest {
         most.release();
     }
 
-    /** Only the connections before the one that asks are searched, and by its turn there is enough room. */
+    /**
+     * By the turn of the connection that asks, an earlier one has already freed enough room. So it is skipped, and the
+     * search goes on with the later ones.
+     */
     @Test
     void whoAsksIsPassedOverWhereThereIsRoomAlready() {
         Charge most = taken(FRAMES - 3 * AT_ONCE);
@@ -488,7 +491,9 @@ class ClaimsTest {
         assertThat(all.subList(AT_ONCE, FRAMES)).allMatch(peer -> peer.ends == 0);
     }
 
-    /** Another loop has chosen these connections. A loop that asks first ends its own connections that are due. */
+    /**
+     * Another loop has chosen these connections. Their own loop ends those that are due before it has others chosen.
+     */
     @Test
     void whatIsDueOnTheLoopThatAsksEndsBeforeAnyOtherIsChosen() {
         List<Peer> early = begin(FRAMES, i -> "10.0.0.1");
@@ -519,7 +524,8 @@ class ClaimsTest {
     }
 
     /**
-     * Room that is freed at once is not promised to anyone. Other loops may choose as much as if it were already free.
+     * Room that is freed at once is not promised to anyone. Connections of other loops may be chosen as if it were
+     * already free.
      */
     @Test
     void whatEndsAtOnceLeavesItsRoomForThoseOfOtherLoops() {

@@ -527,7 +527,7 @@ class LedgerTest {
         assertThat(account.claims(Resource.FRAME_BYTES)).isSameAs(frames.claims(Resource.FRAME_BYTES));
     }
 
-    /** Keeps the ledgers reachable, so that the collector finds none of them itself. */
+    /** Keeps the holders of charges reachable, so that the collector finds none of them. */
     private final List<Object> reached = new ArrayList<>();
 
     /** Makes charges for calls that were given up. */

@@ -52,7 +52,7 @@ public class LingeringChargeTest {
         public final ArrayDeque<CompletableFuture<Integer>> kept = new ArrayDeque<>();
         public final CompletableFuture<Integer> next = new CompletableFuture<>();
 
-        /** A future that holds its argument, as a handler's own work does. */
+        /** Returns a future that holds its argument, as a handler's own work does. */
         @Method
         CompletableFuture<Integer> keeps(String text) {
             CompletableFuture<Integer> result = new CompletableFuture<>();

@@ -50,7 +50,7 @@ class OrphanedWorkTest {
                 try {
                     done = release.await(1, TimeUnit.HOURS);
                 } catch (InterruptedException e) {
-                    // the test ignores the interrupt on purpose
+                    // the handler ignores the interrupt on purpose
                 }
             }
         }

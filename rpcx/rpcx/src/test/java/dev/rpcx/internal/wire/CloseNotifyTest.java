@@ -231,7 +231,8 @@ class CloseNotifyTest {
 
         /**
          * Waits for a request.
-         * ¶ @return its id
+         *
+         * @return its id
          */
         abstract long request() throws IOException;
 

@@ -33,7 +33,7 @@ class FaultyPipeTest {
     private static final String INACTIVE = "inactive";
     private static final Faults SLOW = Faults.seeded(1).delaying(1, Duration.ofMinutes(1));
 
-    /** Is a connection that records what it reads, and releases it. */
+    /** A connection that records what it reads, and releases it. */
     private static final class Reading extends ChannelInboundHandlerAdapter {
         final List<String> read = new ArrayList<>();
 
