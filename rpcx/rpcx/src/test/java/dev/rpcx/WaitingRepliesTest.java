@@ -208,9 +208,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /**
-     * Such metadata once counted as a reply that is not read, so that other calls of the connection could not begin.
-     */
+    /** If such metadata counted as a reply that is not read, other calls of the connection could not begin. */
     @Test
     void theMetadataThatAThreadHasBehindAReplyCountsAsNoReply() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
@@ -236,9 +234,7 @@ class WaitingRepliesTest {
         platform.handleAll(channel);
     }
 
-    /**
-     * Keeps a buffer at a place: a call that has ended leaves its buffer there for the next one. Returns what is held.
-     */
+    /** Keeps a buffer at a place, as a call that has ended does for the next one. Returns what is held. */
     private long keepABuffer() {
         long before = held(Resource.KEPT_BYTES);
         answer.complete("good");

@@ -70,7 +70,7 @@ class WatchesTest {
     void stop() {
         free.set(true);
         clients.forEach(Client::close);
-        // clients with a short time to close may have left their watches to threads of their own
+        // clients with a short time to close may have given their watches to threads of their own
         await().until(() -> SharedWatch.count() == before);
     }
 
@@ -159,9 +159,7 @@ class WatchesTest {
         AN_INTERFACE_THAT_IS_NO_CLIENT
     }
 
-    /**
-     * If endpoints are equal only to themselves, each failure would leave something for as long as the client lives.
-     */
+    /** If endpoints are equal only to themselves, each failure could keep something for as long as the client lives. */
     @ParameterizedTest
     @EnumSource(Failure.class)
     void aCreateThatFailsLeavesNothing(Failure failure) {

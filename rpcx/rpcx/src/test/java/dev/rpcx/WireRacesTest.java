@@ -136,7 +136,10 @@ class WireRacesTest {
             }
         }
 
-        /** Checks that only the PONG of the barrier follows. So the final frame was the only one. */
+        /**
+         * Returns the final frame, after a check that only the PONG of the barrier follows it. So it was the only final
+         * frame.
+         */
         String only(String last) throws IOException {
             peer.send(RawPeer.frame(Wire.PING, BARRIER, Unpooled.EMPTY_BUFFER));
             assertThat(peer.readAnswer().type()).isEqualTo(Wire.PONG);

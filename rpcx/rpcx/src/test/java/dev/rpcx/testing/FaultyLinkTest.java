@@ -180,7 +180,7 @@ class FaultyLinkTest {
         return lost;
     }
 
-    /** Checks which calls have no end. It does not wait for them, because no clock could show that they have none. */
+    /** Checks which calls have no end. It does not wait for them, because no clock can show that a call has no end. */
     private static void assertLosesTheSame(LastingEchoClient calls, Faults faults) throws Exception {
         List<Boolean> lost = lost(faults);
         List<RPCXFuture<String>> replies = new ArrayList<>();

@@ -62,10 +62,7 @@ class ChangedServicesTest {
             return text.lines().anyMatch(line -> line.startsWith(direction + " ") || line.startsWith("BOTH "));
         }
 
-        /**
-         * Returns whether it asked if a name that stands at the number of another is its new name, since it is read as
-         * that.
-         */
+        /** Returns whether it asked about a new name at the number of an old one, which is read as a rename. */
         boolean asksOfNames() {
             return text.contains(" stands where ");
         }

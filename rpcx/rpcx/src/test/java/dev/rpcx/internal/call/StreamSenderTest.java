@@ -413,7 +413,7 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("cancel");
     }
 
-    // ---- what leaves
+    // ---- what is sent
 
     @Test
     void itemsAndTheEndAreSentInOrder() {

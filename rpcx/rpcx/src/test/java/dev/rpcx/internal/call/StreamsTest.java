@@ -566,7 +566,7 @@ public class StreamsTest {
         assertThat(slow.all()).hasSize(3);
     }
 
-    /** A request is sent in parts from 16,379 bytes on. The stream requests credit at once. */
+    /** A request is sent in parts from 16,379 bytes on. The subscriber requests items at once. */
     @ParameterizedTest
     @ValueSource(ints = {16_000, 17_000, 50_000, 1_000_000})
     void aStreamOfALargeRequestHasItsCredit(int chars) throws Exception {

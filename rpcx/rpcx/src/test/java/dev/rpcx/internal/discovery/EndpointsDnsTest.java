@@ -257,7 +257,7 @@ class EndpointsDnsTest {
     void ofTwoFamiliesOneIsTakenAndALostAnswerIsAFailure() throws Exception {
         AtomicInteger asked = new AtomicInteger();
         try (NameServer nameServer = NameServer.of(question -> switch (question.type()) {
-            // the first question is answered, and later ones are not until the listener has seen the failure
+            // the second question gets no answer, and all others do
             case NameServer.A -> asked.getAndIncrement() == 1 ? null : List.of(NameServer.Answer.address(1));
             case NameServer.AAAA -> List.of(NameServer.Answer.address6(1));
             default -> List.of();
@@ -479,7 +479,7 @@ class EndpointsDnsTest {
             byte[] bytes = new byte[random.nextInt(40)];
             random.nextBytes(bytes);
             if (i % 2 == 0) {
-                // these labels have likely lengths
+                // these bytes are likely as lengths of labels
                 for (int at = 6; at < bytes.length; at++) {
                     bytes[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt(6) : random.nextInt(256));
                 }

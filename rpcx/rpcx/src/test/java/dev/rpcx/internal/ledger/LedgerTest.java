@@ -377,7 +377,10 @@ class LedgerTest {
         later.release();
     }
 
-    /** Leaves a charge whose server can be collected after the last line of the test, as with most servers. */
+    /**
+     * Makes a charge that is not released. Its server can be collected after the last line of the test, as most servers
+     * can.
+     */
     private static void leak() {
         Ledger leaked = Ledger.ofServer("a server that nobody holds", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
         Objects.requireNonNull(leaked.open(null)).charge(Resource.STREAMS).add(1);

@@ -69,8 +69,7 @@ class WatchedLingeringChargeTest extends LingeringChargeTest {
         platform.handleAll(channel);
         assertThat(Stages.waiting(service.next)).isZero();
         assertThat(watching.seen).hasSize(2).allSatisfy(end -> assertThat(end).contains("the call is over"));
-        // the callback of the first call is still attached to the stage, and the stage may hold the request of that
-        // call
+        // the hook of the first call is at the stage, and the stage may hold the request of that call
         assertThat(held(Resource.OBJECT_BYTES)).isBetween((long) LARGE, 2L * LARGE);
         service.next.complete(1);
         assertThat(watching.seen).hasSize(2);

@@ -7,7 +7,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tests how two locks are compared, mostly for enums and sealed types: as what an absent value is read, and which
+ * Tests how two locks are compared, mostly for enums and sealed types: what an absent value is read as, and which
  * constant or case stands for an unknown one.
  */
 class CompatibilityTest {

@@ -113,7 +113,7 @@ class ClassicConnectionTest {
         }
     }
 
-    /** Leaves what is written in the channel's queue, as long as it does not read. */
+    /** Keeps what is written in the channel's queue, as long as it does not read. */
     private static final class Unread extends ChannelOutboundHandlerAdapter {
         boolean isReading;
 
