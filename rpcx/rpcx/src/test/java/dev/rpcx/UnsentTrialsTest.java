@@ -69,7 +69,7 @@ class UnsentTrialsTest {
         TOO_LARGE,
         TOO_LARGE_LATER;
 
-        @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+        @SuppressWarnings("NullAway") // a caller can make this mistake, since nothing prevents it
         void call(WellClient calls) throws Exception {
             switch (this) {
                 case BLOCKING -> calls.text(null);

@@ -527,7 +527,7 @@ class WaitingCallsTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // a key that cannot be sent
+    @SuppressWarnings("NullAway") // such a key cannot be sent
     void anAsynchronousCallWithoutAKeyFailsItsFuture() {
         assertThat(client.create(Remote.class, "peer", 1).by(new Key(null))).isCompletedExceptionally();
     }

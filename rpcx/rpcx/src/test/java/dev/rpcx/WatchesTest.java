@@ -181,7 +181,7 @@ class WatchesTest {
         assertThat(registry.listeners).hasSize(1);
     }
 
-    @SuppressWarnings("NullAway") // as code that is not checked may do
+    @SuppressWarnings("NullAway") // code without null checks may do this
     private static Endpoints failing(Client client, Failure failure, List<WeakReference<ClientCluster>> made) {
         return listener -> {
             client.core().clusters.values().forEach(each -> made.add(new WeakReference<>(each)));

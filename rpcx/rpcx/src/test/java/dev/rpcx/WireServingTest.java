@@ -111,7 +111,7 @@ class WireServingTest {
         }
 
         @Method
-        @SuppressWarnings("NullAway") // what a handler may do all the same
+        @SuppressWarnings("NullAway") // a handler can do this all the same
         Flow.Publisher<String> bringsNothing() {
             return null;
         }

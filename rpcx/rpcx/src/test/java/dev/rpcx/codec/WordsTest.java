@@ -30,7 +30,7 @@ class WordsTest {
             return text;
         }
 
-        @SuppressWarnings("NullAway") // as where it was left out
+        @SuppressWarnings("NullAway") // code without the annotation may return null
         Holder next() {
             return null;
         }

@@ -7,12 +7,12 @@ import org.jspecify.annotations.Nullable;
  * A way to write a service or a message, and what becomes of it.
  *
  * @param title what stands in the source
- * @param client source of an interface {@code Calls}, without the imports; null where the form is a service's alone
- * @param server source of a class {@code Service}, without the imports; null where the form is a client's alone
- * @param words of the refusal; none where the form is accepted
+ * @param client source of an interface {@code Calls}, without the imports; null if only a service has the form
+ * @param server source of a class {@code Service}, without the imports; null if only a client has the form
+ * @param words the words of the refusal; none if the form is accepted
  */
 record Form(String title, @Nullable String client, @Nullable String server, List<String> words) {
-    /** The beginning of each source. The package has to be filled in. */
+    /** The beginning of each source, in which the package has to be filled in. */
     static final String IMPORTS =
             "package %s; import dev.rpcx.*; import dev.rpcx.schema.*; import java.math.*; import java.time.*;"
                     + " import java.util.*; import java.util.concurrent.*;\n";

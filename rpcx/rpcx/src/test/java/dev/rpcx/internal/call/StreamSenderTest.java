@@ -258,7 +258,7 @@ class StreamSenderTest {
 
     /** This is also true of a publisher that ignores what its subscriber throws. */
     @Test
-    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    @SuppressWarnings("NullAway") // a publisher can do this all the same
     void aPublisherOfACallThatGivesNoSubscriptionHasFailedToo() {
         Flow.Publisher<Object> quiet = subscriber -> {
             try {
@@ -273,7 +273,7 @@ class StreamSenderTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    @SuppressWarnings("NullAway") // a publisher can do this all the same
     void aPublisherThatGivesNoSubscriptionHasFailed() {
         sender.subscribeTo(subscriber -> subscriber.onSubscribe(null), () -> {});
         channel.runPendingTasks();
@@ -794,7 +794,7 @@ class StreamSenderTest {
     record Named(@Field(1) String name) {}
 
     @Test
-    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    @SuppressWarnings("NullAway") // a publisher can do this all the same
     void anItemWithANullWhereItsTypeHasNoneFailsTheStream() {
         StreamSender names = sender(Codecs.standard(StreamSenderTest.class).value(Named.class), Runnable::run);
         subscribe(names);

@@ -181,7 +181,7 @@ class LoopThreadTest {
     }
 
     @Test
-    @SuppressWarnings("try") // closed where it may not be
+    @SuppressWarnings("try") // the test closes where this is not allowed
     void closingOnAnEventLoopIsRefused() throws Exception {
         try (Client client = Client.standard()) {
             EchoClient echo = echo(client);

@@ -564,7 +564,7 @@ class LedgerTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // so that what comes first fails
+    @SuppressWarnings("NullAway") // the null makes the first step fail
     void whatLingersIsGivenBackThoughItCannotBeForgotten() {
         Account account = Objects.requireNonNull(ledger.open(null));
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 10)).isTrue();

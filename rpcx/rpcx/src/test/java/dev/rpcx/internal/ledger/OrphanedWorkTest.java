@@ -94,7 +94,7 @@ class OrphanedWorkTest {
     private interface Peer extends AutoCloseable {
         void send(int type, int call, String method) throws IOException;
 
-        /** The error that a call ends with; null if it brings its result. */
+        /** Returns the error with which a call ends, or null if the call returns its result. */
         RPCXException.@Nullable Code end() throws IOException;
 
         @Override

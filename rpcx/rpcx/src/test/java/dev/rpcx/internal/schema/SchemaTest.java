@@ -408,7 +408,7 @@ class SchemaTest {
 
         private @Nullable String numbered;
 
-        @SuppressWarnings("NullAway") // of an older class, whose accessors say nothing of null
+        @SuppressWarnings("NullAway") // an older class says nothing of null at its accessors
         public String getName() {
             return name;
         }
@@ -662,7 +662,7 @@ class SchemaTest {
         assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
     }
 
-    /** {@link Link} is complete when {@link Broken} is refused, and contains a type that is not. */
+    /** {@link Link} is complete when {@link Broken} is refused, and contains a type that is not complete. */
     @Test
     void aTypeThatIsRefusedLeavesNothingBehind() {
         Schema schema = new Schema(Lock.none());

@@ -69,7 +69,7 @@ class HttpRequestsTest {
      * Returns a request. The eight bytes of a preface end within its path. The next two letters of the path are the
      * head of a frame of an unknown type, which ends with the empty line.
      *
-     * @param method ends within the first eight bytes
+     * @param method a method that ends within the first eight bytes
      */
     private static String request(String method) {
         String headers = " HTTP/1.1\r\nHost: localhost:9000\r\nContent-Length: 32\r\n\r\n";
