@@ -314,7 +314,8 @@ class MemoryTest {
                     all.map(each -> new Optionals<>(Optional.of(each))).toList();
                 case IN_A_SHORT_LIST ->
                     all.map(each -> new Lists<>(List.of(each))).toList();
-                // each of these costs far more memory than bytes, and a message may have a million of them
+                // each of these costs far more memory than it has bytes, and any message may request a million bytes of
+                // memory
                 case IN_A_SHORT_SET ->
                     all.limit(FEW).map(each -> new Sets<>(Set.of(each))).toList();
                 case IN_A_SHORT_MAP ->

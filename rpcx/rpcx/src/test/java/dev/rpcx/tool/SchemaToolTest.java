@@ -303,7 +303,7 @@ class SchemaToolTest {
         }
     }
 
-    /** The test has an annotation of its own, because only annotations like this one are kept at run time. */
+    /** An annotation of the test's own, which is kept at run time. */
     @Retention(RetentionPolicy.RUNTIME)
     @Target({ElementType.TYPE_USE, ElementType.METHOD, ElementType.PARAMETER})
     @interface Nullable {}
