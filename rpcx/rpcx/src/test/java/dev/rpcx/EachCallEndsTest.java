@@ -216,7 +216,7 @@ class EachCallEndsTest {
     }
 
     /**
-     * Holds up an event loop, as a callback that never ends does. It spins, since {@link LoopWatch} reports a loop that
+     * Holds up an event loop, as a callback that never ends does. It spins, since {@link LoopChecker} reports a loop that
      * waits.
      */
     private static void hold(CountDownLatch blocked, CountDownLatch free) {

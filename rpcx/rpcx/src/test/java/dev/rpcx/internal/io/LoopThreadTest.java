@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests that calls that would block an event loop are refused before anything is sent. It also tests that the suite's
- * {@code LoopWatch} detects what cannot be refused.
+ * {@code LoopChecker} detects what cannot be refused.
  */
 @Timeout(60)
 class LoopThreadTest {
