@@ -123,7 +123,7 @@ class AttemptsTest {
         return steps("again", ClientMethod.Kind.BLOCKING);
     }
 
-    /** @return how many attempts there are in all where each of them ends so */
+    /** Returns how many attempts a call makes in all where each attempt ends with this error. */
     private int attempts(ClientSteps steps, RPCXException error) {
         int all = 1;
         for (Attempts next = Attempts.next(null, steps, error, null, one);

@@ -117,7 +117,7 @@ class BoundPublisherTest {
     }
 
     @Test
-    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    @SuppressWarnings("NullAway") // a publisher may pass null all the same
     void aPublisherThatGivesNoSubscriptionIsToldSo() {
         BoundPublisher publisher = new BoundPublisher(it -> it.onSubscribe(null), made);
         assertThatThrownBy(() -> publisher.subscribe(subscriber))

@@ -191,7 +191,7 @@ class CallSlotsAloneTest {
             assertThat(second.woken).hasValue(0);
             slots.wakeCallers();
             await().until(() -> first.woken.get() == 2 && second.woken.get() == 1);
-            // who has its answer is not woken
+            // a caller that has its answer is not woken
             await().until(() -> second.getState() == Thread.State.WAITING);
             late.callerDone();
             slots.wakeCallers();

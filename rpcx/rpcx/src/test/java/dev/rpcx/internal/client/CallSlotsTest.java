@@ -47,7 +47,7 @@ class CallSlotsTest {
         @Method
         long virtual(long number) throws InterruptedException {
             if (number % 61 == 0) {
-                // as long as the shortest time-out, so that reply and time-out meet
+                // the handler takes about as long as the shortest time-out, so that reply and time-out meet
                 TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(3000));
             }
             return number;
@@ -77,7 +77,7 @@ class CallSlotsTest {
             List<Future<?>> all = new ArrayList<>();
             for (int taker = 0; taker < takers; taker++) {
                 all.add(threads.submit(() -> {
-                    // several at a time, so that slots come back in another order than they went
+                    // each thread holds several slots, which so come back in another order than they were taken
                     ClientCall[] held = new ClientCall[3];
                     for (long i = 0; i < ids / takers; i++) {
                         int place = (int) (i % held.length);

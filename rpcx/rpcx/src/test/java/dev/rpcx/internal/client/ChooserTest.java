@@ -63,7 +63,7 @@ class ChooserTest {
         }
     }
 
-    /** Names as pods have them, of which the JDK's hash is one and the same. */
+    /** The names are such as pods have, and the JDK's hash is the same for both. */
     @Test
     void keysAreSharedByInstancesWhoseNamesHaveOneHash() {
         Endpoint[] both = {new Endpoint("pod-c2", 9000), new Endpoint("pod-ap", 9000)};
@@ -79,7 +79,7 @@ class ChooserTest {
         assertThat(keys[0]).isBetween(500, 1_500);
     }
 
-    /** Two instances that are connected, and have been ejected a moment ago if they are the first so many. */
+    /** Makes a proxy for two connected instances, of which the first so many have been ejected a moment ago. */
     private Remote twoBehind(Choice choice, int ejected) {
         return behind(choice, ejected, new Endpoint("first", 1), new Endpoint("second", 1));
     }
@@ -146,7 +146,7 @@ class ChooserTest {
         call(remote, 100);
         assertThat(load(0)).isOne();
         assertThat(load(1)).isEqualTo(99);
-        // the first call in slot 0
+        // this frame answers the first call in slot 0
         say(firstChannel(), RawPeer.frame(Wire.REPLY, 1 << 16, RawPeer.text("x")));
         assertThat(load(0)).isZero();
         call(remote, 100);
@@ -206,7 +206,7 @@ class ChooserTest {
         assertThat(load(0)).as("in flight").isOne();
     }
 
-    /** A hundred of them in a second end the connection. */
+    /** A server ends the connection of a client that sends too many PINGs in a second. */
     @Test
     void streamsAtInstancesOnTrialAskTheirServerOnceForAll() {
         Remote remote = twoBehind(Choice.LEAST_LOADED, 2);
@@ -233,7 +233,7 @@ class ChooserTest {
 
     @ParameterizedTest
     @EnumSource(Choice.class)
-    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    @SuppressWarnings("NullAway") // a caller may pass null by mistake, and nothing prevents it
     void aCallThatCannotBeSentGivesTheTrialToTheNext(Choice choice) {
         Remote remote = twoBehind(choice, 1);
         for (int key = 1; key <= 100; key++) {
@@ -263,7 +263,7 @@ class ChooserTest {
         assertThat(chooser.pickBeside(List.of(out))).isSameAs(well.ready());
     }
 
-    /** The other one hangs, and its caller would hear nothing until the call's time is over. */
+    /** The ejected instance hangs, and the caller of a call to it would learn nothing until the call's time is over. */
     @ParameterizedTest
     @EnumSource(
             value = RPCXException.Code.class,
@@ -296,7 +296,7 @@ class ChooserTest {
                 .toList();
     }
 
-    /** The first instance leaves before the call has left, the second one refuses it, and the third one has it. */
+    /** The first instance drains before the call is sent, the second one refuses it, and the third one answers. */
     @Test
     void anAttemptThatCameToNobodyTakesNothingFromTheNextOnes() {
         Remote remote = behind(
@@ -321,7 +321,7 @@ class ChooserTest {
         assertThat(call).isCompletedWithValue("here");
     }
 
-    /** That of the first request. */
+    /** Returns the id of the first request. */
     private static int id(byte[] written) {
         ByteBuf left = Unpooled.wrappedBuffer(written);
         while (true) {

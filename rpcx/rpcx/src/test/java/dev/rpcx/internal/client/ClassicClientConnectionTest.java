@@ -88,7 +88,8 @@ class ClassicClientConnectionTest {
     }
 
     /**
-     * A server that stops says so in its replies; calls that go on meeting it would fail for as long as any call lasts.
+     * A server that stops says so in its replies. New calls that still went to it would fail for as long as any call
+          * is in flight on the connection.
      */
     @Test
     void whatIsRefusedAsUnavailableKeepsTheConnectionForTheCallsThatRemain() {
@@ -115,7 +116,7 @@ class ClassicClientConnectionTest {
         assertThat(connection.isUsable()).isTrue();
     }
 
-    /** The last call has ended by itself, and no reply says so. */
+    /** The caller cancels the last call in flight, and no reply comes for it. */
     @Test
     void aConnectionThatDrainsClosesAlsoWhereNobodyIsAnsweredAnyMore() {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
@@ -165,7 +166,7 @@ class ClassicClientConnectionTest {
         assertThat(idOfFirstCall()).isEqualTo(idOfFirstCall()).isNotZero();
     }
 
-    /** On a platform whose chance begins with the same seed. */
+    /** Returns the id of the first call on a platform whose chance begins with the same seed each time. */
     private long idOfFirstCall() {
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         Account held = Objects.requireNonNull(ledger.open(null));
@@ -263,7 +264,7 @@ class ClassicClientConnectionTest {
         assertThat(next.get()).containsExactly(7);
     }
 
-    /** It may say that its call was not executed, which nobody here has read. */
+    /** The error may say that the call was not executed, but the client has not read that. */
     @Test
     void anErrorForWhichThereIsNoRoomIsNotTakenForAnExecution() {
         Ledger small = new Ledger("small", Map.of(Resource.REPLY_BYTES, 4_096L), Map.of(), Integer.MAX_VALUE);
@@ -317,7 +318,7 @@ class ClassicClientConnectionTest {
         assertThat(connection.callsInFlight()).isZero();
     }
 
-    /** As where there is no memory to write it down: the room for requests would soon be used up by none. */
+    /** There is no memory to copy the request. Charges that stayed would soon use up the room for requests. */
     @Test
     void aRequestThatCannotBeQueuedHoldsNothing() {
         ByteBuf request = new UnpooledHeapByteBuf(UnpooledByteBufAllocator.DEFAULT, 8, 8) {
@@ -333,7 +334,7 @@ class ClassicClientConnectionTest {
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** The socket takes nothing: what calls that are over have written is counted until the connection ends. */
+    /** The socket takes nothing. The requests of calls that are over stay charged until the connection ends. */
     @Test
     void requestsThatAreNotTakenAreBoundedAndEndTheConnection() {
         List<ChannelPromise> kept = new ArrayList<>();
@@ -496,7 +497,7 @@ class ClassicClientConnectionTest {
                 });
     }
 
-    // ---- what says nothing of the server
+    // ---- failures that say nothing of the server
 
     @Test
     void wantOfRoomForARecordIsThisSidesOwn() {
@@ -528,12 +529,12 @@ class ClassicClientConnectionTest {
 
     // ---- a server that reads late
 
-    /** What is written stands in the channel's queue. */
+    /** Makes the channel keep in its queue what is written from now on. */
     private void takeNothing() {
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {
-                // nothing leaves
+                // nothing is sent
             }
         });
     }
@@ -549,7 +550,7 @@ class ClassicClientConnectionTest {
         assertThat(LocalFailure.is(LocalFailure.Why.NOT_SENT, failure(waits))).isTrue();
     }
 
-    /** As over TLS, whose end waits for what it has queued before. */
+    /** Over TLS, a close by way of the pipeline would wait for what has been queued before it. */
     @Test
     void nothingIsSentOfACallThatIsToldThatItIsNotExecuted() {
         takeNothing();
@@ -584,7 +585,7 @@ class ClassicClientConnectionTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
-    /** Its replies of no length are those of nobody. */
+    /** The empty replies that the server sends belong to no call. */
     @Test
     void aServerThatSendsSomethingNowAndThenAndTakesNothingIsNotWaitedForForEver() {
         send(HOUR_NANOS);
@@ -607,7 +608,7 @@ class ClassicClientConnectionTest {
         other.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {
-                // nothing leaves
+                // nothing is sent
             }
         });
         ClassicClientConnection burst =
@@ -628,7 +629,7 @@ class ClassicClientConnectionTest {
         assertThat(small.audit()).isEmpty();
     }
 
-    /** Small ones take more beside their bytes than these. */
+    /** Small requests take more memory for their places in the queue than for their bytes. */
     @Test
     void aRequestThatWaitsIsChargedForItsPlaceInTheQueueToo() {
         takeNothing();

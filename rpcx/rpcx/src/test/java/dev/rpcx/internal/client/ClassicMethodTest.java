@@ -64,7 +64,7 @@ class ClassicMethodTest {
         }
     }
 
-    /** @return the id of the request */
+    /** Makes a call, and returns the id of its request. */
     private long call() {
         calls.add(remote.echo("a"));
         channel = hand.opened.get(0);
@@ -110,7 +110,7 @@ class ClassicMethodTest {
         assertThat(calls.get(20)).as("no circuit is open").isNotDone();
     }
 
-    /** By a handler that has a second left. */
+    /** Makes calls as a handler that has a second left, and lets the second pass. */
     private void late(int count) {
         long deadline = hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(1);
         for (int i = 0; i < count; i++) {
@@ -129,7 +129,7 @@ class ClassicMethodTest {
                 .getNow(false);
     }
 
-    /** A second is little for a method that takes five, and much for one that takes none. */
+    /** The method takes five seconds, so that a call with one second says nothing of the server. */
     @Test
     void whatIsLateCountsNotWhereItHadLessTimeThanAnAnswerTakes() {
         long id = call();
@@ -166,7 +166,7 @@ class ClassicMethodTest {
         assertThat(connection().callsInFlight()).isZero();
     }
 
-    /** No connection is there until something is settled. */
+    /** There is no connection until the test settles the channel. */
     @Test
     void whatWaitsForAConnectionIsChargedUntilItIsSentOrItsCallerHasCancelled() {
         CompletableFuture<String> cancelled = remote.echo("x".repeat(1_000));
@@ -308,7 +308,7 @@ class ClassicMethodTest {
                 }));
     }
 
-    /** A call that its connection refuses. */
+    /** Makes a call that its connection refuses, and returns the error. */
     private RPCXException refusedHere(String text) {
         CompletableFuture<String> call = remote.echo(text);
         calls.add(call);
@@ -332,7 +332,7 @@ class ClassicMethodTest {
         }
     }
 
-    /** Nor has it answered. */
+    /** A server that is not asked has not answered. */
     @Test
     void aCallThatThisSideRefusesDoesNotCloseTheCircuit() {
         for (int i = 0; i < 20; i++) {

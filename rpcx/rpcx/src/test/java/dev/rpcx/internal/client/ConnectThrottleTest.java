@@ -23,10 +23,10 @@ class ConnectThrottleTest {
     private final Client client =
             Inside.on(Client.builder(), hand).eventLoops(1).build();
 
-    /** The clock does not stand at 0, and no try has begun for long. */
+    /** The clock of this throttle does not stand at 0, and no try to connect has begun for long. */
     private final ConnectThrottle throttle = throttle();
 
-    /** In the order in which they have begun. */
+    /** Holds the attempts to connect in the order in which they have begun. */
     private final List<CompletableFuture<Integer>> begun = new ArrayList<>();
 
     private ConnectThrottle throttle() {
@@ -50,7 +50,7 @@ class ConnectThrottleTest {
         return connecting;
     }
 
-    /** Tries that end as soon as they have begun: only their rate holds them back. */
+    /** Enters attempts to connect that end as soon as they have begun, so that only the rate holds them back. */
     private void enterQuick(int count) {
         for (int i = 0; i < count; i++) {
             CompletableFuture<Integer> connecting = new CompletableFuture<>();
@@ -95,7 +95,7 @@ class ConnectThrottleTest {
         assertThat(begun).hasSize(100);
         pass(TimeUnit.SECONDS.toNanos(1) / 2);
         enterQuick(ConnectThrottle.MAX_A_SECOND);
-        // of the first hundred all are made up for by now
+        // by now the rate has made up for all of the first hundred
         assertThat(begun).hasSize(100 + ConnectThrottle.MAX_A_SECOND);
         pass(TimeUnit.MINUTES.toNanos(1));
         enterQuick(2 * ConnectThrottle.MAX_A_SECOND);
@@ -190,8 +190,8 @@ class ConnectThrottleTest {
         for (int i = 0; i < ConnectThrottle.MAX_AT_ONCE + 1; i++) {
             enter();
         }
-        // a look is due in a second, since as many as may be are in progress
-        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(connecting -> connecting.complete(1));
+        // the next look is due in a second, since as many connect at once as are allowed
+        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(attempt -> attempt.complete(1));
         assertThat(throttle.waiting()).isZero();
         enterQuick(ConnectThrottle.MAX_A_SECOND - ConnectThrottle.MAX_AT_ONCE - 1);
         assertThat(throttle.waiting()).isZero();

@@ -138,7 +138,7 @@ class HealthTest {
         }
     }
 
-    /** The loop is held up by a callback of this process, say: the instance may have answered long since. */
+    /** A callback of this process may hold up the event loop, and the instance may have answered long since. */
     @Test
     void wantOfAWordFromTheEventLoopSaysNothingOfTheInstance() {
         RPCXException unheard = ClientCallErrors.unheard();
@@ -196,7 +196,7 @@ class HealthTest {
         }
     }
 
-    /** Of the twenty calls that are needed this ends with the failure that is one too many. */
+    /** Returns a health for which one more failure is the last of twenty calls, and the failure that is too many. */
     private static Health almost(MockTicker clock) {
         Health health = new Health(clock);
         assertThat(fail(health, 1)).as("this opens the window").isFalse();
@@ -275,7 +275,7 @@ class HealthTest {
         assertThat(health.ended(Outcome.FAILED, before)).isTrue();
     }
 
-    /** Left out since an hour after the beginning, and not any more. */
+    /** Returns a health that was ejected an hour after the beginning, and that has a trial from now on. */
     private static Health onTrial(MockTicker clock) {
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
@@ -316,7 +316,7 @@ class HealthTest {
         Health health = onTrial(clock);
         assertThat(health.choose()).isTrue();
         assertThat(health.ended(Outcome.FAILED)).isTrue();
-        // where half of all are left out already it stays on trial
+        // the instance stays on trial where half of all instances are ejected already
         assertThat(health.choose()).isTrue();
         assertThat(health.choose()).isFalse();
         assertThat(health.ended(Outcome.FAILED)).isTrue();
@@ -346,7 +346,7 @@ class HealthTest {
         assertThat(health.choose()).isFalse();
         clock.advance(1, TimeUnit.NANOSECONDS);
         assertThat(health.choose()).isTrue();
-        // a stream, say
+        // the trial is a call that lasts long, such as a stream
         health.begins(clock.nanoTime() + TimeUnit.DAYS.toNanos(365));
         clock.advance(TimeUnit.SECONDS.toNanos(30) - 1, TimeUnit.NANOSECONDS);
         assertThat(health.choose()).isFalse();

@@ -104,7 +104,7 @@ class KeptStreamsTest {
         server.stop(Duration.ofMillis(200));
     }
 
-    /** Slots above the first have no other call while the client makes one at a time. */
+    /** While the client makes one call at a time, no later call uses the slots above the first. */
     @Test
     void slotsKeepNothingOfThePublishersOfTheirUploads() {
         List<WeakReference<Object>> payloads = new ArrayList<>();
@@ -172,7 +172,7 @@ class KeptStreamsTest {
     private void expectNothingHeld(StreamsTest.Collected<String> collected) {
         WeakReference<ClientConnection> connection = connection();
         Inside.core(client).dropConnections();
-        // until another one comes its address knows the one that is gone
+        // the address refers to the lost connection until another one takes its place
         service.may.complete("all");
         await().ignoreExceptions().until(() -> calls.take(holding("x")).join().equals("all"));
         await().until(() -> {

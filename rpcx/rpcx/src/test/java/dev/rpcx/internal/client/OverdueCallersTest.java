@@ -60,7 +60,7 @@ class OverdueCallersTest {
         Caller parked() {
             setDaemon(true);
             start();
-            // without a time of its own
+            // the thread waits without a time-out of its own
             await().until(() -> getState() == State.WAITING);
             platform.settle(channel());
             return this;
@@ -110,7 +110,7 @@ class OverdueCallersTest {
         platform.read(channel(), all, 0, all.length);
     }
 
-    /** The loop's timers do not run. */
+    /** Lets time pass without running the timers of the event loop. */
     private void passUnheard(long nanos) {
         platform.ticker.advance(nanos, TimeUnit.NANOSECONDS);
     }
@@ -146,7 +146,7 @@ class OverdueCallersTest {
     @Test
     void whoeverComesWhenNobodyIsLookedAfterIsLookedAfterAgain() throws Exception {
         for (int i = 0; i < 2; i++) {
-            // nobody waits, which ends the looks; that which is due already ends by itself
+            // nobody waits, so this run ends the looks; one that is due already ends by itself
             connection().overdueCallers.run();
             Caller caller = new Caller().parked();
             Caller beside = new Caller().parked();
@@ -207,23 +207,23 @@ class OverdueCallersTest {
         return (ScheduledThreadPoolExecutor) field.get(null);
     }
 
-    /** The thread that is woken for a call. */
+    /** Sets the thread that is woken for a call. */
     private static void setWaiter(ClientCall call, Thread waiter) throws ReflectiveOperationException {
         Field field = ClientCall.class.getDeclaredField("waiter");
         field.setAccessible(true);
         field.set(call, waiter);
     }
 
-    /** Whether a thread that waits for the call is woken within a second. */
+    /** Returns whether a thread that waits for the call is woken within a second. */
     private static boolean isWokenBy(ClientCall call, Runnable action) throws Exception {
-        // not this thread: a lock that it meets in the action would take the wake-up
+        // another thread waits, since a lock that this thread meets in the action would take the wake-up
         Thread waiter = new Thread(() -> LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(20)), "a waiter");
         waiter.setDaemon(true);
         waiter.start();
         await().pollDelay(Duration.ZERO).until(() -> waiter.getState() == Thread.State.TIMED_WAITING);
         setWaiter(call, waiter);
         action.run();
-        // no later look is to do what this one has not
+        // no later look must do what this one has not done
         timer().getQueue().clear();
         waiter.join(1_000);
         boolean isWoken = !waiter.isAlive();
@@ -231,7 +231,7 @@ class OverdueCallersTest {
         return isWoken;
     }
 
-    /** A machine that stands still does not look as if nobody had been woken. */
+    /** Tries several times, since on a machine that stands still it seems as if nobody had been woken. */
     private static void assertIsWokenBy(ClientCall call, Runnable action) throws Exception {
         Again.upToFiveTimes(200, () -> assertThat(isWokenBy(call, action)).isTrue());
     }
@@ -239,9 +239,9 @@ class OverdueCallersTest {
     @Test
     void oneLookIsDueForAllCallersOfAConnectionAndNoneOnceNobodyWaits() throws Exception {
         BlockingQueue<Runnable> looks = timer().getQueue();
-        // the timer looks after a second: steps that take so long would find less
+        // the timer looks after a second, so that steps that take longer would find fewer looks
         Again.upToFiveTimes(200, () -> {
-            // those of other tests
+            // the looks of other tests end first
             await().until(looks::isEmpty);
             List<Integer> due = new ArrayList<>();
             takeSteps(connection().overdueCallers, () -> due.add(looks.size()));
@@ -281,7 +281,7 @@ class OverdueCallersTest {
         call.dropUnsent();
     }
 
-    /** No thread can be had for the looks: who waits already is told, as it waits without a time of its own. */
+    /** No thread can be had for the looks. A caller that waits already is woken, as it has no time-out of its own. */
     @Test
     void whoCannotBeLookedAfterIsToldSo() throws Exception {
         ScheduledThreadPoolExecutor timer = timer();

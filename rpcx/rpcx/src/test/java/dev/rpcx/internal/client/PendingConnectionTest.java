@@ -11,7 +11,7 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Tests calls that wait for one connection. Each call is told the outcome once, unless it has left before. */
+/** Tests calls that wait for one connection. Each call learns the outcome once, unless it was removed before. */
 class PendingConnectionTest {
     private final PendingConnection<String> pending = new PendingConnection<>();
     private final List<String> told = new ArrayList<>();

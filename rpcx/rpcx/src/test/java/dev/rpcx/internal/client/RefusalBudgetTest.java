@@ -29,7 +29,7 @@ class RefusalBudgetTest {
         assertThat(spent()).isEqualTo(1);
         ticker.advance(250, TimeUnit.MILLISECONDS);
         assertThat(spent()).isEqualTo(2);
-        // what was left of the time counts
+        // the 50 ms that were left over before count too
         ticker.advance(50, TimeUnit.MILLISECONDS);
         assertThat(spent()).isEqualTo(1);
         ticker.advance(1, TimeUnit.SECONDS);

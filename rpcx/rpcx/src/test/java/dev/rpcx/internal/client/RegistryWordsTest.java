@@ -81,7 +81,7 @@ class RegistryWordsTest {
         try (Client client =
                 Client.builder().connectTimeout(Duration.ofMillis(500)).build()) {
             Anything named = client.create(Anything.class, naming);
-            // at once, then in the pause behind it
+            // the first call fails at once, and the second one in the pause after it
             for (Anything each : List.of(named, named, client.create(Anything.class, failing))) {
                 assertThat(texts(catchThrowable(each::go)))
                         .singleElement()

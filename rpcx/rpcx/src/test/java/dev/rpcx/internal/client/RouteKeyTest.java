@@ -49,7 +49,7 @@ public class RouteKeyTest {
 
     public record Collected(List<Collection<String>> texts) {}
 
-    /** Who calls may give a set for it. */
+    /** A caller may pass a set for this parameter. */
     @RPCXClient(remoteServerName = "routed")
     interface RoutedByCollection {
         void collection(@RouteBy Collection<String> texts);
@@ -90,7 +90,7 @@ public class RouteKeyTest {
 
     /** Runs in a process of its own. */
     public static void main(String[] arguments) {
-        // identity hash codes are drawn in another order
+        // after this the identity hash codes of objects differ from those in the process of the test
         for (int i = 0; i < 1000; i++) {
             new Object().hashCode();
         }

@@ -20,19 +20,19 @@ class AdmissionHalvedTest {
     private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long STEP = 100 * MS;
 
-    /** Times are counted in these, so that none is rounded. */
+    /** All times are multiples of this unit, so that none is rounded. */
     private static final long UNIT = 1 << 16;
 
-    /** 21 ms. */
+    /** A quick call takes 21 ms. */
     private static final long QUICK = 320 * UNIT;
 
-    /** 84 ms. */
+    /** A slow call takes 84 ms. */
     private static final long SLOW = 1280 * UNIT;
 
-    /** 42 ms: twice what calls take that do not wait. */
+    /** Some calls are given 42 ms, twice what calls take that do not wait. */
     private static final long SHORT = 640 * UNIT;
 
-    /** 168 ms. */
+    /** Most calls are given 168 ms. */
     private static final long GIVEN = 2560 * UNIT;
 
     private final AdmissionLimit.Group limit = new AdmissionLimit(MAX, new AtomicInteger(), 0).group(0);
@@ -63,10 +63,10 @@ class AdmissionHalvedTest {
         limit.release(now - given, now, now, false);
     }
 
-    /** After so long that many end, the late ones first, and at once. */
+    /** Lets this time pass, and then ends so many calls at once, the late ones first. */
     private void step(long time, int done, int late, long lateGiven) {
         now += time;
-        // none of them but the last makes a step, since it is not due before
+        // only the last of them makes a step, since no step is due before
         long at = now;
         now = at - time + Math.min(time, STEP) - 1;
         for (int i = done == 0 ? 1 : 0; i < late; i++) {
@@ -83,7 +83,7 @@ class AdmissionHalvedTest {
         }
     }
 
-    /** Of 600 that run 60 end too late and 40 in time: the limit becomes half of the 501 that are left with one. */
+    /** Of 601 calls that run, 60 end too late and 40 in time. The limit becomes half of the 501 that are left. */
     private void cut() {
         step(STEP, 40, 60, SHORT);
         assertThat(limit.limit()).isEqualTo(250);
@@ -91,14 +91,14 @@ class AdmissionHalvedTest {
 
     @ParameterizedTest
     @CsvSource({
-        // in time and late in 300 ms; before the cut 120 and 180; limit
+        // columns: calls in time and late calls in 300 ms (before the cut 120 and 180), the limit
         "60, 60, 501",
-        // fewer than four fifths of those in time, and of all
+        // the limit comes back where fewer than 96 (four fifths) end in time, and fewer than 240 in all
         "95, 96, 501",
         "97, 98, 125",
         "60, 179, 501",
         "60, 181, 125",
-        // more than three tenths of those in time, or fewer of all
+        // the limit comes back where more than 36 (three tenths) end in time, or fewer than 90 in all
         "37, 60, 501",
         "35, 60, 125",
         "35, 54, 501",
@@ -121,7 +121,7 @@ class AdmissionHalvedTest {
     @Test
     void itIsLookedAtWhenCallsHaveEndedThatBeganAfterTheCut() {
         cut();
-        // calls took 59 ms: 60 * 42 ms and 40 * 84 ms
+        // calls took 59 ms in the mean: 60 of them took 42 ms and 40 of them 84 ms
         step(STEP + 58 * MS, 60, 60, SHORT);
         assertThat(limit.limit()).isEqualTo(250);
         step(STEP, 30, 30, SHORT);
@@ -130,7 +130,7 @@ class AdmissionHalvedTest {
 
     @ParameterizedTest
     @CsvSource({
-        // so many end of 120 in time that were to be expected, limit
+        // columns: how many of the 120 calls that were expected end in time, the limit
         "0, 1000",
         "35, 932",
         "36, 250",
@@ -151,7 +151,7 @@ class AdmissionHalvedTest {
 
     @Test
     void itIsKnownThatFewEndOnlyWhereManyWereToBeExpected() {
-        // 50 in a second in time
+        // 5 calls in 100 ms are 50 a second that end in time
         step(STEP, 5, 95, SHORT);
         assertThat(limit.limit()).isEqualTo(250);
         now += 319 * MS;
@@ -183,12 +183,12 @@ class AdmissionHalvedTest {
         assertThat(back).isGreaterThan(500);
         step(10 * STEP, 20, 60, SHORT);
         assertThat(limit.limit()).isEqualTo(back);
-        // and as long as calls take: 52 ms
+        // by now the second is over, and the 52 ms too that calls take
         step(STEP, 20, 60, SHORT);
         assertThat(limit.limit()).isLessThan(200);
     }
 
-    /** Calls that end too late have brought the limit down, and others that do not end have all of it then. */
+    /** Calls that end too late have brought the limit down, and then calls that do not end hold all of it. */
     @Test
     void aLimitThatIsHeldByCallsThatDoNotEndRisesAgainAndAgain() {
         step(STEP, 0, 99, SHORT);
@@ -204,11 +204,11 @@ class AdmissionHalvedTest {
         }
         for (int round = 0; round < 3; round++) {
             while (limit.admit()) {
-                // holds a place
+                // each admitted call holds a place
             }
             int held = limit.limit();
             assertThat(limit.running()).isEqualTo(held);
-            // however long it was before: it counts from the first that is refused
+            // the second counts from the first refused call, however much time has passed before
             now += TimeUnit.SECONDS.toNanos(10);
             limit.refused(now);
             assertThat(limit.limit()).isEqualTo(held);
@@ -238,7 +238,7 @@ class AdmissionHalvedTest {
         assertThat(fixed.limit()).isEqualTo(MAX);
     }
 
-    /** 60 of 120 in time where 120 of 300 were: the limit is what it was. */
+    /** 60 of 120 calls end in time where 120 of 300 did before the cut, and the limit is what it was. */
     private void comeBack() {
         cut();
         step(3 * STEP, 60, 60, SHORT);
@@ -247,14 +247,14 @@ class AdmissionHalvedTest {
 
     private void refuse() {
         while (limit.admit()) {
-            // holds a place
+            // each admitted call holds a place
         }
     }
 
     @Test
     void itIsLookedAtInTheVeryMomentInWhichCallsMayHaveEndedThatBeganAfterTheCut() {
         cut();
-        // calls took 896 units: 60 * 640 and 40 * 1280 of 100
+        // calls took 896 units in the mean: 60 of them took 640 and 40 of them 1280
         step(STEP + 896 * UNIT, 40, 40, SHORT);
         assertThat(limit.limit()).isEqualTo(501);
     }
@@ -268,7 +268,7 @@ class AdmissionHalvedTest {
         assertThat(limit.limit()).isEqualTo(501);
     }
 
-    /** 471 run and 30 have ended in 300 ms: each needs 4.71 s, four times of which is too long. */
+    /** 471 calls run, and 30 have ended in 300 ms: each needs 4.71 s. Four times that is more than ten seconds. */
     @Test
     void whatCallsNeedOfWhichHardlyAnyEndsIsHowLongTheyMayHoldTheLimit() {
         cut();
@@ -282,14 +282,14 @@ class AdmissionHalvedTest {
         expectHeldFor(10_000 * MS);
     }
 
-    /** 381 run and 120 have ended in 300 ms: each needs 952.5 ms. */
+    /** 381 calls run, and 120 have ended in 300 ms: each needs 952.5 ms. */
     @Test
     void whatCallsNeedOfWhichFewerEndIsHowLongTheyMayHoldTheLimit() {
         comeBack();
         expectHeldFor(3_810 * MS);
     }
 
-    /** Until four times what calls need are over, or ten seconds. */
+    /** Expects that calls may hold the limit for this time: four times what they need, or ten seconds. */
     private void expectHeldFor(long time) {
         int before = limit.limit();
         refuse();
@@ -311,9 +311,9 @@ class AdmissionHalvedTest {
         for (int i = 0; i < 8; i++) {
             limit.leaveUnbegun(now - SHORT, now, now);
         }
-        // of 373
+        // the limit becomes half of the 373 calls that run
         assertThat(limit.limit()).isEqualTo(186);
-        // 25 calls in 100 ms are 26.2 in 105 ms, of which 0.975 are 25.6, and half of the way down
+        // 25 calls in 100 ms are 26.2 in 105 ms; 0.975 of these are 25.6, and the limit goes half of the way down
         step(STEP, 20, 5, SHORT);
         assertThat(limit.limit()).isEqualTo(105);
     }
@@ -328,8 +328,8 @@ class AdmissionHalvedTest {
     }
 
     /**
-     * The usual time is what half of the time is given at most, 168 ms, as long as calls are known to need more than a
-     * quarter of that; then it is 84 ms, four times what the quickest take.
+     * The usual time is the middle of the times that calls are given, 168 ms, as long as calls are known to need more
+     * than a quarter of it. After that it is 84 ms, four times what the quickest calls take.
      */
     @ParameterizedTest
     @CsvSource({"-1, 216", "0, 196"})
@@ -337,8 +337,8 @@ class AdmissionHalvedTest {
         comeBack();
         long forgotten = now + 200 * STEP;
         refuseOne();
-        // 84 ms and a quarter more: 66 calls in 200 ms are 34.6 in that, of which 0.975 are 33.7, and half of the way
-        // down from 501
+        // 84 ms and a quarter more are 105 ms. 66 calls in 200 ms are 34.6 in that time, and 0.975 of these are 33.7.
+        // The limit goes half of the way down from 501.
         step(2 * STEP, 60, 6, SHORT);
         assertThat(limit.limit()).isEqualTo(267);
         // the usual time rises, and what handlers need is a smaller part of it
@@ -347,8 +347,8 @@ class AdmissionHalvedTest {
         step(forgotten + early - STEP - now, 60, 6, SHORT);
         assertThat(limit.limit()).isEqualTo(354);
         refuseOne();
-        // 60 calls in 100 ms are 100.7 in 168 ms and 50.3 in 84 ms, of which 0.778 may be taken, and half of the way
-        // down
+        // 60 calls in 100 ms are 100.7 in 168 ms and 50.3 in 84 ms. Of these 0.778 may run, and the limit goes half of
+        // the way down.
         step(STEP, 40, 20, SHORT);
         assertThat(limit.limit()).isEqualTo(expected);
     }
@@ -368,11 +368,11 @@ class AdmissionHalvedTest {
         end(some, 100, GIVEN);
         assertThat(some.limit()).isEqualTo(20);
         leave(some, 41);
-        // one that is alone and in good time
+        // this call is alone, and ends in good time
         end(some, 1, QUICK);
         assertThat(some.limit()).isEqualTo(40);
         while (some.admit()) {
-            // holds a place
+            // each admitted call holds a place
         }
         now += 10 * STEP;
         some.refused(now);
@@ -382,7 +382,7 @@ class AdmissionHalvedTest {
         assertThat(some.limit()).isEqualTo(80);
     }
 
-    /** So many end, all at once, a tenth of a second later. */
+    /** Has so many calls begin and end, all at once, a tenth of a second later. */
     private void end(AdmissionLimit.Group limit, int calls, long took) {
         now += STEP - 1;
         for (int i = 0; i < calls; i++) {
@@ -398,7 +398,7 @@ class AdmissionHalvedTest {
         return new AdmissionLimit(10, new AtomicInteger(), 0).group(0);
     }
 
-    /** Its share of all methods' handlers does not count here. @return how many it runs then */
+    /** Admits calls of a connection that runs so many until one is refused, and returns how many it runs then. */
     private static int enterAll(AdmissionLimit.Group limit, int own) {
         int running = own;
         while (limit.admit(0, running)) {
@@ -456,7 +456,7 @@ class AdmissionHalvedTest {
         }
     }
 
-    /** Nine quick calls end, and each tenth of a second a step is due. */
+    /** Has eight quick calls end at the end of the step with this number, and then removes the two that still run. */
     private static void quickStep(AdmissionLimit.Group limit, int number) {
         long at = number * STEP;
         for (int i = 0; i < 2; i++) {

@@ -48,7 +48,7 @@ class AdmissionLimitTest {
         /** Attackers have one address. */
         final AdmissionLimit.Group limit = limits.group(HONEST_ADDRESSES);
 
-        /** The address of the others' next call is this one modulo their number. */
+        /** The address of the next good call is this number modulo {@code HONEST_ADDRESSES}. */
         private int address;
 
         private final Random random = new Random(1);
@@ -58,7 +58,7 @@ class AdmissionLimitTest {
         private final boolean isInterrupted;
         private int workers;
 
-        /** Whether how long a handler works is exponentially distributed. */
+        /** Whether the working times of handlers are exponentially distributed. */
         private boolean isVaried;
 
         /** Whether calls that wait for a worker have not begun. */
@@ -66,25 +66,25 @@ class AdmissionLimitTest {
 
         private double workMillis;
 
-        /** Whether those calls end with their time, whatever their handlers do. */
+        /** Whether calls of {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} end with their time, whatever handlers do. */
         private boolean isHastyCutOff;
 
         /** Whether good calls end with their time too. */
         private boolean isCutOff;
 
-        /** What {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} gives, of what the handler works. */
+        /** {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} gives this fraction of the time that the handler works. */
         private double hastyShare = 1;
 
-        /** So many calls a second beside those of any attack, which sleep until they are cancelled. */
+        /** So many calls a second sleep until they are cancelled. They come beside the calls of any attack. */
         private double sleepersPerSecond;
 
-        /** So many calls a second that wait for news for thirty seconds, which their callers know. */
+        /** So many calls a second wait for news for thirty seconds, and their callers give them more time than that. */
         private double pollsPerSecond;
 
         /** Whether each call works exactly as long as any other. */
         private boolean isExact;
 
-        /** So many calls of the attack at once, every two seconds. */
+        /** So many calls, of the attack if there is one, arrive at once every two seconds. */
         private int bunch;
 
         private long nextBunchNanos;
@@ -95,7 +95,7 @@ class AdmissionLimitTest {
         private int late;
         private int refused;
 
-        /** Handlers that each connection runs, and how many of its calls ended in time. */
+        /** Counts the handlers that each connection runs. {@code goodOf} counts its calls that ended in time. */
         private final int[] own = new int[MAX_CONNECTIONS];
 
         private final int[] goodOf = new int[MAX_CONNECTIONS];
@@ -120,7 +120,7 @@ class AdmissionLimitTest {
             return offer(perSecond, 0, null, seconds);
         }
 
-        /** Beside an attacker's calls. */
+        /** Offers so many calls a second beside an attacker's calls. */
         Service offer(double perSecond, double attackPerSecond, @Nullable Attack attack, double seconds) {
             good = 0;
             late = 0;
@@ -165,7 +165,7 @@ class AdmissionLimitTest {
             }
         }
 
-        /** So many calls at once that take nearly no time and are given ten seconds. */
+        /** Makes so many calls at once, which take nearly no time and are given ten seconds. */
         void quick(int calls) {
             for (int i = 0; i < calls; i++) {
                 if (limit.admit()) {
@@ -212,7 +212,7 @@ class AdmissionLimitTest {
                 own[job.connection()]--;
             }
             if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
-                // whoever waits longer than it has time cancels its call, which brings no result then
+                // a caller that waits longer than it has time cancels its call, which then brings no result
                 job.of().release(job.beganNanos(), job.deadlineNanos(), nowNanos, nowNanos < job.deadlineNanos());
             } else if (job.kind().begins) {
                 boolean isCutOff = isHastyCutOff && nowNanos >= job.deadlineNanos();
@@ -266,7 +266,7 @@ class AdmissionLimitTest {
                 busy++;
                 Job job = waiting.remove();
                 double mean = job.kind() == null ? workMillis : job.kind().workShare * workMillis;
-                // or between 0.7 and 1.3 of the mean
+                // a time that is neither exact nor varied lies between 0.7 and 1.3 of the mean
                 double millis = mean
                         * (isExact
                                 ? 1
@@ -284,28 +284,28 @@ class AdmissionLimitTest {
     }
 
     /**
-     * What callers can make of their calls, each by itself harmless: none of them costs the service more than a good
-     * call.
+     * The kinds of calls that an attacker can make. Each call is harmless by itself: it makes no more work for the
+     * service than a good call.
      */
     private enum Attack {
-        /** Over before the handler begins. */
+        /** The time of the call is over before the handler begins. */
         NO_TIME(1, 0, false, false),
-        /** Over when the handler ends, which does not look at the time. */
+        /** The time of the call is over when the handler ends, which does not look at the time. */
         TOO_LITTLE_TIME(3_000, 1, true, true),
         LITTLE_TIME(6_000, 1, true, true),
         ABOUT_AS_LONG_AS_IT_TAKES(0, 1, true, true),
-        /** Half of what good callers give, and less than the handler needs. */
+        /** The caller gives half of what good callers give. A handler that works for 120 ms needs more. */
         HALF_THE_TIME(100_000, 1, true, true),
-        /** A variant of the call that takes nearly none of the handler's time, and is given hardly more than that. */
+        /** The call makes a twentieth of the work of a good call, and its caller gives little time. */
         HARDLY_ENOUGH_FOR_A_CHEAP_CALL(5_100, 0.05, true, true),
         CANCELS_AT_ONCE(200_000, 0.01, true, false),
         CANCELS_LATE(200_000, 0.85, true, false),
         FAILS_AT_ONCE(200_000, 0.01, true, false),
-        /** Nearly all of ten seconds; see {@link Service#sleepersPerSecond}. */
+        /** The call sleeps for nearly all of its ten seconds; see {@link Service#sleepersPerSecond}. */
         SLEEPS(10_000_000, 1, true, false),
-        /** Thirty seconds of thirty-five; see {@link Service#pollsPerSecond}. */
+        /** The call waits for thirty of its thirty-five seconds; see {@link Service#pollsPerSecond}. */
         POLLS(35_000_000, 1, true, true),
-        /** 2^50 µs. */
+        /** The caller gives 2^50 µs. */
         ALL_THE_TIME_THERE_IS(1L << 50, 1, true, true);
 
         private final long givenMicros;
@@ -324,11 +324,11 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @EnumSource(
             mode = EnumSource.Mode.EXCLUDE,
-            names = {"SLEEPS", "POLLS"}) // as many of these take every place there is
+            names = {"SLEEPS", "POLLS"}) // so many calls of these kinds would take all places
     void whatOthersGiveTheirCallsDoesNotSteerTheLimit(Attack attack) {
         for (double workMillis : new double[] {4, 120}) {
             for (int factor = 1; factor <= LongForm.of(9, 81); factor *= 3) {
-                // so many workers that the calls of both need not wait
+                // there are so many workers that no call has to wait
                 Service service = new Service(100_000, workMillis, 200, false);
                 service.offer(1000, 25);
                 service.offer(1000, factor * 1000, attack, 5);
@@ -345,7 +345,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @EnumSource(
             mode = EnumSource.Mode.EXCLUDE,
-            names = {"SLEEPS", "POLLS"}) // as many of these take every place there is
+            names = {"SLEEPS", "POLLS"}) // so many calls of these kinds would take all places
     void inOverloadGoodCallsKeepTheirPartWhateverTheOthersGive(Attack attack) {
         for (int factor : new int[] {1, 3, 9}) {
             Service service = new Service(4, 4, 200, false);
@@ -382,7 +382,7 @@ class AdmissionLimitTest {
      */
     @ParameterizedTest
     @CsvSource({
-        // work ms, good calls a second, hasty ones, what they give of what the handler takes
+        // columns: work ms, good calls a second, hasty ones, the fraction of the work that these give
         "300, 500, 20, 0.8",
         "300, 500, 100, 0.3",
         "100, 500, 20, 0.8",
@@ -405,7 +405,7 @@ class AdmissionLimitTest {
             if (begin % 3 == 1) {
                 service.offer(perSecond, 10);
             } else if (begin % 3 == 2) {
-                // overloaded before: there is a limit
+                // the service was overloaded before, so that there is a limit
                 service.workers = (int) (0.3 * perSecond * workMillis / 1000) + 1;
                 service.offer(perSecond, 60);
                 service.workers = 100_000;
@@ -416,7 +416,7 @@ class AdmissionLimitTest {
             service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 45);
             assertThat(first / 15.0)
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
-                    // until it is known what a call takes that takes seconds
+                    // fewer calls end in time until the limit has learnt that a call takes seconds
                     .isGreaterThan((workMillis < 1500 ? 0.7 : 0.35) * perSecond);
             assertThat(service.good / 45.0)
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
@@ -424,10 +424,10 @@ class AdmissionLimitTest {
         }
     }
 
-    /** A mean of calls, such as of what they take, is decided by the quick ones, in one moment for long. */
+    /** Many quick calls in one moment would decide a mean over all calls, such as that of their times, for long. */
     @ParameterizedTest
     @CsvSource({
-        // work ms, good calls a second, hasty ones of 6 ms
+        // columns: work ms, good calls a second, hasty ones of 6 ms
         "100, 200, 15",
         "20, 400, 30",
         "300, 50, 6",
@@ -452,7 +452,7 @@ class AdmissionLimitTest {
         }
     }
 
-    /** Whoever was there first: nothing is known of the others' calls as they begin. */
+    /** The hasty callers come first, and nothing is known of the others' calls as these begin. */
     @ParameterizedTest
     @CsvSource({"100, 200, 15", "20, 400, 30"})
     void whereOnlyQuickCallsCameBeforeTheHastyDoNotDecideForLong(double workMillis, int perSecond, int hastyPerSecond) {
@@ -471,13 +471,13 @@ class AdmissionLimitTest {
     }
 
     /**
-     * Of a method whose arguments decide how long it takes: calls that sleep for ten seconds, and quick ones in bunches
-     * that are given hardly any time.
+     * The arguments of the method decide how long a call takes. Some calls sleep for ten seconds, and quick ones, which
+     * are given hardly any time, come in bunches.
      */
     @ParameterizedTest
     @CsvSource({
-        // work ms, good calls a second, sleepers, hasty ones, what these give of what the handler takes, how many of
-        // these come at once every 2 s, good ones kept
+        // columns: work ms, good calls a second, sleepers, hasty ones, the fraction of the work that these give, how
+        // many of these come at once every 2 s, the fraction of good ones that is kept
         "5, 100, 20, 150, 1.1, 0, 0.9",
         "5, 100, 20, 1000, 1.1, 0, 0.9",
         "5, 500, 20, 20, 1.1, 0, 0.9",
@@ -489,7 +489,7 @@ class AdmissionLimitTest {
         "5, 100, 20, 0, 1.5, 300, 0.8",
         "10, 20, 5, 0, 0.6, 300, 0.6",
         "10, 500, 20, 0, 0.6, 1000, 0.8",
-        // 950 that sleep, beside one good call at a time
+        // 950 calls sleep beside one good call at a time
         "5, 100, 100, 150, 1.1, 0, 0.4",
     })
     void thoseThatSleepAndThoseInAHurryCostTheOthersNothing(
@@ -520,11 +520,11 @@ class AdmissionLimitTest {
         }
     }
 
-    /** Whoever polls knows when its caller's time is over, and answers just before it. */
+    /** A handler that polls knows when its caller's time is over, and answers just before it. */
     @ParameterizedTest
     @CsvSource({
-        // work ms, callers' ms, calls a second, how many come at once every 2 s
-        "2990, 3000, 100, 0",
+        // columns: work ms, callers' ms, calls a second, how many come at once every 2 s
+                "2990, 3000, 100, 0",
         "9990, 10000, 30, 0",
         "1985, 2000, 2, 200",
         "29990, 30000, 10, 0",
@@ -538,10 +538,10 @@ class AdmissionLimitTest {
         assertThat(service.late).isZero();
     }
 
-    /** As above, after a bad beginning: a process that is not warm yet answers the first of them too late. */
+    /** A process that is not warm yet answers the first of these calls too late. */
     @ParameterizedTest
     @CsvSource({
-        // work ms, callers' ms, calls a second, how many come at once every 2 s, of the first
+        // columns: work ms, callers' ms, calls a second, how many come at once every 2 s, factor of the first work
         "2990, 3000, 100, 0, 1.01",
         "2990, 3000, 100, 0, 1.5",
         "9990, 10000, 30, 0, 1.01",
@@ -574,10 +574,10 @@ class AdmissionLimitTest {
         assertThat(service.late).isZero();
     }
 
-    /** As of a service behind a cache that has gone: what its calls take without a wait is hardly known, or not. */
+    /** A service meets this when the cache before it is lost. Little is known of what its calls take without a wait. */
     @ParameterizedTest
     @CsvSource({
-        // quiet calls a second, work ms, callers' ms, how many times what can be done
+        // columns: quiet calls a second, work ms, callers' ms, how many times the capacity is offered
         "0, 100, 500, 3",
         "5, 100, 500, 3",
         "20, 100, 500, 6",
@@ -635,7 +635,7 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // workers, work ms, callers' ms, whether what is too late is interrupted
+        // columns: workers, work ms, callers' ms, whether calls that are too late are interrupted
         "4, 4, 200, true",
         "4, 4, 200, false",
         "1, 1, 100, true",
@@ -649,7 +649,7 @@ class AdmissionLimitTest {
         for (int factor : new int[] {2, 5, 10}) {
             Service service = new Service(workers, workMillis, callersMillis, isInterrupted);
             service.offer(0.5 * service.capacity(), 5);
-            // what came before the first was late has to end first, as long as that takes
+            // the calls that came before the first one was late have to end first
             service.offer(factor * service.capacity(), Math.max(8, 20 * callersMillis / 1000));
             service.offer(factor * service.capacity(), 20);
             assertThat(service.good / 20.0)
@@ -660,7 +660,7 @@ class AdmissionLimitTest {
         }
     }
 
-    /** What is refused over a share leaves a part of the limit free, and is refused for the limit all the same. */
+    /** A call that its connection's share refuses leaves the limit partly free, and counts for the limit as refused. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 8, MAX_CONNECTIONS})
     void anOverloadByManyConnectionsIsServedAsWellAsByOne(int connections) {
@@ -690,7 +690,7 @@ class AdmissionLimitTest {
             perSecond[greedy] = modest;
             service.offer(perSecond, 5);
             service.offer(perSecond, 100);
-            // also where it is of the same group as one of the greedy
+            // this holds also where the modest connection is of the same group as a greedy one
             assertThat(service.goodOf[greedy] / 100.0)
                     .as("in time a second beside %s greedy connections; limit %s", greedy, service.limit.limit())
                     .isGreaterThan(0.85 * modest);
@@ -700,8 +700,8 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // workers, work ms, callers' ms
-        "4, 4, 200",
+        // columns: workers, work ms, callers' ms
+                "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",
         "8, 300, 2000",
@@ -736,7 +736,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @ValueSource(doubles = {0.05, 0.5, 0.7, 0.76})
     void aHandlerThatItselfTakesLongIsNotRefused(double share) {
-        // so many workers that nobody ever waits
+        // there are so many workers that no call ever waits
         Service service = new Service(100_000, 1000 * share, 1000);
         assertThat(service.offer(200, 20).refused).isZero();
         assertThat(service.offer(2000, 20).refused).isZero();
@@ -786,8 +786,8 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // workers, work ms, callers' ms
-        "4, 4, 200",
+        // columns: workers, work ms, callers' ms
+                "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",
         "8, 300, 2000",
@@ -820,14 +820,14 @@ class AdmissionLimitTest {
         assertThat(service.offer(800, 5).good / 5.0).isGreaterThan(0.95 * 800);
     }
 
-    /** What was seen: 3,000 calls a second that had hardly any time left cut 1,000 good ones to 79. */
+    /** Once 3,000 calls a second that had hardly any time left cut 1,000 good ones to 79. */
     @Test
     void callsWhoseTimeIsNearlyOverDoNotCloseTheMethodToTheOthers() {
         Service service = new Service(100_000, 4, 10_000, false);
         service.offer(1000, 25);
         assertThat(service.offer(1000, 3000, Attack.TOO_LITTLE_TIME, 10).good / 10.0)
                 .isGreaterThan(0.95 * 1000);
-        // nor do they where no good call has ever been seen
+        // they do not do so either where no good call has ever been seen
         Service fresh = new Service(100_000, 4, 10_000, false);
         fresh.offer(0, 3000, Attack.LITTLE_TIME, 10);
         assertThat(fresh.offer(1000, 3000, Attack.LITTLE_TIME, 10).good / 10.0).isGreaterThan(0.95 * 1000);
@@ -843,7 +843,7 @@ class AdmissionLimitTest {
     }
 
     /**
-     * After a moment in which the process stood still, calls that come together, end soon and leave the method idle
+     * The process stood still for a moment. After that, calls come together and end soon, and the method is idle
      * between them.
      */
     @ParameterizedTest
@@ -858,7 +858,7 @@ class AdmissionLimitTest {
         int open = enter(limit);
         for (int i = 0; i < 20 && limit.limit() >= 20; i++) {
             now += TimeUnit.MILLISECONDS.toNanos(500);
-            // never idle: the next calls are there before the last ones end
+            // the method is never idle: the next calls are there before the last ones end
             int next = enter(limit);
             leave(limit, open, now - TimeUnit.MILLISECONDS.toNanos(400), now);
             open = next;
@@ -875,7 +875,7 @@ class AdmissionLimitTest {
         assertThat(refused).isZero();
     }
 
-    /** Forty calls at once with 200 ms each, which all end after this time. @return how many were refused */
+    /** Has forty calls with 200 ms each begin at once and end after this time, and returns how many were refused. */
     private static int together(AdmissionLimit.Group limit, long now, long tookNanos) {
         int entered = enter(limit);
         leave(limit, entered, now, now + tookNanos);

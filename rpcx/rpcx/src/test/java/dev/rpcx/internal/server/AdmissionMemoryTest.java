@@ -11,7 +11,7 @@ class AdmissionMemoryTest {
     private static final long MILLIS = 1_000_000;
     private static final long STEP = 100 * MILLIS;
 
-    /** Times are learnt in units of this. */
+    /** Times are learnt in this unit. */
     private static final long UNIT = 1 << 16;
 
     private static final long QUICK = 320 * UNIT;
@@ -37,7 +37,7 @@ class AdmissionMemoryTest {
         limit.release(now - took, now - took + GIVEN, now, true);
     }
 
-    /** So many quick calls within a step, the last of them at its end. */
+    /** Makes so many quick calls within a step, of which the last ends with the step. */
     private void step(int calls) {
         now += STEP - 1;
         for (int i = 0; i < calls; i++) {
@@ -46,7 +46,7 @@ class AdmissionMemoryTest {
         }
     }
 
-    /** All that end take all of their time. */
+    /** Fills the limit, and ends the new calls when their time is over. */
     private void stepOfLateCalls() {
         leave(Math.max(0, limit.running() - Math.max(1, limit.limit() - 10)));
         int calls = limit.limit() - limit.running();
@@ -56,7 +56,7 @@ class AdmissionMemoryTest {
         }
     }
 
-    /** Seen: after a pause of the memory's length the limit stood still, since what calls had needed was forgotten. */
+    /** The limit once stood still after a pause of the memory's length, as what calls had needed was forgotten. */
     @ParameterizedTest
     @ValueSource(longs = {6_000, 9_700, 12_000, 30_000})
     void whatCallsNeedByThemselvesIsKnownForTenSecondsOfCalls(long millis) {
@@ -73,7 +73,7 @@ class AdmissionMemoryTest {
         assertThat(limit.limit()).isLessThanOrEqualTo(10);
     }
 
-    /** Seen: such a need was held against those who wait for as long as the server lived. */
+    /** Such a need was once held against waiting callers for as long as the server lived. */
     @ParameterizedTest
     @ValueSource(longs = {25, 100})
     void whatCallsThatDidNotEndHaveNeededIsForgotten(long seconds) {

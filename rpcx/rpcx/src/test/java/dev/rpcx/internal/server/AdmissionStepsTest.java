@@ -16,23 +16,23 @@ class AdmissionStepsTest {
     private static final int MAX = 100;
     private static final long STEP = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Times are counted in these, so that none is rounded. */
+    /** All times are multiples of this unit, so that none is rounded. */
     private static final long UNIT = 1 << 16;
 
-    /** 21 ms, an eighth of what callers give. */
+    /** A quick call takes 21 ms, an eighth of what callers give. */
     private static final long QUICK = 320 * UNIT;
 
-    /** 84 ms, a half. */
+    /** A slow call takes 84 ms, half of what callers give. */
     private static final long SLOW = 1280 * UNIT;
 
-    /** 168 ms. */
+    /** Callers give 168 ms. */
     private static final long GIVEN = 2560 * UNIT;
 
     private final AtomicInteger all = new AtomicInteger();
     private final AdmissionLimit.Group limit = new AdmissionLimit(MAX, all, 0).group(0);
     private long now;
 
-    /** One call runs throughout: no other is ever alone. */
+    /** One call runs throughout, so that no other call is ever alone. */
     @BeforeEach
     void begin() {
         assertThat(limit.admit()).isTrue();
@@ -49,7 +49,7 @@ class AdmissionStepsTest {
         limit.release(now - took, now - took + given, now, isDone);
     }
 
-    /** So many calls end, the last of them after so long, and the others before a step is due. */
+    /** Ends so many calls, the last of them after this time, and the others before a step is due. */
     private void step(long time, int calls, long took, long given) {
         long early = Math.min(time, STEP) - 1;
         now += early;
@@ -104,7 +104,7 @@ class AdmissionStepsTest {
         learnQuick();
         refusingStep(100, SLOW);
         expect(94);
-        // 84 in their time give 47, and it goes half of the way
+        // 84 calls in the time of one give 47, and the limit goes half of the way
         refusingStep(50, SLOW);
         expect(70);
         refusingStep(50, SLOW);
@@ -117,7 +117,7 @@ class AdmissionStepsTest {
         stepWithLate(2 * STEP, late, took, GIVEN);
     }
 
-    /** Of 200 calls, some of which take all that they are given. */
+    /** Ends 200 calls, some of which take all that they are given. */
     private void stepWithLate(long time, int late, long took, long given) {
         stepWithLate(time, 200, late, took, given);
     }
@@ -136,17 +136,17 @@ class AdmissionStepsTest {
         learnQuick();
         step(100, SLOW);
         expect(MAX);
-        // nor does it endanger anybody to take nearly all of one's time, and one late call in 64 may be chance
+        // calls that take nearly all of their time are not in danger either, and one late call in 64 may be chance
         step(2 * STEP, 200, GIVEN - UNIT, GIVEN);
         expect(MAX);
         stepWithLate(3, 2003 * UNIT);
         expect(MAX);
-        // above (1 + 9/16) / 2 of their time it is as if calls had been refused
+        // calls that take more than (1 + 9/16) / 2 of their time have the same effect as refused ones
         stepWithLate(4, 1980 * UNIT);
         expect(MAX);
         stepWithLate(4, 2003 * UNIT);
         expect(94);
-        // and under a limit above 9/16
+        // under a limit, calls that take more than 9/16 of their time have this effect
         step(2 * STEP, 100, 1440 * UNIT, GIVEN);
         expect(94);
         step(2 * STEP, 100, 1443 * UNIT, GIVEN);
@@ -166,13 +166,13 @@ class AdmissionStepsTest {
         expect(MAX);
         now++;
         end(SLOW, GIVEN, true);
-        // 102 calls of 100 ms
+        // 102 calls in 100 ms are 171 in the time of one, of which 9/16 are 96
         expect(96);
         refuse();
         step(7, SLOW);
         expect(96);
         end(SLOW, GIVEN, true);
-        // eight calls are 13 in their time, of which 9/16 are 7: half of the way
+        // eight calls are 13 in the time of one, of which 9/16 are 7, and the limit goes half of the way
         expect(51);
     }
 
@@ -181,13 +181,13 @@ class AdmissionStepsTest {
         learnQuick();
         refusingStep(100, 2400 * UNIT);
         expect(94);
-        // 157 ms
-        refuse();
+        // the calls took 157 ms, so that the next step is due only after as long a time
+                refuse();
         step(2400 * UNIT - 1, 50, SLOW, GIVEN);
         expect(94);
         now++;
         end(SLOW, GIVEN, true);
-        // 51 calls of 157 ms are 54.4 in their time, 9/16 of which are 30.6
+        // 51 calls in 157 ms are 54.4 in the time of one, of which 9/16 are 30.6, and the limit goes half of the way
         expect(62);
     }
 
@@ -213,7 +213,7 @@ class AdmissionStepsTest {
         enter(40);
         step(100, GIVEN);
         expect(20);
-        // and then left alone until others have ended: for as long as a call takes, and a step
+        // the limit then stays until other calls have ended, for as long as a call takes and a step
         limit.release();
         for (int i = 0; i < 24; i++) {
             limit.release();
@@ -269,14 +269,14 @@ class AdmissionStepsTest {
         expect(20);
         mixedStep(30, 31);
         expect(41);
-        // and is left alone for a while
+        // the limit is then left alone for a while
         for (int i = 0; i < 9; i++) {
             mixedStep(30, 29);
             expect(41);
         }
     }
 
-    /** The last part of a request may come as its time runs out, and a thread begin it by an older look. */
+    /** A request may be complete only as its time runs out, and a thread may begin it by an older reading of the clock. */
     @Test
     void aCallThatWasBegunBehindItsTimeSaysNothing() {
         cut();
@@ -298,7 +298,7 @@ class AdmissionStepsTest {
         expect(22);
     }
 
-    /** As many as before share what is all at work. */
+    /** As many calls end as before, so that what they share is still used to the full. */
     @Test
     void whereAboutAsManyEndUnderTheHalvedLimitItStands() {
         cut();
@@ -309,7 +309,7 @@ class AdmissionStepsTest {
         expect(8);
     }
 
-    /** They wait for each other still. */
+    /** The calls still wait for each other. */
     @Test
     void whereHardlyAnyBringsAResultUnderTheHalvedLimitItSinksFurther() {
         cut();
@@ -340,7 +340,7 @@ class AdmissionStepsTest {
         expect(20);
         now++;
         limit.refused(now);
-        // twice as many as run
+        // the limit becomes twice the number of calls that run
         expect(76);
     }
 
@@ -348,7 +348,7 @@ class AdmissionStepsTest {
     void whereTooFewAreToBeExpectedThoseThatAreRefusedWait() {
         learnQuick();
         enter(40);
-        // of 3 in a second 16 are to be expected in 5.33 s
+        // at 3 calls in a second, 16 are to be expected in 5.33 s
         now += 9 * STEP;
         mixedStep(5, 3);
         expect(20);
@@ -357,7 +357,7 @@ class AdmissionStepsTest {
         now += 10 * STEP - 1;
         limit.refused(now);
         expect(20);
-        // but for as long as a second nobody shuts the others out
+        // running calls do not shut the others out for longer than a second
         now++;
         limit.refused(now);
         expect(82);
@@ -399,15 +399,15 @@ class AdmissionStepsTest {
 
     @Test
     void callsThatAreGivenLittleSayNothingOfShares() {
-        // less than five milliseconds: none counts, and nothing is learnt
+        // calls with less than five milliseconds do not count, and nothing is learnt from them
         step(STEP, 100, 50 * UNIT, 76 * UNIT);
         refuse();
         step(STEP, 100, 50 * UNIT, 76 * UNIT);
         expect(MAX);
-        // 77 units are more
-        refuse();
+        // 77 units are more than five milliseconds
+                refuse();
         stepWithLate(STEP, 4, 74 * UNIT, 77 * UNIT);
-        // 200 in 100 ms are ten in the time of one
+        // 200 calls in 100 ms are ten in the time of one
         expect(9);
     }
 
@@ -429,7 +429,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 255; i++) {
             end(QUICK, GIVEN, true);
         }
-        // of 4,114 late ones 258: one of the first 256, and 257
+        // of 4,114 late ones 258 count: one of the first 256 calls, and 257 of the others
         for (int i = 0; i < 4_113; i++) {
             end(GIVEN, GIVEN, true);
         }
@@ -455,7 +455,7 @@ class AdmissionStepsTest {
         expect(MAX);
     }
 
-    /** Otherwise it is checked for the time of a call, which strangers may have chosen. */
+    /** Otherwise the limit is checked for the time of a call, which strangers may have chosen. */
     @Test
     void aHalvedLimitRisesAtOnceWhereAllEndLongBeforeTheirTimeIsOver() {
         learnQuick();
@@ -469,7 +469,7 @@ class AdmissionStepsTest {
         expect(22);
     }
 
-    /** Refused, and hardly any wait: the goal is a tenth more than the limit and one, and half of the way is gone. */
+    /** Calls are refused and hardly wait. The goal is the limit, a tenth of it and one, and half of the way is gone. */
     @Test
     void aLimitThatRefusesWithoutAWaitRises() {
         learnQuick();
@@ -479,10 +479,10 @@ class AdmissionStepsTest {
         leave(40);
         step(100, QUICK);
         expect(22);
-        // 8 calls are 7.5 in time: it is the tenth that counts
+        // 8 calls give 7.5, so that the tenth counts instead
         refusingStep(8, QUICK);
         expect(24);
-        // 32 calls give 30.2: half of the way up, and the next whole number
+        // 32 calls give 30.2, and the limit goes half of the way up, to the next whole number
         refusingStep(32, QUICK);
         expect(28);
     }
@@ -502,7 +502,7 @@ class AdmissionStepsTest {
         expect(100);
     }
 
-    /** The limit sinks with the time that calls are given, from 84 to 42, at 100 that end in a step. */
+    /** Has the limit sink from 94 to 42 with the time that calls are given, and then ends so many calls in a step. */
     private void sinkingWithTheTimeThatIsGiven(int calls) {
         learnQuick();
         refusingStep(100, SLOW);
@@ -537,7 +537,7 @@ class AdmissionStepsTest {
         expect(47);
         refusingStep(50, SLOW);
         expect(24);
-        // until 84 ms and a step later it stays
+        // the limit stays until 84 ms and a step later
         refusingStep(50, QUICK);
         expect(24);
         // as many end: they had waited for each other
@@ -558,7 +558,7 @@ class AdmissionStepsTest {
         expect(24);
         refusingStep(39, SLOW);
         expect(48);
-        // they need a half: three quarters of 84 may be taken
+        // handlers need half of the time, so that three quarters of 84 calls may run
         refusingStep(50, 1600 * UNIT);
         expect(56);
     }
@@ -586,27 +586,28 @@ class AdmissionStepsTest {
         learnQuick();
         refusingStep(100, SLOW);
         expect(94);
-        // calls with ten times as much time: 168 ms become 210, which 100 calls in 100 ms fill with 118
+        // the calls have ten times as much time: 168 ms become 210, for which 100 calls in 100 ms give 118
         refuse();
         step(STEP, 100, SLOW, 10 * GIVEN);
         expect(100);
         refuse();
         step(STEP, 40, 480 * UNIT, 960 * UNIT);
-        // 63 ms: 40 calls are 25, of which 9/16 are 14
+        // 40 calls in 100 ms are 25 in 63 ms, of which 9/16 are 14
         expect(14);
     }
 
     @Test
     void theUsualTimeIsFourTimesWhatCallsTakeWhereOthersAreGivenMoreTime() {
         learnQuick();
-        // half are given 26 ms, a quarter more than they take: 0.8 and 0.125 of their time, 0.462 in the mean
+        // half of the calls are given 26 ms, a quarter more than they take. These take 0.8 of their time, the others 0.125,
+        // and the mean is 0.462.
         now += STEP - 1;
         for (int i = 0; i < 99; i++) {
             end(QUICK, i < 50 ? 400 * UNIT : GIVEN, true);
         }
         now++;
         end(QUICK, GIVEN, true);
-        // 1280 units, and a quarter more: 100 calls in 100 ms are 105 in that, of which 0.731 are 76
+        // 100 calls in 100 ms are 105 in the time of 1280 units and a quarter more, of which 0.731 are 76
         refusingStep(100, 960 * UNIT);
         expect(76);
     }
@@ -614,7 +615,7 @@ class AdmissionStepsTest {
     @Test
     void fewCallsSayALittleOfWhatCallsTake() {
         learnQuick();
-        // a quarter of 64: 40 units less than 320
+        // 16 calls are a quarter of 64, so that the time sinks by 40 units from 320
         step(16, 160 * UNIT);
         lateBeside(QUICK, 349 * UNIT);
         expect(MAX);
@@ -628,7 +629,7 @@ class AdmissionStepsTest {
         refuse();
         limit.release();
         assertThat(limit.running()).isZero();
-        // alone: its end may be followed by nothing
+        // this call is alone, so that a pause may follow its end
         assertThat(limit.admit()).isTrue();
         limit.release(now, now + GIVEN, now + 1, true);
         enter(1);
@@ -665,7 +666,7 @@ class AdmissionStepsTest {
         // nine tenths of the usual time are no longer good
         end(2304 * UNIT, GIVEN, true);
         expect(20);
-        // 84 ms are half of it: twice as many might take all of it
+        // 84 ms are half of the usual time, so that twice as many calls might take all of it
         end(SLOW, GIVEN, true);
         expect(25);
         now += STEP - 1;
@@ -697,7 +698,7 @@ class AdmissionStepsTest {
                 taken++;
             }
             long began = now;
-            // 101 of 168 ms
+            // the calls take 101 of their 168 ms
             now += 1536 * UNIT;
             for (int i = 0; i < taken; i++) {
                 limit.release(began, began + GIVEN, now, true);
@@ -715,7 +716,7 @@ class AdmissionStepsTest {
             step(100, 640 * UNIT);
         }
         refusingStep(100, 1600 * UNIT);
-        // a quarter: five eighths of 168
+        // handlers need a quarter of the time, so that five eighths of 168 calls may run
         expect(100);
         refuse();
         step(2 * STEP, 100, 1600 * UNIT, GIVEN);
@@ -749,7 +750,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** Some end in good time, and more of them late that were given so much. */
+    /** Ends 40 calls in good time, and then 45 late ones that were given so much. */
     private void lateBeside(long quick, long given) {
         now += STEP - 1;
         for (int i = 0; i < 40; i++) {
@@ -765,8 +766,8 @@ class AdmissionStepsTest {
     @Test
     void whoGivesLessThanCallsTakeThatDoNotWaitSaysNothing() {
         learnQuick();
-        // a quarter more than 320 units
-        lateBeside(QUICK, 399 * UNIT);
+        // 400 units are a quarter more than 320
+                lateBeside(QUICK, 399 * UNIT);
         expect(MAX);
         lateBeside(QUICK, 400 * UNIT);
         expect(AdmissionLimit.MIN_LIMIT);
@@ -779,7 +780,7 @@ class AdmissionStepsTest {
         lateBeside(own, 1919 * UNIT);
         expect(MAX);
         lateBeside(own, 1920 * UNIT);
-        // no more than a quarter above what calls take that do not wait: whatever is late, no limit helps
+        // the late calls take no more than a quarter above what calls take that do not wait, so that no limit helps
         expect(MAX);
         now += STEP;
         for (int i = 0; i < 8; i++) {
@@ -788,7 +789,7 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.MIN_LIMIT);
     }
 
-    /** No result, in more than nine tenths of their time. */
+    /** Ends 100 calls without a result, in more than nine tenths of their time. */
     private void lateWithoutResult(long took, long given) {
         now += STEP - 1;
         for (int i = 0; i < 99; i++) {
@@ -827,26 +828,26 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.MIN_LIMIT);
     }
 
-    /** However long: they may all have waited. */
+    /** This holds however long it lasts, since all of the calls may have waited. */
     @Test
     void whatIsSeenWhileCallsAreRefusedIsNotWhatHandlersNeed() {
         learnQuick();
         for (int i = 0; i < 240; i++) {
             refuse();
-            // a limit that is too low to be halved now and then
+            // this limit is too low to be halved now and then
             step(STEP * 11 / 10, 8, SLOW, GIVEN);
         }
-        // of 12 in their time nine sixteenths
+        // the limit is 9/16 of the 12 calls in the time of one
         assertThat(limit.limit()).isBetween(6, 7);
     }
 
-    /** The same calls with less time: what handlers need is more of it. */
+    /** The same calls have less time, so that handlers need a greater part of it. */
     @Test
     void whatHandlersNeedRisesWhereCallersGiveLess() {
         learnQuick();
         step(STEP, 100, QUICK, 2 * QUICK);
         refuse();
-        // 42 ms become 52: 26 in their time, of which three quarters are 19
+        // the usual time is 42 ms, and a quarter more are 52. 26 calls end in that, of which three quarters are 19
         step(STEP, 50, 480 * UNIT, 960 * UNIT);
         expect(19);
     }
@@ -860,7 +861,7 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.MIN_LIMIT);
         step(8, SLOW);
         step(8, SLOW);
-        // 8 calls are 13 in their time, of which three quarters are 10: half of the way up
+        // 8 calls are 13 in the time of one, of which three quarters are 10, and the limit goes half of the way up
         refusingStep(8, SLOW);
         expect(8);
     }
@@ -875,7 +876,7 @@ class AdmissionStepsTest {
         refuse();
         step(STEP + SLOW, 92, QUICK / 2, GIVEN);
         expect(48);
-        // they need a sixteenth: 17/32 of 84 may be taken
+        // handlers need a sixteenth of the time, so that 17/32 of 84 calls may run
         refusingStep(50, SLOW);
         expect(46);
     }
@@ -913,7 +914,7 @@ class AdmissionStepsTest {
         while (limit.admit(own, own)) {
             own++;
         }
-        // one runs besides
+        // the call that runs throughout counts too
         assertThat(own).isEqualTo(47);
         assertThat(limit.admit(47, 47)).isFalse();
         assertThat(limit.admit(40, 0)).isTrue();
@@ -945,13 +946,13 @@ class AdmissionStepsTest {
         }
         assertThat(own).isEqualTo(20);
         assertThat(limit.admit(0, 0)).isFalse();
-        // from now on what ends is for the other one, also while that runs nothing
+        // from now on a place that becomes free is for the other connection, even while that runs nothing
         limit.release();
         assertThat(limit.admit(19, 19)).isFalse();
         assertThat(limit.admit(0, 0)).isTrue();
     }
 
-    /** So many calls wait for this time, of which they have so much, and do not begin. */
+    /** Has so many calls, which are given so much time, wait for a part of it and not begin. */
     private void expire(int calls, long waited, long given) {
         enter(calls);
         for (int i = 0; i < calls; i++) {
@@ -1022,8 +1023,8 @@ class AdmissionStepsTest {
         learnQuick();
         enter(40);
         now += STEP;
-        // a quarter more than 320 units
-        expire(8, 400 * UNIT, 400 * UNIT);
+        // 400 units are a quarter more than 320
+                expire(8, 400 * UNIT, 400 * UNIT);
         expect(20);
     }
 
@@ -1087,7 +1088,7 @@ class AdmissionStepsTest {
     @Test
     void whereCallsTakeJustTheTimeThatEndangersNobodyThereIsNoLimit() {
         learnQuick();
-        // 56 of 796/1024 and one of 1: 800/1024 in the mean, which is (1 + 9/16) / 2
+        // 56 calls take 796/1024 of their time and one takes all: the mean is 800/1024, which is (1 + 9/16) / 2
         stepWithLate(2 * STEP, 57, 1, 1990 * UNIT, GIVEN);
         expect(MAX);
         // 57 calls in 200 ms are 47.8 in the time of one, of which 9/16 are 26
@@ -1115,7 +1116,7 @@ class AdmissionStepsTest {
     void eightCallsSayWhatTheUsualTimeIs() {
         learnQuick();
         refuse();
-        // 126 ms: eight calls are ten in that, of which 9/16 are 5
+        // eight calls in 100 ms are ten in 126 ms, of which 9/16 are 5
         step(STEP, 8, 480 * UNIT, 1920 * UNIT);
         expect(5);
     }
@@ -1142,7 +1143,8 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.MIN_LIMIT);
         step(8, SLOW);
         step(8, SLOW);
-        // they need three quarters: ten calls are 16.8 in their time, of which 7/8 are 14.7, and half of the way up
+        // handlers need three quarters of the time. Ten calls are 16.8 in the time of one, of which 7/8 are 14.7, and
+        // the limit goes half of the way up.
         refusingStep(10, 1920 * UNIT);
         expect(10);
     }
@@ -1152,7 +1154,7 @@ class AdmissionStepsTest {
         learnQuick();
         for (int i = 0; i < 63; i++) {
             refuse();
-            // 16 calls in 9/8 of their time, of which 9/16 are 8
+            // 16 calls end in 9/8 of the time of one, which is 14.2 calls in that time, and 9/16 of these are 8
             step(2880 * UNIT, 16, SLOW, GIVEN);
             expect(8);
         }
@@ -1258,7 +1260,7 @@ class AdmissionStepsTest {
         refusingStep(100, 2400 * UNIT);
         expect(94);
         refuse();
-        // 12 calls of 157 ms are 12.8 in their time, of which 9/16 are 7.2: half of the way down are 50, of 100
+        // 12 calls in 157 ms are 12.8 in the time of one, of which 9/16 are 7.2. Half of the way down is 50, half of 100
         step(2400 * UNIT, 12, SLOW, GIVEN);
         expect(MAX);
     }
@@ -1282,7 +1284,7 @@ class AdmissionStepsTest {
     private static final long LONG = 1520 * UNIT;
     private static final long PATIENT = 100 * LONG;
 
-    /** Twenty that run and end, and so many quick ones, which end before them; a step. */
+    /** Makes a step in which so many quick calls end, and after them twenty that run. */
     private void patientStep(int quick, long took, long given) {
         now += STEP - 1;
         for (int i = 0; i < quick; i++) {
@@ -1295,7 +1297,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** A few calls with hardly any time, and one of them late. */
+    /** Makes a step with a few calls that have hardly any time, of which one is late. */
     private void hastyStep() {
         end(92 * UNIT, 92 * UNIT, false);
         patientStep(2, 3 * UNIT, 84 * UNIT);
@@ -1314,7 +1316,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** The same with bursts again and again, in a moment in which none of the others ends. */
+    /** The bursts of quick calls come again and again, in moments in which none of the others ends. */
     @Test
     void momentsInWhichOnlyQuickCallsEndDoNotLetTheHastyDecideForTheOthers() {
         enter(20);
@@ -1326,7 +1328,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** As much time as all others: then the handler is a quick one, and 23 calls a step need few places. */
+    /** Where quick calls take as much time as all others, the handler is quick, and 23 calls a step need few places. */
     @Test
     void quickCallsThatTakeMostOfTheTimeDecide() {
         enter(20);

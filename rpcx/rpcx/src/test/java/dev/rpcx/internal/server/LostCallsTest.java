@@ -544,7 +544,7 @@ public class LostCallsTest {
         assertThat(Inside.core(server).ledger().audit()).isEmpty();
     }
 
-    /** Whoever counted it before would never count it back. */
+    /** A thread that was counted before the error would never be counted back. */
     @Test
     void whatCannotBeMadeToTellACallDoesNotKeepItsPlace() {
         Server server = Inside.on(Server.builder(RegistryServer.registry(new Service())), platform)
@@ -662,7 +662,7 @@ public class LostCallsTest {
         nothingIsLeft();
     }
 
-    /** The caller has all that there is, and one who wants to know of the call's end has not been told yet. */
+    /** The call is over for its caller, but a listener for its cancel has not run yet. */
     @Test
     void aCallThatIsOverButForItsThreadsIsNotTakenForLost() {
         Waiting service = new Waiting();

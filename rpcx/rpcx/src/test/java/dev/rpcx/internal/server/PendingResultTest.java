@@ -97,7 +97,7 @@ class PendingResultTest {
         assertThat(told).isEmpty();
     }
 
-    /** One of a handler's own making. */
+    /** A future of a handler's own making, on which nothing can be hung. */
     private static final class Unwaitable extends CompletableFuture<String> {
         @Override
         public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> action) {
@@ -152,7 +152,7 @@ class PendingResultTest {
         try {
             bringUp(calls);
         } catch (StackOverflowError end) {
-            // the frame above has somewhat more
+            // the frame above has a little more room
         }
         PendingResult next = calls.poll();
         if (next != null) {
@@ -166,14 +166,14 @@ class PendingResultTest {
         for (int i = 0; i < 1_000; i++) {
             all.add(new PendingResult((value, thrown) -> down(5), stage, lost));
         }
-        // once where there is room, so that nothing is loaded at the end of the stack
+        // this runs once where there is room, so that no class is loaded at the end of the stack
         all.get(0).accept("x", null);
         Queue<PendingResult> calls = new ArrayDeque<>(all);
         Runnable bring = () -> {
             try {
                 bringUp(calls);
             } catch (StackOverflowError end) {
-                // the point of it
+                // the test wants this error to occur
             }
         };
         Thread thread = new Thread(null, bring, "deep", 240_000);
@@ -242,7 +242,7 @@ class PendingResultTest {
         RPCXFuture<String> load(String key);
     }
 
-    /** As an interceptor returns one that makes one call of several. */
+    /** An interceptor that makes one call of several returns such a future. */
     @Test
     void norOneThatAProxyHandsOutAgainWhileItsFirstReceiverWaits() {
         HandledContext call = context();
@@ -283,7 +283,7 @@ class PendingResultTest {
         }
     }
 
-    /** One that is kept when its call is over holds nothing of the call for which it was made. */
+    /** A future that somebody keeps when it has ended holds nothing of the call for which it was made. */
     @Test
     void aFutureThatHasEndedIsNobodysAnyMore() {
         HandledContext call = context();
@@ -296,9 +296,9 @@ class PendingResultTest {
         assertThat(failed.isOnlyFor(call)).isFalse();
     }
 
-    // ---- what stays
-
-    /** A call that waits at the stage and has been given up. */
+    // ---- charges that stay
+    
+    /** Returns a result that has waited for the stage and has been given up. */
     private PendingResult givenUp(CompletionStage<?> of) {
         PendingResult pending = pending(of);
         pending.begin();
@@ -338,7 +338,7 @@ class PendingResultTest {
         try {
             endUp(left);
         } catch (StackOverflowError end) {
-            // the frame above has somewhat more
+            // the frame above has a little more room
         }
         LingeringCharge next = left.poll();
         if (next != null) {
@@ -346,7 +346,7 @@ class PendingResultTest {
         }
     }
 
-    /** A future may be completed where the stack is at its end: what cannot be given back there is given back later. */
+    /** A future may be completed at the end of a stack. A charge that cannot be given back there is given back later. */
     @Test
     void whatIsGivenBackAtTheEndOfAStackIsGivenBackWholeOrNotAtAll() throws Exception {
         List<LingeringCharge> all = new ArrayList<>();
@@ -354,7 +354,7 @@ class PendingResultTest {
             assertThat(account.tryCharge(Resource.OBJECT_BYTES, 8)).isTrue();
             all.add(account.addLingeringCharge(new Object(), 8, 0));
         }
-        // once where there is room, so that nothing is loaded at the end of the stack
+        // this runs once where there is room, so that no class is loaded at the end of the stack
         all.get(0).end();
         Queue<LingeringCharge> left = new ArrayDeque<>(all);
         Thread thread = new Thread(
@@ -363,7 +363,7 @@ class PendingResultTest {
                     try {
                         endUp(left);
                     } catch (StackOverflowError end) {
-                        // the point of it
+                        // the test wants this error to occur
                     }
                 },
                 "deep",
@@ -398,7 +398,7 @@ class PendingResultTest {
         assertThat(held()).isZero();
     }
 
-    /** A stage on which nothing can be hung, for want of memory. */
+    /** A stage on which nothing can be hung, since the memory has ended. */
     private static final class Full extends BoundFuture<String> {
         @Override
         public void onEnd(BiConsumer<? super String, ? super Throwable> action) {
@@ -413,7 +413,7 @@ class PendingResultTest {
         assertThat(held()).isZero();
     }
 
-    /** Nobody would give it back. */
+    /** Nobody would give the charge back. */
     @Test
     void whereNothingCanSayWhenAStageEndsNothingStays() {
         Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();

@@ -54,7 +54,7 @@ class PostponedCallsTest {
     private static final long MEBIBYTE = 1 << 20;
     private static final long ALL_THERE_IS = 1L << 62;
 
-    /** Streams that begin before enough of what they bring is seen: a mebibyte of items, and some under way. */
+    /** So many streams may begin before the server has seen a mebibyte of their items. Some of them are under way then. */
     private static final int MAX_BEGUN = 40;
 
     @RPCXServer("postponed")
@@ -62,7 +62,7 @@ class PostponedCallsTest {
         final ArrayDeque<CompletableFuture<String>> waiting = new ArrayDeque<>();
         int begun;
 
-        /** It has its answer before its subscriber has been told anything. */
+        /** Returns its answer before its subscriber has been called. */
         @Method
         String largeAndEarly(Flow.Publisher<String> given) {
             given.subscribe(new StreamsTest.Collected<>(1));
@@ -109,7 +109,7 @@ class PostponedCallsTest {
         final EmbeddedChannel channel;
         private int sent;
 
-        /** Items that {@link #ends} has met. */
+        /** Counts the items that {@link #ends} has met. */
         private int items;
 
         Peer() {
@@ -123,7 +123,7 @@ class PostponedCallsTest {
             peers.add(this);
         }
 
-        /** The bytes arrive also while the server does not want to read: then it has read them before that. */
+        /** Has bytes arrive. Where the server does not want to read now, it is as if it had read them before that. */
         void send(ByteBuf bytes) {
             channel.config().setAutoRead(true);
             byte[] all = ByteBufUtil.getBytes(bytes);
@@ -140,7 +140,7 @@ class PostponedCallsTest {
             send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id(slot), payload));
         }
 
-        /** A call of "quick" whose metadata are large enough to be charged when it arrives. */
+        /** Makes a call of "quick" whose metadata are large enough to be charged when it arrives. */
         void requestWithToken(int slot) {
             ByteBuf payload = RawPeer.prelude("postponed", "quick");
             Varint.write(payload, GIVEN_MILLIS * 1000L);
@@ -156,7 +156,7 @@ class PostponedCallsTest {
             }
         }
 
-        /** So many streams are asked for in one go: all handlers come to their threads before anything is made. */
+        /** Asks for so many streams in one go. All handlers come to their threads before anything is made. */
         void streams(int count, int items, long credit) {
             ByteBuf all = Unpooled.buffer();
             for (int i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ class PostponedCallsTest {
             send(all);
         }
 
-        /** The server has more of streams than this client reads, and most of them wait. */
+        /** Asks for more streams than this client reads, so that most of them wait. */
         void postponedStreams() {
             platform.reads(channel, false);
             streams(STREAMS, 1, ALL_THERE_IS);
@@ -185,7 +185,7 @@ class PostponedCallsTest {
             send(RawPeer.frame(Wire.CANCEL, id(slot), Unpooled.EMPTY_BUFFER));
         }
 
-        /** From here on the server holds a large reply that this client does not read. */
+        /** Has the server hold a large reply from now on, which this client does not read. */
         void stopReading() {
             platform.reads(channel, false);
             request(LARGE_SLOT, "large");
@@ -201,14 +201,14 @@ class PostponedCallsTest {
             return Objects.requireNonNull(channel.pipeline().get(ServerConnection.class));
         }
 
-        /** So much is unread beside what the server has made. */
+        /** Charges so many bytes as if they were unread, beside what the server has made. */
         Charge unread(long bytes) {
             Charge charge = connection().account.charge(Resource.REPLY_BYTES);
             assertThat(charge.set(bytes)).isTrue();
             return charge;
         }
 
-        /** What each call was told at its end, by slot: REPLY, or the error's code. */
+        /** Returns how each call has ended, by slot: "REPLY", or the code of its error. */
         Map<Integer, Object> ends() {
             Map<Integer, Object> ends = new HashMap<>();
             ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
@@ -227,7 +227,7 @@ class PostponedCallsTest {
                         ends.put(slot, error.code());
                     }
                     default -> {
-                        // settings, the dictionary, the parts of the large reply
+                        // other frames are the settings, the dictionary and the parts of the large reply
                     }
                 }
             }
@@ -258,8 +258,7 @@ class PostponedCallsTest {
     }
 
     /**
-     * So many calls have waited for their reader, and now wait for the one thread of the pool, which another connection
-     * has.
+     * Has so many calls wait for their reader, and then for the one thread of the pool, which another connection uses.
      */
     private Peer waitsForThePool(int calls) {
         server = Inside.on(Server.builder(RegistryServer.registry(service)), platform)
@@ -312,7 +311,7 @@ class PostponedCallsTest {
         assertThat(Inside.core(server).running()).isEqualTo(MANY);
     }
 
-    /** It has no place of a running handler then, and so no part of what those hold without a charge. */
+    /** The call has no place then, and running handlers alone hold something without a charge. */
     @Test
     void aCallThatWaitsIsChargedForItsRequestAndRefusedWhereThereIsNoRoomForThat() {
         Peer peer = new Peer();
@@ -321,7 +320,7 @@ class PostponedCallsTest {
         peer.requests(3, "quick");
         assertThat(Inside.core(server).ledger().held(Resource.REQUEST_BYTES) - before)
                 .isEqualTo(3 * Charge.STEP_BYTES);
-        // each other connection takes half of what is left, until nothing is
+        // each other connection takes half of what is left, until nothing is left
         List<Account> others = new ArrayList<>();
         List<Charge> taken = new ArrayList<>();
         do {
@@ -369,7 +368,7 @@ class PostponedCallsTest {
         assertThat(Inside.core(server).ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** The loop would never hear that they have begun, and so nothing else would begin. */
+    /** Otherwise the event loop would never learn that they have begun, and nothing else would begin. */
     @Test
     void whatWaitsIsBegunAlsoWhereThreadsHaveNoMemoryToSayThatTheyHaveBegun() {
         Account account = Objects.requireNonNull(Inside.core(server).ledger().open(null));
@@ -422,7 +421,7 @@ class PostponedCallsTest {
         assertThat(peer.ends()).containsEntry(0, RPCXException.Code.OVERLOADED);
     }
 
-    /** Nothing is sent by that: the caller has been told before. */
+    /** The server sends nothing as it gives the future up, since it has answered the caller before. */
     @Test
     void aCallThatWaitsForAPlaceBeginsWhenAFutureOfItsConnectionIsGivenUp() {
         server = server(AdmissionLimit.MIN_LIMIT);
@@ -476,7 +475,7 @@ class PostponedCallsTest {
     @Test
     void theTimeThatACallWaitsForItsCallerToReadDoesNotLowerTheLimitOfItsMethod() {
         Peer other = new Peer();
-        // one runs all the time: a handler that is alone says nothing to the limit
+        // one call runs all the time, since the limit learns nothing from a handler that is alone
         other.requests(1, "waits");
         CompletableFuture<String> first = service.waiting.remove();
         Peer peer = new Peer();
@@ -493,7 +492,7 @@ class PostponedCallsTest {
         assertThat(service.waiting).hasSize(MANY);
         service.endAll();
         platform.handleAll(peer.channel);
-        // the end of one more, a step later, has the limit look at those before it
+        // the end of one more call, a step later, has the limit look at the calls before it
         platform.pass(peer.channel, 150, TimeUnit.MILLISECONDS);
         peer.requests(1, "waits");
         service.endAll();
@@ -610,7 +609,7 @@ class PostponedCallsTest {
         assertThat(peer.ends()).isEmpty();
     }
 
-    /** How many of many calls run when their caller has read all but this, and none of them has ended. */
+    /** Returns how many of many calls run when their caller has read all but so many bytes, and none has ended. */
     private int begunWithUnread(long bytes) {
         Peer peer = new Peer();
         peer.stopReading();
@@ -656,7 +655,7 @@ class PostponedCallsTest {
         unread.release();
     }
 
-    /** Whoever reads a little again and again is not kept from beginning by what is made for it all the time. */
+    /** A client that reads a little again and again gets new streams, although much is made for it all the time. */
     @Test
     void eachTimeThatTheSocketTakesMoreOneStreamBeginsHoweverMuchIsUnread() {
         Peer peer = new Peer();
@@ -700,7 +699,7 @@ class PostponedCallsTest {
         assertThat(service.waiting).hasSize(1);
     }
 
-    /** Its request has room that others want, and who reads nothing would keep it for all of the call's time. */
+    /** The request takes room that others want. A client that reads nothing would hold that for all of the call's time. */
     @Test
     void aCallWaitsForItsReaderNoLongerThanASmallRequestMayTake() {
         server = Inside.on(Server.builder(RegistryServer.registry(service)), platform)
@@ -779,7 +778,7 @@ class PostponedCallsTest {
         platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
         assertThat(peer.ends().values()).hasSize(MAX_AT_ONCE).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(Inside.core(server).ledger().held(Resource.REQUEST_BYTES)).isZero();
-        // as many may start as before
+        // as many calls may start as before
         platform.reads(peer.channel, false);
         peer.request(LARGE_SLOT - 1, "large");
         platform.handleAll(peer.channel);
@@ -792,7 +791,7 @@ class PostponedCallsTest {
         }
     }
 
-    /** A thread of its call may run for long: what is left to read is what its caller has not been sent. */
+    /** A thread of the call may run for long. Only what has not been sent counts as unread. */
     @Test
     void aReplyThatHasBeenSentKeepsNoOtherCallWaitingWhileAThreadOfItsCallRuns() {
         Peer peer = new Peer();
@@ -804,7 +803,7 @@ class PostponedCallsTest {
         peer.read();
         assertThat(Inside.core(server).ledger().held(Resource.REPLY_BYTES)).isZero();
         peer.request(0, "quick");
-        // what waits for a thread first is the subscriber
+        // the subscriber is the first that waits for a thread
         platform.handle(1);
         platform.settle(peer.channel);
         assertThat(peer.ends()).containsEntry(0, "REPLY");

@@ -51,7 +51,7 @@ class ReplacedJarTest {
         }
     }
 
-    /** By a loader of its own, which is closed afterwards. */
+    /** Runs the task with a class loader of its own, which is closed afterwards. */
     private <T> T loading(Callable<T> task) throws Exception {
         URL[] path = {jar().toUri().toURL()};
         try (URLClassLoader loader = new URLClassLoader(path, ReplacedJarTest.class.getClassLoader())) {

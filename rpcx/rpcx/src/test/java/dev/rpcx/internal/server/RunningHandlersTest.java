@@ -62,7 +62,7 @@ class RunningHandlersTest {
                 of.admission());
     }
 
-    /** A connection would keep it as long as it lives, and there may be very many. */
+    /** A connection would keep the room as long as it lives, and there may be very many connections. */
     @Test
     void aMethodOfAHighNumberTakesNoMoreRoomThanAnother() {
         int before = running.room();
@@ -91,7 +91,7 @@ class RunningHandlersTest {
         }
     }
 
-    /** Whichever ends first: those that run stay counted, each by its own method. */
+    /** Running handlers stay counted, each by its own method, whichever of them ends first. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     void eachHandlerCountsForItsOwnMethod(long seed) {
@@ -102,14 +102,14 @@ class RunningHandlersTest {
         int[] entered = new int[200];
         for (int i = 0; i < entered.length; i++) {
             methods.add(method(1 + 17 * i));
-            // another connection has one of four: of the others this one has its share, which is two
+            // another connection runs one of four handlers, so that this one has two, its share of the others
             limits.add(ofMethod(most));
             assertThat(limits.get(i).admit()).isTrue();
         }
         int share = 2;
         int all = 0;
         for (int i = 0; i < 20_000; i++) {
-            // now few of them run, now many
+            // few of them run now, and many later
             int of = random.nextInt(i / 2_000 % 2 == 0 ? entered.length : 5);
             ServerMethod method = methods.get(of);
             AdmissionLimit.Group own = limits.get(of);
@@ -156,7 +156,7 @@ class RunningHandlersTest {
         before.connectionGone();
         Account now = Objects.requireNonNull(ledger.open(address));
         RunningHandlers again = new RunningHandlers(now, () -> 0);
-        // of four places two are free for whoever runs three already: one too few
+        // two of four places are free, which is one too few for a client that runs three already
         AtomicInteger all = new AtomicInteger(2);
         AdmissionLimit.Group few = new AdmissionLimit(4, all, 0).group(0);
         assertThat(again.admit(method(1), few)).isFalse();
@@ -164,13 +164,13 @@ class RunningHandlersTest {
         assertThat(again.admit(method(1), few)).isTrue();
         assertThat(again.all()).isEqualTo(1);
         all.set(0);
-        // and now it runs four
+        // now it runs four
         assertThat(again.admit(method(1), few)).isTrue();
         all.set(0);
         assertThat(again.admit(method(1), few)).isFalse();
     }
 
-    /** To disconnect is no better a weapon than to stay: half of what the one holds that was there first. */
+    /** A client that disconnects leaves others as much as one that stays: half of what the first one holds. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whoWasThereBeforeHasAsMuchBesideWhatIsOrphanedAsBesideOneThatStays(boolean isGone) {
@@ -195,7 +195,7 @@ class RunningHandlersTest {
         for (int i = 0; i < 20; i++) {
             RunningHandlers again = of(address);
             for (int k = 0; k < 3; k++) {
-                // a limit of its own, so that only the places of all methods count
+                // each call has a limit of its own, so that only the places of all methods count
                 entered += again.admit(method(1), new AdmissionLimit(8, all, 0, false, () -> 1).group(0)) ? 1 : 0;
             }
             again.connectionGone();
@@ -217,7 +217,7 @@ class RunningHandlersTest {
         return entered;
     }
 
-    /** Places of all methods do not matter here: there is any number of them. */
+    /** Makes a limit for which the places of all methods do not matter, since there are enough of them. */
     private static AdmissionLimit.Group ofMethod(int most) {
         return new AdmissionLimit(most, new AtomicInteger(-1_000), 0).group(0);
     }

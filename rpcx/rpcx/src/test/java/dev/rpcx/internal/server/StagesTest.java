@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Tests several calls that wait for a stage through one hook. Each of them is told the end once, and not at all if it
- * has left before.
+ * Tests several calls that wait for a stage through one hook. Each of them learns of the end once, and not at all
+  * if it has stopped waiting before.
  */
 @Timeout(60)
 class StagesTest {
@@ -75,7 +75,7 @@ class StagesTest {
         stage.complete("1");
         waiting("a");
         assertThat(told).containsExactly("a1");
-        // one that cannot be asked
+        // this stage cannot be asked whether it has ended
         new Waiting("b").await(CompletableFuture.completedStage("2"));
         assertThat(told).containsExactly("a1", "b2");
     }
@@ -127,7 +127,7 @@ class StagesTest {
             } else {
                 Waiting stopping = here.remove(random.nextInt(here.size()));
                 stopping.stopWaiting();
-                // a second time does nothing
+                // the second time has no effect
                 stopping.stopWaiting();
             }
             assertThat(Stages.waiting(stage)).isEqualTo(here.size());
@@ -208,7 +208,7 @@ class StagesTest {
         assertThat(stage.getNumberOfDependents()).isEqualTo(1);
     }
 
-    /** An event loop that gives a call up asks for the hook: it must not do the work. */
+    /** An event loop asks for the hook as it gives a call up, and must not do work of the stage. */
     @Test
     void butNotOnAStageThatMayWorkThen() {
         AtomicInteger worked = new AtomicInteger();
@@ -227,7 +227,7 @@ class StagesTest {
         assertThat(worked).hasValue(1);
     }
 
-    /** Two threads that look for it at the same time each make one. */
+    /** Two threads that look for the entry of a stage at the same time each make one. */
     @Test
     void allEntriesOfAStageAreOneAndThoseOfTwoStagesAreTwo() {
         Stages.Entry entry = new Stages.Entry(stage);
@@ -242,7 +242,7 @@ class StagesTest {
         assertThat(entry).isNotEqualTo(again);
     }
 
-    /** It was found before the stage ended, and nobody would be told behind that. */
+    /** The entry was found before the stage ended. A waiter that is added later would never learn of the end. */
     @Test
     void nobodyIsAddedToAnEntryWhoseStageHasEnded() {
         Stages.Entry entry = new Stages.Entry(stage);
@@ -273,7 +273,7 @@ class StagesTest {
         assertThat(ledger.audit()).isEmpty();
     }
 
-    /** Each look for a stage takes out two of those that nobody can reach. */
+    /** Each look for a stage takes out two stages that nobody can reach. */
     @Test
     void stagesThatNobodyCanReachAreForgottenByThoseThatComeLater() {
         int before = Stages.hung();
@@ -283,7 +283,7 @@ class StagesTest {
         List<byte[]> garbage = new ArrayList<>();
         await().until(() -> {
             System.gc();
-            // also where nobody may ask the collector
+            // this makes the collector run even where System.gc() does nothing
             for (int i = 0; i < 1_000; i++) {
                 garbage.add(new byte[32 << 10]);
                 if (garbage.size() == 50) {

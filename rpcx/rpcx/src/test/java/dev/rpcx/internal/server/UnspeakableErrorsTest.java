@@ -59,7 +59,7 @@ public class UnspeakableErrorsTest {
         assertThat(CallErrors.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
     }
 
-    /** Another attempt, or another server, may have the memory. */
+    /** There may be memory at another attempt, or at another server. */
     @Test
     void aRequestThatFindsNoHeapIsNotTheFaultOfItsCaller() {
         assertThat(CallErrors.unreadable(new OutOfMemoryError("Java heap space"))
@@ -76,7 +76,7 @@ public class UnspeakableErrorsTest {
         assertThat(said.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
     }
 
-    /** Also where it gives on what another server has refused. */
+    /** This holds even if the handler passes on the refusal of another server. */
     @Test
     void aHandlerThatHasRunIsNeverSaidNotToHave() {
         RPCXException given =

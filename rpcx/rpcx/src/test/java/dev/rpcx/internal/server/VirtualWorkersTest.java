@@ -40,12 +40,12 @@ class VirtualWorkersTest {
 
     private final ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** What the last worker's thread had allocated when the worker began. */
+    /** The number of bytes that the thread of the last worker had allocated when the worker began. */
     private volatile long allocated;
 
     private volatile boolean startsFail;
 
-    /** Behind the start of a thread. */
+    /** Whether the start of a worker fails after its thread has been started. */
     private volatile boolean startsFailLate;
 
     private volatile CountDownLatch untilStartFails = new CountDownLatch(0);
@@ -117,12 +117,12 @@ class VirtualWorkersTest {
                 runs.incrementAndGet(task);
                 done.countDown();
                 if (task % 1000 == 0) {
-                    // some are still at work when the next ones come
+                    // some tasks still run when the next ones come
                     Thread.yield();
                 }
             });
             if (i % 64 == 0) {
-                // now and then all are idle
+                // all workers are idle now and then
                 Thread.onSpinWait();
                 if (i % 4096 == 0) {
                     awaitCount(done, tasks - i - 1);
@@ -215,7 +215,7 @@ class VirtualWorkersTest {
         CountDownLatch done = new CountDownLatch(100);
         mayBegin = new CountDownLatch(1);
         workers.run(() -> {
-            // longer than a worker's time slice, so that it would leave the rest to another
+            // the task takes longer than a worker's time slice, so that the worker would hand the rest to another
             for (long end = System.nanoTime() + 1_000_000; System.nanoTime() - end < 0; ) {
                 Thread.onSpinWait();
             }
@@ -244,7 +244,7 @@ class VirtualWorkersTest {
         assertThat(refused.getCount()).isOne();
     }
 
-    /** A thread may be queued for a processor, and what starts it throw for want of one more. */
+    /** A thread may be queued for a processor although its start throws, since no further thread can be had. */
     @Test
     void aWorkerWhoseStartHasFailedRunsNothingWhenItComesAllTheSame() throws InterruptedException {
         mayBegin = new CountDownLatch(1);
@@ -279,7 +279,7 @@ class VirtualWorkersTest {
             await(mayEnd);
         });
         startsFailLate = false;
-        // not behind the one that blocks: the worker has handed the mark on
+        // this task does not wait for the one that blocks, since the worker has handed the mark on
         CountDownLatch done = new CountDownLatch(1);
         workers.run(done::countDown);
         await(done);
@@ -306,8 +306,8 @@ class VirtualWorkersTest {
     }
 
     /**
-     * Workers on virtual threads whose carriers are this test's: what wakes one may throw although the worker is
-     * queued, as JDK 21 to 23 does where no carrier can be started.
+     * Workers on virtual threads whose carriers the test provides. To wake a worker may throw although the worker is
+     * queued, as it does in JDK 21 to 23 where no carrier can be started.
      */
     static final class OwnScheduler {
         private static final AtomicReference<Executor> SCHEDULER = new AtomicReference<>(OwnScheduler::onCarrier);
@@ -364,7 +364,7 @@ class VirtualWorkersTest {
             }
             SCHEDULER.set(OwnScheduler::onCarrier);
             if (told.equals("refused")) {
-                // a client makes a call again that was refused, and the same object may be its again
+                // a client may make a refused call again, and its task may be the same object again
                 workers.run(task);
                 Awaitility.await().until(() -> runs.get() == 1);
             }
@@ -378,12 +378,12 @@ class VirtualWorkersTest {
         }
     }
 
-    /** It has the mark, and a task that nobody else has: what it cannot allocate there would be the end of both. */
+    /** The worker has the mark, and a task that nobody else has. An OutOfMemoryError there would lose both. */
     @Test
     void aWorkerTakesNoMemoryBetweenItsStartAndItsFirstTask() throws InterruptedException {
         AtomicLong least = new AtomicLong(Long.MAX_VALUE);
         CountDownLatch mayEnd = new CountDownLatch(1);
-        // what is loaded meanwhile is of the first
+        // classes are loaded only as the first task runs
         for (int i = 0; i < 10; i++) {
             CountDownLatch begun = new CountDownLatch(1);
             workers.run(() -> {

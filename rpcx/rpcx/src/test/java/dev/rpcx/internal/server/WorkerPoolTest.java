@@ -64,7 +64,7 @@ class WorkerPoolTest {
         pool.close();
     }
 
-    /** Tasks that give tasks, from many threads, while threads end all the time. */
+    /** Many threads give tasks that give further tasks, while threads of the pool end all the time. */
     @Test
     void eachTaskRunsOnce() throws InterruptedException {
         WorkerPool pool = new WorkerPool("worker-", null, TimeUnit.MICROSECONDS.toNanos(50));
