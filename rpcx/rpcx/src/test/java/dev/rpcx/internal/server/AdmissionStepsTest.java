@@ -276,7 +276,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** A request may be complete only as its time runs out, and a thread may begin it by an older reading of the clock. */
+    /** A request may be complete only as its time runs out, and a thread may begin it by an older look at the clock. */
     @Test
     void aCallThatWasBegunBehindItsTimeSaysNothing() {
         cut();
@@ -599,8 +599,8 @@ class AdmissionStepsTest {
     @Test
     void theUsualTimeIsFourTimesWhatCallsTakeWhereOthersAreGivenMoreTime() {
         learnQuick();
-        // half of the calls are given 26 ms, a quarter more than they take. These take 0.8 of their time, the others 0.125,
-        // and the mean is 0.462.
+        // half of the calls are given 26 ms, a quarter more than they take. These take 0.8 of their time, the others
+        // 0.125, and the mean is 0.462.
         now += STEP - 1;
         for (int i = 0; i < 99; i++) {
             end(QUICK, i < 50 ? 400 * UNIT : GIVEN, true);
@@ -847,7 +847,7 @@ class AdmissionStepsTest {
         learnQuick();
         step(STEP, 100, QUICK, 2 * QUICK);
         refuse();
-        // the usual time is 42 ms, and a quarter more are 52. 26 calls end in that, of which three quarters are 19
+        // the usual time rises from 42 to 52 ms. 26 calls end in that, of which three quarters are 19
         step(STEP, 50, 480 * UNIT, 960 * UNIT);
         expect(19);
     }
@@ -1260,7 +1260,7 @@ class AdmissionStepsTest {
         refusingStep(100, 2400 * UNIT);
         expect(94);
         refuse();
-        // 12 calls in 157 ms are 12.8 in the time of one, of which 9/16 are 7.2. Half of the way down is 50, half of 100
+        // 12 calls in 157 ms are 12.8 in the time of one, of which 9/16 are 7.2. Half of the way down is 50, of 100
         step(2400 * UNIT, 12, SLOW, GIVEN);
         expect(MAX);
     }

@@ -108,7 +108,7 @@ class CallListTest {
     @Test
     void whatIsTakenOutHasItsNeighboursLookedAtAndNoOther() {
         List<ServerCall> calls = calls(7);
-        // whoever goes along the list from either end, or from the call, never comes back from here
+        // a walk along the list, from either end or from the call, would never come back from here
         calls.get(1).loopState.following = calls.get(1);
         calls.get(1).loopState.previous = calls.get(1);
         calls.get(5).loopState.following = calls.get(5);

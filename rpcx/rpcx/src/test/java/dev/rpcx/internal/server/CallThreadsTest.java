@@ -65,7 +65,7 @@ class CallThreadsTest {
         assertThat(context.enterHandler()).isFalse();
         assertThat(context.endThread(call)).isFalse();
         assertThat(left).isEmpty();
-        // its connection ends
+        // the connection of the call ends here
         assertThat(context.mayLeaveNow(false)).isFalse();
         assertThat(context.endUnlessThreads()).isFalse();
         assertThat(context.endThread(call)).isTrue();
@@ -82,7 +82,7 @@ class CallThreadsTest {
         }
     }
 
-    /** Frames from the end of a stack upwards in which something is tried: more than it takes anywhere. */
+    /** The number of frames, from the end of a stack upwards, in which something is tried. No try needs as many. */
     private static final int TRIED_FRAMES = 1_000;
 
     private int triedFrames;
@@ -98,12 +98,12 @@ class CallThreadsTest {
             try {
                 tried.run();
             } catch (StackOverflowError tooDeep) {
-                // it is what is looked at
+                // the test looks at what such an error leaves
             }
         }
     }
 
-    /** By frames of another size, so that each try finds other ends of the stack. */
+    /** Begins so many frames of another size below, so that each try finds other ends of the stack. */
     private long tryBelow(int frames, long wider, Runnable tried) {
         if (frames == 0) {
             tryAtTheEndOfTheStack(tried);
@@ -112,7 +112,7 @@ class CallThreadsTest {
         return tryBelow(frames - 1, wider + frames, tried) + wider;
     }
 
-    /** As deep as an event loop takes what it has to run. */
+    /** Adds a task so many frames below, as deep as an event loop adds it to its tasks. */
     private static void addDeep(Queue<Runnable> to, Runnable task, int frames) {
         if (frames == 0) {
             to.add(task);
@@ -121,7 +121,7 @@ class CallThreadsTest {
         }
     }
 
-    /** Whoever asks for items, or goes on with a call, may be deep in a recursion. */
+    /** Code that asks for items, or goes on with a call, may be deep in a recursion. */
     @ParameterizedTest
     @ValueSource(strings = {"signal", "tell", "step"})
     void atTheEndOfAStackNoThreadIsCountedThatIsNotCountedBack(String what) throws Exception {

@@ -114,10 +114,10 @@ class ClassicServerConnectionTest {
         return ClassicRequests.of(id, "slow", method, List.of(), List.of());
     }
 
-    /** What has been read of the connection, and is more than the replies that were looked at. */
+    /** Holds what has been read from the connection after the replies that the test has looked at. */
     private final ByteBuf came = Unpooled.buffer();
 
-    /** The next reply, whose chunks follow each other. */
+    /** Returns the next reply, whose chunks follow each other. */
     private ClassicWire.Reply reply() {
         while (came.readableBytes() < 4 || came.readableBytes() < 4 + came.getInt(came.readerIndex())) {
             ByteBuf chunk = channel.readOutbound();
@@ -153,7 +153,7 @@ class ClassicServerConnectionTest {
                 1, "slow", "hello", List.of("text"), List.of(io.netty.buffer.ByteBufUtil.getBytes(RawPeer.text("a")))));
         assertThat(reply().error()).isNull();
         send(Unpooled.buffer().writeInt(bytes + 2).writeByte(1 << 3).writeByte(2));
-        // a field that nobody knows, as long as what is left
+        // the rest of the frame is a field that nobody knows
         ByteBuf rest = Unpooled.buffer().writeByte(15 << 3 | 2);
         Varint.write(rest, bytes - 4);
         rest.writeZero(bytes - 4);
@@ -175,7 +175,7 @@ class ClassicServerConnectionTest {
         RPCXException late = error();
         assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(late.executed()).isEqualTo(RPCXException.Executed.MAYBE);
-        // its own answer comes too late, and is not taken for that of the call which has the id now
+        // the answer to the first call comes too late, and is not taken for that of the call that has the id now
         send(request(1, "later"));
         slow.waiting.get(0).complete("late");
         assertThat(channel.<ByteBuf>readOutbound()).isNull();
@@ -221,7 +221,7 @@ class ClassicServerConnectionTest {
     void aRequestWithoutAnIdEndsTheConnection() {
         send(request(0, "later"));
         assertThat(error().code()).isEqualTo(RPCXException.Code.PROTOCOL);
-        // a channel that has no two directions is closed as soon as the reason has left
+        // a channel that has no two directions is closed as soon as the reason has been sent
         assertThat(channel.isOpen()).isFalse();
         assertThat(slow.waiting).isEmpty();
     }
@@ -239,11 +239,11 @@ class ClassicServerConnectionTest {
     private final ChannelOutboundHandlerAdapter stopped = new ChannelOutboundHandlerAdapter() {
         @Override
         public void flush(ChannelHandlerContext ctx) {
-            // nothing leaves
+            // nothing is sent
         }
     };
 
-    /** As where the peer does not read what it is sent. */
+    /** Sets whether the peer seems to read what it is sent. */
     private void setReading(boolean reads) {
         if (!reads) {
             channel.pipeline().addFirst(stopped);
@@ -269,7 +269,7 @@ class ClassicServerConnectionTest {
         assertThat(slow.waiting).hasSize(1);
     }
 
-    /** Each by itself would take many times its bytes of the heap. */
+    /** Each reply by itself would take many times its bytes of the heap. */
     @Test
     void smallRepliesThatWaitStandTogetherAndAreChargedByTheirBytes() {
         channel.pipeline().addFirst(stopped);
@@ -304,10 +304,10 @@ class ClassicServerConnectionTest {
         assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
     }
 
-    /** As the server's other connections fill what there is for replies. */
+    /** The server's other connections fill the room that there is for replies. */
     @Test
     void aReplyThatFindsNoRoomIsRefusedAndItsConnectionGoesOn() throws Exception {
-        // each has a share of what is left
+        // each other connection takes its share of what is left
         List<Account> others = new ArrayList<>();
         List<Charge> all = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
@@ -352,7 +352,7 @@ class ClassicServerConnectionTest {
         assertThat(connection.abandonedCalls()).isZero();
     }
 
-    /** Not at the next look at the connection, which may be seconds later. */
+    /** The call does not wait for the next look at the connection, which may be seconds later. */
     @Test
     void aCallEndsWhenItsTimeIsOver() {
         pass(Duration.ofSeconds(1));
@@ -363,7 +363,7 @@ class ClassicServerConnectionTest {
         assertThat(error().code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
     }
 
-    /** Whatever their ids are: so a look at deadlines comes to its end at the first call that has time left. */
+    /** The order does not depend on the ids, so a look at deadlines can end at the first call that has time left. */
     @Test
     void callsAreToldInTheOrderOfTheirDeadlinesThatTheirTimeIsOver() {
         for (long id : new long[] {9, 5, 7}) {

@@ -76,7 +76,7 @@ class ConnectionThreadsTest {
         assertThat(threads.withdraw(RunOn.Place.EVENT_LOOP, last)).isFalse();
         assertThat(threads.withdraw(RunOn.Place.POOL, last)).isTrue();
         assertThat(threads.withdraw(RunOn.Place.POOL, last)).isFalse();
-        // the sixth of the threads, while five hold handlers
+        // the sixth thread runs the signal, while five hold handlers
         platform.handle(5);
         assertThat(begun).containsExactly("signal");
         platform.handleAll(channel);

@@ -55,7 +55,7 @@ class DetachableStageTest {
         assertThat(second.hook()).isNull();
     }
 
-    /** Otherwise its call would leave a charge at a hook that hangs nowhere. */
+    /** Otherwise a call would hand its charge to a hook that hangs on no stage. */
     @Test
     void aStageThatTakesNobodyIsNotWaitedFor() {
         CompletableFuture<String> refusing = new CompletableFuture<>() {
@@ -89,7 +89,7 @@ class DetachableStageTest {
         assertThat(own).isCancelled();
     }
 
-    /** As where a handler makes the call, and returns its future, behind the cancel of its own. */
+    /** A handler makes the call, and returns its future, after its own call has been cancelled. */
     @Test
     void aCallThatAHandlerBringsAfterTheCancelOfItsOwnIsCancelledToo() {
         HandledContext call = PendingResultTest.context();

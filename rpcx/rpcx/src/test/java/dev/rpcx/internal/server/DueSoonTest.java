@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DueSoonTest {
     private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** When each call is due. */
+    /** Holds the time at which each call is due. */
     private final Map<Integer, Long> due = new HashMap<>();
 
     private long now = Long.MAX_VALUE - 3 * DueSoon.SPAN_NANOS;
@@ -42,7 +42,7 @@ class DueSoonTest {
         return DueSoon.NEVER;
     }
 
-    /** As a connection looks. @return when the next look is due, from now */
+    /** Looks as a connection does, and returns the time from now to the next look. */
     private long look() {
         if (soon.isComplete(now)) {
             return soon.scan(now, this::end);
@@ -78,11 +78,11 @@ class DueSoonTest {
             assertThat(look()).isGreaterThan(5 * MS);
         }
         assertThat(ended).isEqualTo(looks);
-        // all of them once a second, and each that is due once
+        // a look asks all calls once a second, and each call that is due once
         assertThat(asked).isBetween(2_000, 11 * 4_100 + 2_000);
     }
 
-    /** Half of what is kept is to be due in half of the time, and then all are passed again. */
+    /** Many calls come that are due soon. The table of all calls is passed once for many of them, and not for each. */
     @ParameterizedTest
     @ValueSource(ints = {65, 130, 1_000})
     void whoHasManyDueSoonHasAllPassedOnceForManyOfThem(int many) {
@@ -116,7 +116,7 @@ class DueSoonTest {
                 add(id++, random.nextLong(1, longest));
             }
             if (random.nextInt(3) == 0) {
-                // the first that comes, which has ended by itself, or is due later or earlier than was said
+                // some call ends by itself, or becomes due later or earlier than was said
                 due.keySet().stream().findFirst().ifPresent(one -> {
                     if (random.nextBoolean()) {
                         due.remove(one);
@@ -137,7 +137,7 @@ class DueSoonTest {
         assertThat(ended).isPositive();
     }
 
-    /** A look at all, and then as many as there is room for: the first ones a thousandth of the span apart. */
+    /** Looks at all calls, and then adds as many as there is room for, the first ones due a millisecond apart. */
     private void fill(int soonest) {
         look();
         for (int i = 0; i < DueSoon.MAX_CALLS; i++) {
@@ -155,7 +155,7 @@ class DueSoonTest {
         assertThat(soon.scan(now, this::end)).isEqualTo(MS);
         now += DueSoon.SPAN_NANOS / 2 - 1;
         asked = 0;
-        // the first of those that are not kept
+        // the next look is due with the first of the calls that are not kept
         assertThat(soon.scan(now, this::end)).isEqualTo((2 + DueSoon.MAX_CALLS / 2 - 1) * MS + 1);
         assertThat(asked).isEqualTo(DueSoon.MAX_CALLS / 2 + 1);
         assertThat(ended).isEqualTo(DueSoon.MAX_CALLS / 2 + 1);
@@ -166,7 +166,7 @@ class DueSoonTest {
         fill(DueSoon.MAX_CALLS / 2 + 1);
         add(1_000, DueSoon.SPAN_NANOS / 4);
         assertThat(soon.isComplete(now)).isTrue();
-        // 65 are due within 65 ms, of which those within a sixteenth of a second are kept
+        // 65 calls are due within 65 ms, and those within a sixteenth of a second are kept
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16 - 1)).isTrue();
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16)).isFalse();
         assertThat(soon.scan(now, this::end)).isEqualTo(MS);
@@ -188,7 +188,7 @@ class DueSoonTest {
         assertThat(ended).isEqualTo(DueSoon.MAX_CALLS + 1);
     }
 
-    /** What a look ends may bring another one, while the table is being passed. */
+    /** A call that a look ends may bring other calls, while the look goes through those that are kept. */
     @Test
     void oneThatComesWithinALookAndFindsNoRoomHasAllLookedAtNextTime() {
         fill(DueSoon.MAX_CALLS / 2);

@@ -41,7 +41,7 @@ class FloodGuardTest {
         times(FloodGuard.MAX_PINGS_PER_SECOND, guard::pinged);
         assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class);
-        // the second is counted from where it began anew
+        // the second begins where the counts began anew
         clock.advance(TimeUnit.SECONDS.toNanos(1) - 1, TimeUnit.NANOSECONDS);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class);
         clock.advance(1, TimeUnit.NANOSECONDS);

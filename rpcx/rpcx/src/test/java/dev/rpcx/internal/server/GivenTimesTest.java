@@ -66,7 +66,7 @@ class GivenTimesTest {
 
     @Test
     void timesWithinAFifthAreOneClassAndTheirMeanIsUsual() {
-        // 2^27 ns and a bit, and up to a quarter more
+        // the bucket begins at 2^27 ns, a bit below 135 ms, and ends a quarter above that
         add(1, 135 * MILLI);
         add(1, 165 * MILLI);
         add(2, 170 * MILLI);

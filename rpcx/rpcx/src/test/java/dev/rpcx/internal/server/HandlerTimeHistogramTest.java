@@ -59,7 +59,7 @@ class HandlerTimeHistogramTest {
         assertThat(times.middleNanos()).isEqualTo(4 * UNIT);
     }
 
-    /** The least time of its class counts. */
+    /** The result is the least time of a bucket. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 7, 8, 1280, 1535, 1536, 915_527})
     void theMiddleIsAtMostAFifthLessThanWhatCallsTook(long units) {
@@ -75,7 +75,7 @@ class HandlerTimeHistogramTest {
         assertThat(times.middleNanos()).isBetween(0.8 * MAX, (double) MAX);
     }
 
-    /** Then one look in 256 of them, which counts for as many. */
+    /** The histogram then looks at one call in 256, which counts for as many. */
     @Test
     void ofManyCallsSomeSayEnough() {
         add(65_536, 4);
@@ -93,7 +93,7 @@ class HandlerTimeHistogramTest {
         }
     }
 
-    /** Whatever the look before has said of how many there are. */
+    /** This holds whatever the last results said of the number of calls. */
     @Test
     void aLongCallIsSeenAmongAnyNumberOfShortOnes() {
         add(1_000_000, 64);

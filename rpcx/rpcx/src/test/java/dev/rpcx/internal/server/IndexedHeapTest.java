@@ -20,7 +20,7 @@ class IndexedHeapTest {
         }
     }
 
-    /** Nobody else leaves in its place, and the queue can be used as before. */
+    /** No other element is taken out in its place, and the queue can be used as before. */
     @Test
     void whatDoesNotStandInAQueueIsNotTakenOutOfIt() {
         IndexedHeap<One> queue = new IndexedHeap<>();
@@ -40,7 +40,7 @@ class IndexedHeapTest {
         assertThat(queue.first()).isNull();
     }
 
-    /** At the end of its array there is nothing to look at. */
+    /** There is nothing to look at behind the end of the array. */
     @Test
     void aQueueWhoseArrayIsFullIsLookedAtToItsEnd() {
         IndexedHeap<One> queue = new IndexedHeap<>();
@@ -63,14 +63,14 @@ class IndexedHeapTest {
         assertThat(seen).containsExactlyInAnyOrder(first, second);
     }
 
-    /** Against a tree: whoever comes and goes, the first is the one with the lowest order. */
+    /** The test compares the queue with a tree after each step. */
     @Test
     void theFirstHasTheLowestOrderWhoeverComesAndGoes() {
         for (int seed = 0; seed < 30; seed++) {
             Random random = new Random(seed);
             IndexedHeap<One> queue = new IndexedHeap<>();
             TreeMap<Long, One> tree = new TreeMap<>();
-            // it grows to some hundred, and is emptied at the end
+            // the queue grows to some hundred elements, and is emptied at the end
             for (int step = 0; step < 400; step++) {
                 One one = new One(random.nextLong());
                 queue.add(one);

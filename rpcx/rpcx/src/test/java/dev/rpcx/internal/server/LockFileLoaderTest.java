@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Tests that fields have the numbers from the lock file beside their types, whichever thread asks for them. */
 @Timeout(60)
 public class LockFileLoaderTest {
-    /** Locked in another order than it is declared in. */
+    /** The lock file has the fields of this type in another order than the declaration. */
     public record Point(String x, String y) {}
 
     @RPCXServer("points")
@@ -41,7 +41,7 @@ public class LockFileLoaderTest {
         String show(Point point);
     }
 
-    /** An application of its own: it has the types above and their lock file, which its parent has not. */
+    /** A class loader of an application, which has the types above and their lock file. Its parent has no lock file. */
     private static final class Application extends URLClassLoader {
         Application(Path root) throws IOException {
             super(new URL[] {root.toUri().toURL()}, LockFileLoaderTest.class.getClassLoader());

@@ -88,7 +88,7 @@ public class LostCallsTest {
         }
     }
 
-    /** Also of a test that has failed: what it has written would count as lost. */
+    /** This runs after a failed test too. Otherwise what the test has written would count as lost. */
     @AfterEach
     void release() {
         if (channel != null) {
@@ -134,7 +134,7 @@ public class LostCallsTest {
             try {
                 platform.handleAll(channel);
             } catch (IllegalStateException thrown) {
-                // whoever runs handlers has reported it
+                // the code that runs handlers has reported it
             }
             assertThat(failing.asked).hasValue(1);
             assertThat(Inside.core(server).running()).isZero();
@@ -208,7 +208,7 @@ public class LostCallsTest {
         assertThat(lost.isAny).isFalse();
     }
 
-    /** Those who wait for the same stage hear of its end, whatever becomes of another one of them. */
+    /** All calls that wait for a stage learn of its end, even if one of them fails over it. */
     @Test
     void aCallWhoseEndFailsDoesNotKeepOthersFromTheirs() {
         LostCalls lost = new LostCalls(() -> {});
@@ -226,7 +226,7 @@ public class LostCallsTest {
         assertThat(told).containsExactly("x");
     }
 
-    /** The stage that an interceptor has returned brings another one, of which the connection cannot be told. */
+    /** The stage that an interceptor has returned brings another one, and the connection cannot learn of that. */
     @Test
     void aCallIsLostAlsoWhereItsStageBringsAnother() {
         CompletableFuture<Object> first = new CompletableFuture<>();
@@ -245,7 +245,7 @@ public class LostCallsTest {
         channel.loop.fails = true;
         first.complete(new CompletableFuture<>());
         channel.loop.fails = false;
-        // a look: this channel has lost its timers with its end
+        // this looks for lost calls, since the channel has lost its timers with its end
         connection.cutOff();
         platform.settle(channel);
         assertThat(Inside.core(server).running()).isZero();
@@ -278,7 +278,7 @@ public class LostCallsTest {
         }
     }
 
-    /** The memory ends as an interceptor has to be told that nobody waits for the result any more. */
+    /** The memory ends as an interceptor has to learn that nobody waits for the result any more. */
     @Test
     void aCallThatIsGivenUpIsOverAlsoWhereItsInterceptorCannotBeToldSo() {
         Waiting service = new Waiting();
@@ -297,11 +297,11 @@ public class LostCallsTest {
         nothingIsHeld();
     }
 
-    /** The rest of a call's chain, where the memory is at its end as the call ends. */
+    /** The rest of a call's chain, which runs out of memory as the call ends. */
     public static final class FailingSteps implements CallThreads.Steps {
         private int failures;
 
-        /** This many are made for the call that this thread handles. */
+        /** Makes the call that this thread handles fail so many times. */
         public static void of(int failures) {
             FailingSteps made = new FailingSteps();
             made.failures = failures;
@@ -346,7 +346,7 @@ public class LostCallsTest {
         public void callEnded() {}
     }
 
-    /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
+    /** The memory ends after the call has been taken from its stage, as the stages of interceptors are looked at. */
     @Test
     void aCallWhoseGivingUpFailsHalfWayIsOverAndWhatItHandsOverStaysCharged() {
         Waiting service = new Waiting();
@@ -387,7 +387,7 @@ public class LostCallsTest {
         nothingIsHeld();
     }
 
-    /** What waits for a thread is not taken back then, and its call ends all the same. */
+    /** A task that waits for a thread cannot be taken back, and its call ends all the same. */
     @Test
     void aCallEndsAlsoWhereWhatGoesOnWithItCannotBeTakenBack() {
         Server server = Inside.on(Server.builder(RegistryServer.registry(new Service())), platform)
@@ -427,7 +427,7 @@ public class LostCallsTest {
 
     @RPCXServer("stream")
     public static final class Streaming {
-        /** What happens as a handler ends. */
+        /** Each handler runs this as it ends. */
         public Runnable ends = () -> {};
 
         @Method
@@ -463,8 +463,8 @@ public class LostCallsTest {
     }
 
     /**
-     * The memory ends as the stream is handed to the event loop, or on the event loop as it begins. The number is more
-     * than those that count as much as a caller may leave unread.
+     * The memory ends as the stream is handed to the event loop, or on the event loop as the stream begins. So many
+     * streams would count for more than a caller may leave unread.
      */
     @ParameterizedTest
     @ValueSource(strings = {"elsewhere", "here"})
@@ -481,7 +481,7 @@ public class LostCallsTest {
                 send(platform, channel, request);
                 platform.handleAll(channel);
             } catch (OutOfMemoryError ofTheLoop) {
-                // it goes on, as a loop does
+                // the test goes on, as an event loop does
             }
             assertThat(channel.loop.fails).isTrue();
             channel.loop.fails = false;
@@ -506,7 +506,7 @@ public class LostCallsTest {
         assertThat(Inside.core(server).ledger().audit()).isEmpty();
     }
 
-    /** The memory ends as a stream is cancelled, before who wants to know has been told. */
+    /** The memory ends as a stream is cancelled, before the listener for the cancel has run. */
     @Test
     void aStreamWhoseCallCannotBeCancelledEndsAndCountsNoLonger() {
         Streaming service = new Streaming();
@@ -525,7 +525,7 @@ public class LostCallsTest {
         nothingIsHeld();
     }
 
-    /** The same before a handler that waits for its items has been told of their end. */
+    /** The memory ends as the call is cancelled, before its handler, which waits for items, has learnt of their end. */
     @Test
     void aHandlerThatWaitsForItemsIsToldOfTheirEndAlsoWhereItsCallCannotBeCancelled() {
         Streaming service = new Streaming();
@@ -572,7 +572,7 @@ public class LostCallsTest {
         account.close();
     }
 
-    /** What is told to the handler of this thread's uncaught exceptions. */
+    /** Returns what the task reports to the handler of this thread's uncaught exceptions. */
     private static List<Throwable> reportedBy(Runnable task) {
         List<Throwable> reported = new ArrayList<>();
         Thread here = Thread.currentThread();
@@ -590,7 +590,7 @@ public class LostCallsTest {
                 Wire.REQUEST | Wire.NAMED, id, RawPeer.prelude(service, method).writeBytes(arguments));
     }
 
-    /** The call in the first slot; null where there is none. */
+    /** Returns the call in the first slot, or null if there is none. */
     private @Nullable ServerCall firstCallIfAny() {
         try {
             Field calls = ServerConnection.class.getDeclaredField("calls");
@@ -638,7 +638,7 @@ public class LostCallsTest {
         assertThat(Inside.core(server).ledger().audit()).isEmpty();
     }
 
-    /** One has not arrived completely, one waits for its thread, and of two the handlers run or have returned. */
+    /** One call has not arrived completely, one waits for its thread, and the handlers of two run or have returned. */
     @Test
     void callsThatGoOnAreNotTakenForLost() {
         Waiting service = new Waiting();
@@ -685,7 +685,7 @@ public class LostCallsTest {
         nothingIsLeft();
     }
 
-    /** Its caller may give the number of a call that has ended to another one. */
+    /** A client may give the id of a call that has ended to another call. */
     @Test
     void aCallWithTheNumberOfALostOneIsNotTakenForIt() {
         Waiting service = new Waiting();
@@ -696,12 +696,12 @@ public class LostCallsTest {
         try {
             platform.handle(0);
         } catch (OutOfMemoryError ofTheClock) {
-            // whoever runs handlers reports it
+            // the code that runs handlers reports it
         }
         platform.settle(channel);
         assertThat(answered(Wire.ERROR)).containsExactly(ID);
         service.within = () -> {};
-        // a slot has another number each time
+        // each use of a slot makes another id
         send(platform, channel, request(2 * ID, "waits", "echo", RawPeer.text("b")));
         platform.handleAll(channel);
         assertThat(answered(Wire.REPLY)).containsExactly(2 * ID);
@@ -714,7 +714,7 @@ public class LostCallsTest {
         nothingIsLeft();
     }
 
-    /** The thread that brings the result of the first fails over it. */
+    /** The thread that brings the result of the first call fails over it. */
     @Test
     void aCallWithThePlaceOfALostOneIsNotTakenForIt() {
         Waiting service = new Waiting();
@@ -726,7 +726,7 @@ public class LostCallsTest {
         try {
             service.result.complete("a");
         } catch (OutOfMemoryError ofTheClock) {
-            // it was told to the stage
+            // the error reaches the code that completes the stage
         }
         platform.ticker.failAt(0);
         platform.settle(channel);
@@ -752,7 +752,7 @@ public class LostCallsTest {
         nothingIsLeft();
     }
 
-    /** The memory ends as the event loop is told that no thread can be started for the call. */
+    /** The memory ends as a task for the event loop has to say that no thread can be started for the call. */
     @Test
     void aCallThatCannotBeRefusedIsFoundByItsConnection() {
         serve(new Service());
@@ -784,7 +784,7 @@ public class LostCallsTest {
         nothingIsLeft();
     }
 
-    /** An interceptor answers, and waits for the handler's stage still. */
+    /** An interceptor answers the call while it still waits for the handler's stage. */
     @Test
     void whoWaitsForTheStageOfACallThatAnInterceptorHasEndedIsToldAndWhatTheStageHoldsStaysCharged() {
         Waiting service = new Waiting();

@@ -346,7 +346,7 @@ class PendingResultTest {
         }
     }
 
-    /** A future may be completed at the end of a stack. A charge that cannot be given back there is given back later. */
+    /** A future may be completed at the end of a stack. What cannot be given back there is given back later. */
     @Test
     void whatIsGivenBackAtTheEndOfAStackIsGivenBackWholeOrNotAtAll() throws Exception {
         List<LingeringCharge> all = new ArrayList<>();

@@ -54,7 +54,7 @@ class PostponedCallsTest {
     private static final long MEBIBYTE = 1 << 20;
     private static final long ALL_THERE_IS = 1L << 62;
 
-    /** So many streams may begin before the server has seen a mebibyte of their items. Some of them are under way then. */
+    /** So many streams may begin before the server has seen a mebibyte of their items. Some more begin meanwhile. */
     private static final int MAX_BEGUN = 40;
 
     @RPCXServer("postponed")
@@ -699,7 +699,7 @@ class PostponedCallsTest {
         assertThat(service.waiting).hasSize(1);
     }
 
-    /** The request takes room that others want. A client that reads nothing would hold that for all of the call's time. */
+    /** The request takes room that others want. A client that reads nothing would hold it for the call's whole time. */
     @Test
     void aCallWaitsForItsReaderNoLongerThanASmallRequestMayTake() {
         server = Inside.on(Server.builder(RegistryServer.registry(service)), platform)
