@@ -23,15 +23,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The races of this module, tried by JCStress in processes of its own: compiled in each of the ways that a JVM has, by
- * two threads that meet again and again. In the long form, {@code -Drpcx.long=true}, and as long as
- * {@code -Drpcx.jcstress="-m tough"} says.
+ * Tries the races of this module with JCStress, in processes of its own. The races are compiled in each of the ways
+ * that a JVM has, and two threads meet in them again and again. The test runs only in the long form,
+ * {@code -Drpcx.long=true}, or for as long as {@code -Drpcx.jcstress="-m tough"} says.
  */
 @Timeout(7200)
 class JcstressTest {
     private static final Path FOLDER = Path.of("target", "jcstress");
 
-    /** Read by {@code rpcx/reliability}, which writes it down. */
+    /** The file of figures that {@code rpcx/reliability} reads and records. */
     private static final Path FIGURES = Path.of("target", "reliability.txt");
 
     private static final List<Class<?>> RACES = List.of(
@@ -51,7 +51,7 @@ class JcstressTest {
     /** It takes all processors for minutes. */
     @Test
     void nothingForbiddenHappens() throws Exception {
-        // what an earlier run has left is none of this one's
+        // the figures of an earlier run do not belong to this one
         Files.deleteIfExists(FIGURES);
         boolean isLong = Boolean.getBoolean("rpcx.long");
         String extent = System.getProperty("rpcx.jcstress", isLong ? "-m quick" : "");

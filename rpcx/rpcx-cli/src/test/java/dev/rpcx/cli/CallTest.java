@@ -48,7 +48,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What {@code rpcx call} sends, and what it refuses to send. */
+/** Tests what {@code rpcx call} sends, and what it refuses to send. */
 class CallTest {
     enum Kind {
         @Field(1)
@@ -101,7 +101,7 @@ class CallTest {
 
     record Key(@Field(1) int number) {}
 
-    /** With what is no component. */
+    /** Has a getter for what is no component. */
     record Half(@Field(1) int whole) {
         public int getHalf() {
             throw new IllegalStateException("odd");
@@ -132,13 +132,13 @@ class CallTest {
         }
     }
 
-    /** Of no bytes where all of it is as it is without them. */
+    /** Takes no bytes where each component has its default value. */
     record Nobody(
             @Field(1) String name,
             @Field(2) int age,
             @Field(3) Optional<Double> weight) {}
 
-    /** Shows half of itself. */
+    /** Has a getter for only one of its two fields. */
     public static final class Broken {
         @Field(1)
         private String name = "";
@@ -457,7 +457,7 @@ class CallTest {
                 Arguments.of("map", "[{\"\udc00\":1}]", List.of("argument 1, key \\udc00", "surrogate")),
                 Arguments.of("reals", "[{\" 1.5\":\"x\"}]", List.of("argument 1: key  1.5", "a double")),
                 Arguments.of("reals", "[{\"1e-400\":\"x\"}]", List.of("argument 1, key 1e-400", "nearest is 0.0")),
-                // what only the codec knows: each fits, and all together do not
+                // only the codec sees this: each key fits, and all together do not
                 Arguments.of(
                         "map",
                         "[{\""
@@ -507,7 +507,7 @@ class CallTest {
         assertThat(said()).isEqualToIgnoringWhitespace("{\"whole\":3}");
     }
 
-    /** Numbers as other tools write them. */
+    /** Returns numbers as other tools write them. */
     static Stream<Arguments> numbers() {
         return Stream.of(
                 Arguments.of("real", "0.1", "0.1"),
@@ -594,7 +594,7 @@ class CallTest {
         assertThat(said()).isEmpty();
     }
 
-    /** Of 600 kB, as a tree of JSON over 64 MiB. */
+    /** The result has 600 kB, and as a tree of JSON it would take more than 64 MiB. */
     @Test
     void aResultTakesNoMemoryForAllOfItsLinesAtOnce(@TempDir Path folder) throws Exception {
         Path shown = folder.resolve("shown");
@@ -665,7 +665,7 @@ class CallTest {
             assertThat(run("call", address, TYPE, text)).isEqualTo(1);
             assertThat(complained()).contains("no method " + escaped);
         }
-        // their neighbours, and what stands at the end of a piece of the text
+        // the neighbours of these characters are shown, as is what stands at the end of a piece of the text
         String seen = Character.toString(0xAC)
                 + Character.toString(0xAE)
                 + Character.toString(0x1161)
@@ -729,8 +729,8 @@ class CallTest {
     }
 
     /**
-     * Between one client and a server: once the server answers a call of what it does not have, it is stopped, and what
-     * it writes then goes before that answer.
+     * Stands between one client and a server. Once the server answers a call of a method that it does not have, this
+     * stops the server, and passes on what the server writes then before that answer.
      */
     private static final class Stopping implements AutoCloseable {
         private final ServerSocket listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());

@@ -181,7 +181,7 @@ class CommandLineTest {
         assertThat(said()).contains("service People", "rpc Older");
     }
 
-    /** A certificate that is its own authority, for this host's address, and its key. */
+    /** Makes a certificate that is its own authority, for this host's address, and its key. */
     private static Path[] certificate(Path folder, String name) throws Exception {
         Path store = folder.resolve(name + ".p12");
         Process keytool = new ProcessBuilder(

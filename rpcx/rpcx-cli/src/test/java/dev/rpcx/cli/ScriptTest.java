@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The script {@code rpcx} itself, in a tree of its own with the classes that are under test. */
+/** Tests the script {@code rpcx}, in a tree of its own with the classes that are under test. */
 class ScriptTest {
     @TempDir
     private Path folder;
@@ -25,7 +25,7 @@ class ScriptTest {
     private Path here;
     private Path ran;
 
-    /** A folder whose classes run where they are on the class path, as that of somebody else's archive may be. */
+    /** Makes a tree with the script, and a folder whose classes run if it gets on the class path. */
     @BeforeEach
     void prepare() throws Exception {
         Path own = Path.of("rpcx").toAbsolutePath();

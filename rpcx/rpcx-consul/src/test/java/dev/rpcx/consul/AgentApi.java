@@ -25,7 +25,7 @@ import tools.jackson.databind.json.JsonMapper;
 final class AgentApi implements AutoCloseable {
     private static final Pattern INDEX = Pattern.compile("index=(\\d+)");
 
-    /** By id: the entry as it was registered. */
+    /** Maps each id to the entry as it was registered. */
     private final Map<String, JsonNode> services = new TreeMap<>();
 
     private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -40,7 +40,7 @@ final class AgentApi implements AutoCloseable {
         start();
     }
 
-    /** Again on the same port after {@link #kill}. */
+    /** Starts the agent, after {@link #kill} again on the same port. */
     void start() throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 50);
         port = server.getAddress().getPort();
@@ -62,7 +62,7 @@ final class AgentApi implements AutoCloseable {
         }
     }
 
-    /** All that it knew; its index begins again. */
+    /** Makes the agent forget all that it knew. Its index begins again. */
     synchronized void lose(long from) {
         services.clear();
         index = from;
@@ -140,7 +140,7 @@ final class AgentApi implements AutoCloseable {
                 index++;
             } else if (path.contains("/check/pass/")) {
                 signs++;
-                // what Consul says of a check that it does not know
+                // Consul answers 404 for a check that it does not know
                 code = services.containsKey(last.substring("service:".length())) ? 200 : 404;
             }
             notifyAll();

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a registration tells, and to whom, where its agent refuses it, stays silent or writes into its log. */
+/** Tests what a registration reports and logs where its agent refuses it, stays silent, or sends odd answers. */
 @Timeout(60)
 class ConsulRegistrationTest {
     private static final Endpoint INSTANCE = new Endpoint("10.0.0.9", 9000);
@@ -43,7 +43,7 @@ class ConsulRegistrationTest {
 
     private final List<String> logged = new CopyOnWriteArrayList<>();
     private final ConcurrentLinkedQueue<String> asked = new ConcurrentLinkedQueue<>();
-    /** When each sign of life has come. */
+    /** Holds the time at which each sign of life has come. */
     private final List<Long> signs = new CopyOnWriteArrayList<>();
 
     private final ExecutorService serving = Executors.newCachedThreadPool();
@@ -145,7 +145,7 @@ class ConsulRegistrationTest {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("token")
                 .hasMessageNotContaining("s3cr");
-        // as a file ends
+        // a token that was read from a file may end like this
         assertThat(ConsulEndpoints.of("counted").token("secret\r\n"))
                 .isEqualTo(ConsulEndpoints.of("counted").token("secret"));
     }
@@ -161,21 +161,21 @@ class ConsulRegistrationTest {
             assertThat(logged).hasSize(1);
             assertThat(logged.get(0)).contains("counted-10.0.0.9-9000", "403", "Permission denied");
         }
-        // what is refused as well as it closes
+        // the agent refuses the close as well, which is logged too
         assertThat(logged)
                 .hasSize(2)
                 .allSatisfy(
                         line -> assertThat(line).doesNotContain("\n", "\u001b").hasSizeLessThan(1_000));
     }
 
-    /** The JDK's words for a status line that is none have the line in them. */
+    /** The JDK's message about an invalid status line contains that line. */
     @Test
     void whatIsNoAnswerOfConsulIsLoggedAsOneLineWithoutEscapes() throws Exception {
         try (ServerSocket odd = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             Thread answering = new Thread(() -> {
                 while (!odd.isClosed()) {
                     try (Socket asking = odd.accept()) {
-                        // all of the request first: what is not read would reset the connection before the answer is
+                        // the whole request is read first, since unread bytes would reset the connection
                         BufferedReader request = new BufferedReader(
                                 new InputStreamReader(asking.getInputStream(), StandardCharsets.ISO_8859_1));
                         int body = 0;
@@ -214,7 +214,7 @@ class ConsulRegistrationTest {
         CountDownLatch hangs = new CountDownLatch(1);
         CountDownLatch over = new CountDownLatch(1);
         silentFor = "slow-start";
-        // the dependent is there before the answer is
+        // the dependent is added before the answer comes
         try (ConsulRegistration registration =
                 ConsulRegistration.of(URI.create(uri() + "/slow-start"), null, "counted", INSTANCE)) {
             await().until(() -> asked("register") == 1);
@@ -234,7 +234,7 @@ class ConsulRegistrationTest {
         }
     }
 
-    /** The first has cost the time that its answer was waited for, and the entry is good for 10 s. */
+    /** The wait for the first answer has taken time, and the entry is valid for 10 s. */
     @Test
     void aSignOfLifeThatHadNoAnswerIsGivenAgainAtOnce() throws Exception {
         breaksOffFor = "check/pass";
@@ -244,7 +244,7 @@ class ConsulRegistrationTest {
             long began = System.nanoTime();
             await().pollInterval(Duration.ofMillis(5)).until(() -> asked("check/pass") > 1);
             assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(2));
-            // and after one that has had its answer there is a pause as before
+            // after a sign of life that has had its answer there is a pause as before
             breaksOffFor = "none";
             int before = signs.size();
             await().until(() -> signs.size() > before + 1);
@@ -264,7 +264,7 @@ class ConsulRegistrationTest {
 
     @Test
     void aCloseThatCannotAskIsLoggedAndDoesNotThrow() {
-        // HTTP has no such scheme, which building a request finds
+        // HTTP has no such scheme, so that no request can be built
         ConsulRegistration registration =
                 ConsulRegistration.of(URI.create("consul://127.0.0.1:1"), null, "counted", INSTANCE);
         await().until(() -> !logged.isEmpty());

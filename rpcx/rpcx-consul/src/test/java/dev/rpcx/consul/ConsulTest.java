@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Against a server that speaks the API as Consul's documentation shows it. */
+/** Tests endpoints and registrations with a server that speaks the API as Consul's documentation shows it. */
 @Timeout(120)
 class ConsulTest {
     private static final int CALLERS = 2;
@@ -62,12 +62,12 @@ class ConsulTest {
         @Override
         public void close() {
             registration.close();
-            // it returns when what others call meanwhile has ended
+            // stop returns when the calls that others have made meanwhile have ended
             server.stop(Duration.ofSeconds(10));
         }
     }
 
-    /** What a watch has said. */
+    /** Keeps the lists and the failures that a watch has reported. */
     private static final class Heard implements Endpoints.Listener {
         final List<List<Endpoint>> found = new CopyOnWriteArrayList<>();
         final List<Throwable> failures = new CopyOnWriteArrayList<>();
@@ -87,7 +87,7 @@ class ConsulTest {
     private final AtomicLong calls = new AtomicLong();
     private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
-    /** Read by {@code rpcx/reliability}, which writes it down. */
+    /** Writes a figure that {@code rpcx/reliability} reads and records. */
     private static void figure(String text) throws IOException {
         System.out.println("trust 13\t" + text);
         Files.writeString(
@@ -179,13 +179,13 @@ class ConsulTest {
                     ConsulEndpoints.of(api.uri(), "counted").token("secret").watch(heard)) {
                 assertThat(watch).isNotNull();
                 await().until(() -> heard.found.size() == 1 && api.asked.size() == 2);
-                // without an address of its own it is at its node's; without a port it cannot be called
+                // an instance without an address is at that of its node, and one without a port cannot be called
                 assertThat(heard.found.get(0))
                         .containsExactly(new Endpoint("10.1.10.12", 8000, 10), new Endpoint("127.0.0.1", 8001, 1));
                 assertThat(new ArrayList<>(api.asked))
                         .containsExactly("passing=true secret", "passing=true&wait=30s&index=43 secret");
 
-                // an index that goes back begins anew; one below 1 must not be asked with
+                // after an index that goes back, the watch begins anew; it must not ask with an index below 1
                 api.touch(7);
                 await().until(() -> api.asked.size() == 4);
                 assertThat(new ArrayList<>(api.asked).get(2)).startsWith("passing=true secret");
@@ -211,7 +211,7 @@ class ConsulTest {
                     return api.asked.size() >= 3 && System.nanoTime() - begin > TimeUnit.MILLISECONDS.toNanos(1200);
                 });
                 int asked = api.asked.size();
-                // five at once, then two a second, however often it changes
+                // the watch asks five times at once, then twice a second, however often the service changes
                 long allowed = 7 + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin) / 500;
                 assertThat(asked).isBetween(3, (int) allowed);
             }

@@ -63,7 +63,7 @@ class HostileRegistryTest {
         exchange.sendResponseHeaders(200, 0);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(first.getBytes(StandardCharsets.UTF_8));
-            // far more than any limit, and then an end: a test must not fill the heap that it tests
+            // the answer is far above any limit, and then ends: a test must not fill the heap that it tests
             while (sent.addAndGet(block.length) < 8 * LIMIT) {
                 out.write(block);
             }
@@ -95,7 +95,7 @@ class HostileRegistryTest {
                 await().until(() -> !failures.isEmpty());
             }
             assertThat(failures.peek()).hasMessageContaining("more than");
-            // nothing that asked is left
+            // no thread that asked is left
             if (Runtime.version().feature() >= 21) {
                 await().until(() -> threads() == 0);
             }
@@ -175,7 +175,7 @@ class HostileRegistryTest {
                 "HTTP/1.1 200 OK\r\nX-Consul-Index: 7\r\nContent-Length: 5\r\n\r\n[a\u001bc]");
     }
 
-    /** A listener may log what it is told with all of its causes. @param answer in bytes of ISO 8859-1 */
+    /** A listener may log a failure with all of its causes. The answer is sent in bytes of ISO 8859-1. */
     @ParameterizedTest
     @MethodSource("answersThatCannotBeRead")
     void whatIsToldOfAnAnswerIsNothingThatATerminalObeys(String answer) throws Exception {
@@ -183,7 +183,7 @@ class HostileRegistryTest {
             Thread answering = new Thread(() -> {
                 while (!odd.isClosed()) {
                     try (Socket asking = odd.accept()) {
-                        // all of the request first: what is not read would reset the connection before the answer is
+                        // the whole request is read first, since unread bytes would reset the connection
                         BufferedReader request = new BufferedReader(
                                 new InputStreamReader(asking.getInputStream(), StandardCharsets.ISO_8859_1));
                         String line = request.readLine();
@@ -208,7 +208,7 @@ class HostileRegistryTest {
         assertThat(logged.toString()).matches("[ -~\\n\\t]+").containsPattern("\\\\u00[19]b");
     }
 
-    /** Bytes within the limit, and a tree of them that would fill a small heap. */
+    /** The bytes are within the limit, but a tree of them would fill a small heap. */
     @Test
     void anAnswerOfManySmallPartsIsAFailure() throws Exception {
         byte[] parts = ("[" + "{},".repeat(1_000_000) + "{}]").getBytes(StandardCharsets.UTF_8);

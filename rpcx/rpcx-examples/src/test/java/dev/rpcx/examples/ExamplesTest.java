@@ -11,7 +11,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
-/** The examples of the guide, run as a reader would run them. */
+/** Runs the examples of the guide as a reader would run them. */
 class ExamplesTest {
     private static String said(Runnable main) {
         PrintStream before = System.out;

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the guide shows is what is compiled, and where it points there is something. */
+/** Tests that the guide shows what is compiled, and that there is something where it points. */
 class GuideTest {
     private static final Pattern CODE = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+)\\)");

@@ -26,7 +26,7 @@ public final class RawCaller implements AutoCloseable {
     private final DataInputStream in;
     private int generation;
 
-    /** What came back: the items of a stream, then the reply. */
+    /** Holds what came back: the items of a stream, and the reply after them. */
     public record Answer(List<byte[]> items, byte[] reply) {}
 
     public RawCaller(int port) throws IOException {
@@ -39,12 +39,12 @@ public final class RawCaller implements AutoCloseable {
         in.readNBytes(8);
     }
 
-    /** The reply to one request. */
+    /** Sends one request, and returns its reply. */
     public byte[] call(String service, String method, MessageLite request) throws IOException {
         return call(service, method, request, List.of()).reply;
     }
 
-    /** A call that takes or brings a stream; of one that takes none {@code items} is empty. */
+    /** Makes a call that takes or brings a stream. If it takes none, {@code items} is empty. */
     public Answer call(String service, String method, MessageLite request, List<? extends MessageLite> items)
             throws IOException {
         int id = ++generation << 16;

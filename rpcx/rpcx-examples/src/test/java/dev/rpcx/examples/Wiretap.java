@@ -54,7 +54,7 @@ public final class Wiretap implements AutoCloseable {
             OutputStream out = to.getOutputStream();
             byte[] some = new byte[8192];
             for (int n = in.read(some); n >= 0; n = in.read(some)) {
-                // kept first: who has its reply finds it here
+                // the bytes are kept first, so that a caller that has its reply finds it here
                 kept.write(some, 0, n);
                 out.write(some, 0, n);
             }
@@ -72,17 +72,17 @@ public final class Wiretap implements AutoCloseable {
         return listening.getLocalPort();
     }
 
-    /** Bodies of requests and items on their way to the server. */
+    /** Returns the bodies of requests and items on their way to the server. */
     public List<byte[]> sent() {
         return bodies(sent.toByteArray());
     }
 
-    /** Bodies of items and replies on their way back. */
+    /** Returns the bodies of items and replies on their way back. */
     public List<byte[]> received() {
         return bodies(received.toByteArray());
     }
 
-    /** Of whole frames only: the examples' messages are small. */
+    /** Returns the bodies of whole frames. There are no others, since the examples' messages are small. */
     private static List<byte[]> bodies(byte[] bytes) {
         ByteBuffer in = ByteBuffer.wrap(bytes);
         in.position(8);

@@ -39,7 +39,7 @@ final class ClusterApi implements AutoCloseable {
         start();
     }
 
-    /** Again on the same port after {@link #kill}. */
+    /** Starts the server, after {@link #kill} again on the same port. */
     void start() throws IOException {
         start(HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 50));
     }
@@ -60,7 +60,7 @@ final class ClusterApi implements AutoCloseable {
         return URI.create("http://127.0.0.1:" + port);
     }
 
-    /** Sockets are closed in the middle of whatever they say. */
+    /** Closes the sockets in the middle of whatever they send. */
     void kill() {
         server.stop(0);
         watchers.forEach(watcher -> watcher.add(END));
@@ -80,7 +80,7 @@ final class ClusterApi implements AutoCloseable {
                 "ports":%s,"endpoints":%s}""".formatted(name, version, type, ports, endpoints);
     }
 
-    /** One pod at a port of its own. */
+    /** Puts a slice with one pod at a port of its own. */
     synchronized void put(String name, int port, String ready) {
         version++;
         String slice = slice(
@@ -112,7 +112,7 @@ final class ClusterApi implements AutoCloseable {
                 "message":"too old resource version","reason":"Expired","code":410}""");
     }
 
-    /** As the server does after timeoutSeconds. */
+    /** Ends all watches, as the server does after timeoutSeconds. */
     void endWatches() {
         watchers.forEach(watcher -> watcher.add(END));
     }
@@ -121,7 +121,7 @@ final class ClusterApi implements AutoCloseable {
         return watchers.size();
     }
 
-    /** Nothing is there any more, and nobody is told. */
+    /** Removes all slices, and notifies nobody. */
     synchronized void lose() {
         slices.clear();
     }

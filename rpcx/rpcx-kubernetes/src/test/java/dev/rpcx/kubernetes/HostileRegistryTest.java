@@ -68,7 +68,7 @@ class HostileRegistryTest {
         exchange.sendResponseHeaders(200, 0);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(first.getBytes(StandardCharsets.UTF_8));
-            // far more than any limit, and then an end: a test must not fill the heap that it tests
+            // the answer is far above any limit, and then ends: a test must not fill the heap that it tests
             while (sent.addAndGet(block.length) < 8 * LIMIT) {
                 out.write(block);
             }
@@ -101,7 +101,7 @@ class HostileRegistryTest {
                 await().until(() -> !failures.isEmpty());
             }
             assertThat(failures.peek()).hasMessageContaining("more than");
-            // nothing that asked is left
+            // no thread that asked is left
             if (Runtime.version().feature() >= 21) {
                 await().until(() -> threads() == 0);
             }
@@ -134,7 +134,7 @@ class HostileRegistryTest {
         return Stream.of("\u001b]0;forged\u001b[2J\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n[a\u001bc]");
     }
 
-    /** A listener may log what it is told with all of its causes. @param answer in bytes of ISO 8859-1 */
+    /** A listener may log a failure with all of its causes. The answer is sent in bytes of ISO 8859-1. */
     @ParameterizedTest
     @MethodSource("answersThatCannotBeRead")
     void whatIsToldOfAnAnswerIsNothingThatATerminalObeys(String answer) throws Exception {
@@ -142,7 +142,7 @@ class HostileRegistryTest {
             Thread answering = new Thread(() -> {
                 while (!odd.isClosed()) {
                     try (Socket asking = odd.accept()) {
-                        // all of the request first: what is not read would reset the connection before the answer is
+                        // the whole request is read first, since unread bytes would reset the connection
                         BufferedReader request = new BufferedReader(
                                 new InputStreamReader(asking.getInputStream(), StandardCharsets.ISO_8859_1));
                         String line = request.readLine();
@@ -166,7 +166,7 @@ class HostileRegistryTest {
         expectNothingObeyed("\\\\u001b");
     }
 
-    /** An event of a watch that cannot be read. */
+    /** The event of the watch cannot be read. */
     @Test
     void whatIsToldOfAnEventIsNothingThatATerminalObeys() throws Exception {
         watches(number -> "{\"type\": a\u001bc}\n", "the watch broke off");
@@ -179,7 +179,7 @@ class HostileRegistryTest {
         assertThat(logged.toString()).matches("[ -~\\n\\t]+").containsPattern(escape);
     }
 
-    /** Watches of these events each, one after the other, with no list between them. @param events of the nth one */
+    /** Answers the nth watch with the events of that number, with no list between the watches. */
     private void watches(IntFunction<String> events, String expected) throws Exception {
         AtomicInteger asked = new AtomicInteger();
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
@@ -217,7 +217,7 @@ class HostileRegistryTest {
                 "more than 1024 slices");
     }
 
-    /** One slice each, whose name may be megabytes: their number would allow gigabytes. */
+    /** A name may have megabytes, so that the number of slices that is allowed would make gigabytes. */
     @Test
     void aNameWithoutEndIsAFailure() throws Exception {
         watches(time -> added("n".repeat(254)), "a name of 254 characters (expected: at most 253)");
@@ -309,7 +309,7 @@ class HostileRegistryTest {
 
     @Test
     void whoForgetsAtOnceWhereTheListStandsIsNotStormedAndTheListenerHearsOfIt() throws Exception {
-        // 2 a list, at most one in each half of two seconds
+        // a list and its watch are 2 requests, with at most one list in each half of two seconds
         assertThat(askedInThreeSeconds(410, "", 12)).isBetween(1, 12);
         assertThat(failures.peek()).hasMessageContaining("in a row ended within 1000 ms");
     }
@@ -321,8 +321,8 @@ class HostileRegistryTest {
     }
 
     /**
-     * An empty list, then a watch of these events; counts the lists that the listener has heard when the last slice is
-     * there.
+     * Answers with an empty list, and then with a watch of these events. Returns the number of lists that the listener
+     * has had when the last slice is there.
      */
     private int listsHeard(String events) throws Exception {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
@@ -382,7 +382,7 @@ class HostileRegistryTest {
 
     @Test
     void eventsThatChangeNothingAreNotTold() throws Exception {
-        // the list, the slice that comes first, and the last one
+        // the listener gets the list, the slice that comes first, and the last one
         assertThat(listsHeard(event("s", 9000).repeat(2_000))).isBetween(2, 3);
         assertThat(failures).isEmpty();
     }
@@ -391,7 +391,7 @@ class HostileRegistryTest {
     void changesWithoutEndAreTakenTogether() throws Exception {
         long began = System.nanoTime();
         int lists = listsHeard((event("s", 9000) + event("s", 9001)).repeat(2_000));
-        // at most one each 100 ms
+        // the listener gets at most one list each 100 ms
         assertThat(lists).isBetween(2, (int) (3 + (System.nanoTime() - began) / 100_000_000));
         assertThat(failures).isEmpty();
     }

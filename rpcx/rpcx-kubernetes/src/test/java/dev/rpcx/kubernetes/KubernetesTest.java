@@ -42,7 +42,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Against a server that speaks the API as the reference shows it; no cluster runs here. */
+/** Tests endpoints with a server that speaks the API as the reference shows it. No cluster runs here. */
 @Timeout(120)
 class KubernetesTest {
     private static final int CALLERS = 2;
@@ -75,7 +75,7 @@ class KubernetesTest {
         }
     }
 
-    /** What a watch has said. */
+    /** Keeps the lists and the failures that a watch has reported. */
     private static final class Heard implements Endpoints.Listener {
         final List<List<Endpoint>> found = new CopyOnWriteArrayList<>();
         final List<Throwable> failures = new CopyOnWriteArrayList<>();
@@ -95,7 +95,7 @@ class KubernetesTest {
     private final AtomicLong calls = new AtomicLong();
     private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
-    /** Read by {@code rpcx/reliability}, which writes it down. */
+    /** Writes a figure that {@code rpcx/reliability} reads and records. */
     private static void figure(String text) throws IOException {
         System.out.println("trust 13\t" + text);
         Files.writeString(
@@ -209,7 +209,7 @@ class KubernetesTest {
                 assertThat(new ArrayList<>(api.asked).get(3)).doesNotContain("watch");
                 assertThat(heard.failures).isEmpty();
             }
-            // what was being read has ended
+            // the watch that was being read has ended
             api.bookmark();
             assertThat(heard.failures).isEmpty();
         }
@@ -269,7 +269,7 @@ class KubernetesTest {
         assertThat(Slice.of(json.readTree(ClusterApi.slice("s", 1, "IPv4", "null", "null")), null)
                         .ready())
                 .isEmpty();
-        // the same pods in the other family
+        // this slice has the same pods in the other family of addresses
         Slice six = Slice.of(
                 json.readTree(ClusterApi.slice("six", 1, "IPv6", ports, "[{\"addresses\":[\"2001:db8::1234:5678\"]}]")),
                 "rpcx");

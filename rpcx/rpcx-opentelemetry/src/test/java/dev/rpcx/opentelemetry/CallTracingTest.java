@@ -137,14 +137,14 @@ class CallTracingTest {
         }
     }
 
-    /** A caller may fill it, and the call that a handler makes then has metadata beside it. */
+    /** A caller may fill the baggage, and the call that a handler makes then has metadata beside it. */
     @Test
     void aBaggageThatIsTooLargeIsNotPassedOn() {
         OpenTelemetry carrying = OpenTelemetry.propagating(ContextPropagators.create(TextMapPropagator.composite(
                 W3CTraceContextPropagator.getInstance(), W3CBaggagePropagator.getInstance())));
         AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
         try (Server server = keeping(had)) {
-            // a baggage of so many letters beside other metadata of so many
+            // the baggage has so many letters, and other metadata beside it have so many
             for (int[] letters : new int[][] {{4_000, 0}, {8_185, 0}, {4_000, 4_000}}) {
                 try (Client client = Client.builder()
                                 .interceptor((call, next) -> next.proceed(call.with("own", "o".repeat(letters[1]))))
@@ -175,7 +175,7 @@ class CallTracingTest {
                 .start();
     }
 
-    /** One that a server has had. */
+    /** Makes a call, and returns it as its server has had it. */
     private static Interceptor.Invocation call() {
         AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
         try (Client client = Client.standard();

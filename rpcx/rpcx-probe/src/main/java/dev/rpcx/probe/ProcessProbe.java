@@ -16,7 +16,7 @@ import java.util.OptionalLong;
 public final class ProcessProbe {
     private static final Path PROC = Path.of("/proc");
     /**
-     * Length of a tick, in which Linux tells processor time. {@code _SC_CLK_TCK}, the number of ticks in a second, is
+     * Length of a tick, in which Linux counts processor time. {@code _SC_CLK_TCK}, the number of ticks in a second, is
      * 100 on every Linux that the JDK supports. Source: proc(5), time(7).
      */
     private static final long NANOS_A_TICK = 10_000_000;
@@ -53,8 +53,8 @@ public final class ProcessProbe {
      * method reads ticks of 10 ms there. Linux rounds user time and kernel time down to whole ticks. So a difference of
      * two readings is wrong by less than 20 ms, which is 1 % of one core over 2 s.
      *
-     * @return nanoseconds; empty if the process is gone, or if this system does not tell
-     */
+     * @return nanoseconds; empty if the process is gone, or if this system does not say
+          */
     public OptionalLong cpuNs() {
         if (Files.isDirectory(PROC.resolve("self"))) {
             try {
@@ -77,7 +77,7 @@ public final class ProcessProbe {
      * threads use.
      *
      * @return nanoseconds, never less than in the reading before; empty if the process is gone, or if this system does
-     *     not tell
+     *     not say
      */
     public synchronized OptionalLong compilersCpuNs() {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(folder.resolve("task"))) {
@@ -125,8 +125,8 @@ public final class ProcessProbe {
      * Returns the resident set, that is, the memory of the process that is in RAM. Pages that it shares with other
      * processes are included.
      *
-     * @return bytes; empty if the process is gone, or if this system does not tell
-     */
+     * @return bytes; empty if the process is gone, or if this system does not say
+          */
     public OptionalLong residentBytes() {
         try {
             return kilobytes(Files.readString(folder.resolve("status")), "VmRSS:");
@@ -139,8 +139,8 @@ public final class ProcessProbe {
      * Returns the memory of the process that is in RAM, in which each shared page is divided by the number of processes
      * that share it. So the figures of the processes of one server can be added up.
      *
-     * @return bytes; the resident set if the kernel does not tell; empty if the process is gone, or if this system does
-     *     not tell either
+     * @return bytes; the resident set if the kernel does not say; empty if the process is gone, or if this system does
+     *     not say either
      */
     public OptionalLong proportionalBytes() {
         try {

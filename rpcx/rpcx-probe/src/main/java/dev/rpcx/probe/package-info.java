@@ -4,7 +4,7 @@
  *
  * <p>Starting points: {@link dev.rpcx.probe.ProcessProbe}, {@link dev.rpcx.probe.ByteRelay} and
  * {@link dev.rpcx.probe.MachineFacts}. Nothing in this package starts a process. Most figures come from {@code /proc},
- * which only Linux has. On other systems the JDK tells the processor time of a process and some facts about the
+ * which only Linux has. On other systems the JDK gives the processor time of a process and some facts about the
  * machine. {@code ByteRelay} works on virtual threads of its own, and everything else works on the caller's thread. The
  * package imports only the JDK and the annotations of JSpecify.
  */

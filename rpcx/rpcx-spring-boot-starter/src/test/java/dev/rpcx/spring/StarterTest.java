@@ -67,7 +67,7 @@ class StarterTest {
         return context.getBean(RPCXServing.class).port().orElseThrow();
     }
 
-    /** What Spring Boot prints where an application cannot start. */
+    /** Returns what Spring Boot prints where an application cannot start. */
     private static FailureAnalysis analysis(AssertableApplicationContext context) {
         Throwable failure = context.getStartupFailure();
         assertThat(failure).isNotNull();
@@ -111,7 +111,7 @@ class StarterTest {
                     assertThat(analysis.getDescription()).contains("rpcx.services.fuond", "found, greeter");
                     assertThat(analysis.getAction()).contains("rpcx.services[my/service]");
                 });
-        // what the bracket is for
+        // without brackets, the slash in the name is lost
         made.withPropertyValues("rpcx.services.fou/nd=127.0.0.1:1")
                 .run(context -> assertThat(context.getBean(RPCXProperties.class).services())
                         .containsOnlyKeys("found"));
@@ -145,7 +145,7 @@ class StarterTest {
                 .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fuond"));
     }
 
-    /** @return what Spring generates ahead of time for it, compiled into this folder */
+    /** Returns what Spring generates ahead of time for the application, compiled into this folder. */
     private static String generated(Class<?> application, Path folder) throws IOException {
         InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
         try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
@@ -173,7 +173,7 @@ class StarterTest {
     void codeAheadOfTimeIsGeneratedForServicesAndClients(@TempDir Path folder) throws IOException {
         assertThat(generated(Made.class, folder))
                 .contains("List.of(\"found\", \"greeter\")", "\"dev.rpcx.spring.made.Made$FoundClient\"");
-        // whose clients generated code may not see
+        // generated code may not see the clients of this application
         assertThat(generated(Conditional.class, folder))
                 .contains("\"dev.rpcx.spring.conditional.Conditional$AlwaysClient\"");
     }
@@ -224,7 +224,7 @@ class StarterTest {
                             .doesNotContain("pub ");
                     assertThat(analysis.getAction()).contains("not final");
                 });
-        // nobody stands before them
+        // no proxy stands before these methods
         runner.withBean(Proxied.Closed.class)
                 .run(context -> assertThat(context.getBean(RPCXServing.class).services())
                         .contains("closed/priv", "closed/fin", "closed/above", "closed/pub"));
@@ -257,7 +257,7 @@ class StarterTest {
         });
     }
 
-    /** As devtools has it: what the application has written is loaded anew at each start, libraries are not. */
+    /** Loads classes as devtools does: those of the application anew at each start, and those of libraries once. */
     private static final class Restart extends URLClassLoader {
         private static final String PACKAGE = Restarted.class.getPackageName() + ".";
 
@@ -370,7 +370,7 @@ class StarterTest {
         });
     }
 
-    /** Fails once the server listens. */
+    /** Runs an application that fails once the server listens, and asserts that the server has stopped. */
     private void assertNoServerIsLeft(ApplicationContextRunner failing, AtomicInteger port) {
         failing.run(context -> {
             assertThat(context).hasFailed();
@@ -380,7 +380,7 @@ class StarterTest {
         });
     }
 
-    /** Begins behind the server, and cannot. */
+    /** Begins after the server, and fails. */
     private record Late(RPCXServing serving, AtomicInteger port) implements SmartLifecycle {
         @Override
         public void start() {

@@ -61,7 +61,7 @@ class ZooKeeperAnswersTest {
         volatile @Nullable Watcher watcher;
         volatile boolean isWatched;
 
-        /** Nobody listens there. */
+        /** Makes a session to an address at which nobody listens. */
         Answering() throws IOException {
             super("127.0.0.1:1", 10_000, event -> {});
         }
@@ -124,16 +124,16 @@ class ZooKeeperAnswersTest {
         return ZooKeeperRegistration.of("127.0.0.1:1", PATH, new Endpoint("127.0.0.1", 9000));
     }
 
-    /** Codes that a connection which stands may bring, without those that mean what is asked for. */
+    /** Returns the codes that an open connection may bring, without those that mean what is asked for. */
     private static List<Code> codesBut(Code... meant) {
         List<Code> codes = new ArrayList<>(List.of(Code.values()));
-        // the next connection begins anew
+        // after these codes, the next connection begins anew
         codes.removeAll(List.of(Code.CONNECTIONLOSS, Code.SESSIONEXPIRED, Code.AUTHFAILED));
         codes.removeAll(List.of(meant));
         return codes;
     }
 
-    /** Begins to register at sessions which answer so, one for each code; then they answer that the node is made. */
+    /** Begins to register at one session for each code, which answers so. Then each answers that the node is made. */
     private static void assertRegisteredAfter(List<Code> codes, BiConsumer<Answering, Code> before) throws Exception {
         List<AutoCloseable> all = new ArrayList<>();
         Map<Code, Answering> sessions = new LinkedHashMap<>();
@@ -156,7 +156,7 @@ class ZooKeeperAnswersTest {
         }
     }
 
-    /** At once: a session that has never been connected takes a second to end. */
+    /** Closes all at the same time, since a session that has never been connected takes a second to end. */
     private static void closeAll(List<? extends AutoCloseable> all) throws Exception {
         ExecutorService threads = Executors.newCachedThreadPool();
         List<Callable<@Nullable Void>> closes = new ArrayList<>();
@@ -243,7 +243,7 @@ class ZooKeeperAnswersTest {
                 .until(ZooKeeperAnswersTest::isTheSessionOverBeforeItsRetryWhichIsLeftOut);
     }
 
-    /** @return false where the next session came when the retry of the one before was due already, and right */
+    /** Returns false where the next session came only when the retry of the one before was due already. */
     private static boolean isTheSessionOverBeforeItsRetryWhichIsLeftOut() throws Exception {
         Answering over = new Answering();
         Answering next = new Answering();
@@ -283,7 +283,7 @@ class ZooKeeperAnswersTest {
             await().until(() -> session.lists.get() >= 13 && session.nodes.get() >= 13);
             int lists = session.lists.get();
             int nodes = session.nodes.get();
-            // ten that were asked as it connected, then one a second
+            // ten were asked as the session connected, and then one a second
             int most = 10 + (int) TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began);
             assertThat(lists).isLessThanOrEqualTo(most);
             assertThat(nodes).isLessThanOrEqualTo(most);
@@ -310,7 +310,7 @@ class ZooKeeperAnswersTest {
         }
     }
 
-    /** What a registration writes into its log. */
+    /** Keeps what a registration writes into its log. */
     private static final class Logged extends Handler implements AutoCloseable {
         private static final Logger LOGGER = Logger.getLogger(ZooKeeperRegistration.class.getName());
 
@@ -435,7 +435,7 @@ class ZooKeeperAnswersTest {
         try (URLClassLoader application = new URLClassLoader(new URL[0], before)) {
             self.setContextClassLoader(application);
             WHO.set("somebody");
-            // told as it ends
+            // the session reports a failure as it ends
             new ZooKeeperSession(
                             "127.0.0.1:1",
                             ZooKeeperAccess.open(),

@@ -65,7 +65,7 @@ final class ZooKeeperProcess implements AutoCloseable {
         });
     }
 
-    /** kill -9. */
+    /** Kills the process, as {@code kill -9} does. */
     void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Against the real ZooKeeper, killed and started again under load. */
+/** Tests with the real ZooKeeper, which is killed and started again under load. */
 @Timeout(180)
 class ZooKeeperTest {
     private static final String PATH = "/rpcx/services/counted";
@@ -83,7 +83,7 @@ class ZooKeeperTest {
     private final AtomicLong calls = new AtomicLong();
     private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
-    /** Read by {@code rpcx/reliability}, which writes it down. */
+    /** Writes a figure that {@code rpcx/reliability} reads and records. */
     private static void figure(String text) throws IOException {
         System.out.println("trust 13\t" + text);
         Files.writeString(
@@ -131,7 +131,7 @@ class ZooKeeperTest {
             long before = calls.get();
             awaitCalls(first);
             awaitCalls(second);
-            // one that comes while the registry is away is found when it is back
+            // an instance that comes while the registry is away is found when the registry is back
             try (Instance third = new Instance(zooKeeper.servers())) {
                 awaitCalls(first);
                 zooKeeper.start();
@@ -159,7 +159,7 @@ class ZooKeeperTest {
         }
     }
 
-    /** What a client would be told, last. */
+    /** Returns a reference to the last list that a client would get. */
     private static AtomicReference<List<Endpoint>> watching(
             ZooKeeperEndpoints endpoints, List<Endpoints.Watch> watches) {
         AtomicReference<List<Endpoint>> last = new AtomicReference<>(List.of());
@@ -193,7 +193,7 @@ class ZooKeeperTest {
             try (ZooKeeperRegistration third = ZooKeeperRegistration.of(zooKeeper.servers(), PATH, address)) {
                 third.registered().get(30, TimeUnit.SECONDS);
             }
-            // whatever the third has taken with it is seen together with what comes after it
+            // if the third had taken the address with it, that would show together with what comes after it
             try (ZooKeeperRegistration last = ZooKeeperRegistration.of(zooKeeper.servers(), PATH, marker)) {
                 last.registered().get(30, TimeUnit.SECONDS);
                 await().until(() -> found.get().contains(marker));
@@ -256,7 +256,7 @@ class ZooKeeperTest {
             } finally {
                 stranger.close();
             }
-            // told, and not waited for in vain
+            // the registration reports this, so that nobody waits in vain
             try (ZooKeeperRegistration strangers = ZooKeeperRegistration.of(
                     zooKeeper.servers(), PATH, address, ZooKeeperAccess.digest("other", "a secret"))) {
                 assertThatThrownBy(() -> strangers.registered().get(30, TimeUnit.SECONDS))
@@ -282,7 +282,7 @@ class ZooKeeperTest {
         for (Endpoint endpoint : List.of(new Endpoint("10.0.0.5", 9000), new Endpoint("::1", 9000, 7))) {
             assertThat(InstanceNode.read(InstanceNode.name(endpoint, "1-2"))).isEqualTo(endpoint);
         }
-        // as versions before this one name them
+        // versions before this one name a node like this
         assertThat(InstanceNode.read("10.0.0.5:9000#7")).isEqualTo(new Endpoint("10.0.0.5", 9000, 7));
         assertThat(InstanceNode.read("lock-0000000001")).isNull();
         assertThat(InstanceNode.read("host:port")).isNull();
@@ -301,7 +301,7 @@ class ZooKeeperTest {
                         zooKeeper.servers(), ZooKeeperAccess.open(), connected::add, failed::add)) {
             await().atMost(Duration.ofSeconds(30)).until(() -> !connected.isEmpty());
             failed.clear();
-            // as ZooKeeper's client says it
+            // ZooKeeper's client reports a login and its failure like this
             session.stateChanged(
                     new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.SaslAuthenticated, null));
             assertThat(failed).isEmpty();
@@ -311,7 +311,7 @@ class ZooKeeperTest {
             await().atMost(Duration.ofSeconds(30))
                     .until(() -> connected.stream().distinct().count() == 2);
             failed.clear();
-            // where its login by SASL could not begin
+            // the client reports this where its login by SASL could not begin
             session.stateChanged(new WatchedEvent(Watcher.Event.EventType.None, null, null));
             assertThat(failed).anySatisfy(why -> assertThat(why).hasMessageContaining("AuthFailed"));
             await().atMost(Duration.ofSeconds(30))

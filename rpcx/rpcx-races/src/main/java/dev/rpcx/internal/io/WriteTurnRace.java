@@ -28,7 +28,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "two at once, none, or a loop that nobody wakes")
 @State
 public class WriteTurnRace {
-    @SuppressWarnings("NullAway") // null as in a turn that no caller gets
+    @SuppressWarnings("NullAway") // it is null without epoll, as in a turn that no caller gets
     private static final CloseWatch.DirectSocket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream()::send : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
@@ -67,7 +67,7 @@ public class WriteTurnRace {
 
     public WriteTurnRace() {
         try {
-            // as if the turn had found a socket in its channel
+            // this looks as if the turn had found a socket in its channel
             FIELD.set(turn, SOCKET);
             BUFFER.set(turn, SHARED);
         } catch (IllegalAccessException e) {

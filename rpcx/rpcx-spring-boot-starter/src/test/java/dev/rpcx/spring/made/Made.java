@@ -30,7 +30,7 @@ public class Made {
         }
     }
 
-    /** Of the same service, by another class than the annotated one. */
+    /** Serves the same service, as another class than the annotated one. */
     public static class Loud extends Greeter {
         public Loud() {
             super("by a method");

@@ -11,7 +11,7 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 public final class Proxied {
     private Proxied() {}
 
-    /** All that a proxy can stand before. */
+    /** Publishes only methods before which a proxy can stand. */
     @RPCXServer("open")
     public static class Open {
         @Method
@@ -29,7 +29,7 @@ public final class Proxied {
             return "passed by";
         }
 
-        /** Not published. */
+        /** This method is not published. */
         private String priv() {
             return "own";
         }
