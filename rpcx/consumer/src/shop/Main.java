@@ -8,7 +8,7 @@ import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import java.util.List;
 
-/** A service and its caller; what is printed says whether the call went well, and what are modules. */
+/** A service and its caller. The output says whether the call went well, and names the modules of both sides. */
 public class Main {
     record Item(String name, int count) {}
 

@@ -46,8 +46,9 @@ public final class Overload {
     private static final int MAX_IN_FLIGHT = 20_000;
 
     /**
-     * Figures of one window. Per second: calls answered in time, calls refused, calls not answered in time, calls not
-     * sent, and calls that the server has done. Then the number of processors that the server and the client kept busy.
+     * Figures of one window. The first five are numbers of calls per second: answered in time, refused, not answered
+     * in time, not sent, and done by the server. The last two are the numbers of processors that the server and the
+     * client kept busy.
      */
     private record Figures(
             double good,

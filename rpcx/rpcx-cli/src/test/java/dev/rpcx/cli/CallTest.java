@@ -138,7 +138,7 @@ class CallTest {
             @Field(2) int age,
             @Field(3) Optional<Double> weight) {}
 
-    /** Has a getter for only one of its two fields. */
+    /** Has two fields, of which the getter of one fails. */
     public static final class Broken {
         @Field(1)
         private String name = "";

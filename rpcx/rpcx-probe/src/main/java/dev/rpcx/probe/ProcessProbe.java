@@ -54,7 +54,7 @@ public final class ProcessProbe {
      * two readings is wrong by less than 20 ms, which is 1 % of one core over 2 s.
      *
      * @return nanoseconds; empty if the process is gone, or if this system does not say
-          */
+     */
     public OptionalLong cpuNs() {
         if (Files.isDirectory(PROC.resolve("self"))) {
             try {
@@ -126,7 +126,7 @@ public final class ProcessProbe {
      * processes are included.
      *
      * @return bytes; empty if the process is gone, or if this system does not say
-          */
+     */
     public OptionalLong residentBytes() {
         try {
             return kilobytes(Files.readString(folder.resolve("status")), "VmRSS:");

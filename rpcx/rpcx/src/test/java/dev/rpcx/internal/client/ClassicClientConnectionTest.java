@@ -89,7 +89,7 @@ class ClassicClientConnectionTest {
 
     /**
      * A server that stops says so in its replies. New calls that still went to it would fail for as long as any call
-          * is in flight on the connection.
+     * is in flight on the connection.
      */
     @Test
     void whatIsRefusedAsUnavailableKeepsTheConnectionForTheCallsThatRemain() {

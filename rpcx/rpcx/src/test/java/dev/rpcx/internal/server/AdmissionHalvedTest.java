@@ -183,7 +183,7 @@ class AdmissionHalvedTest {
         assertThat(back).isGreaterThan(500);
         step(10 * STEP, 20, 60, SHORT);
         assertThat(limit.limit()).isEqualTo(back);
-        // by now the second is over, and the 52 ms too that calls take
+        // the second and the 52 ms that calls take are over by now
         step(STEP, 20, 60, SHORT);
         assertThat(limit.limit()).isLessThan(200);
     }
@@ -398,7 +398,7 @@ class AdmissionHalvedTest {
         return new AdmissionLimit(10, new AtomicInteger(), 0).group(0);
     }
 
-    /** Admits calls of a connection that runs so many until one is refused, and returns how many it runs then. */
+    /** Admits calls of a connection that runs some already until one is refused, and returns how many it runs then. */
     private static int enterAll(AdmissionLimit.Group limit, int own) {
         int running = own;
         while (limit.admit(0, running)) {

@@ -524,7 +524,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @CsvSource({
         // columns: work ms, callers' ms, calls a second, how many come at once every 2 s
-                "2990, 3000, 100, 0",
+        "2990, 3000, 100, 0",
         "9990, 10000, 30, 0",
         "1985, 2000, 2, 200",
         "29990, 30000, 10, 0",
@@ -701,7 +701,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @CsvSource({
         // columns: workers, work ms, callers' ms
-                "4, 4, 200",
+        "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",
         "8, 300, 2000",
@@ -787,7 +787,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @CsvSource({
         // columns: workers, work ms, callers' ms
-                "4, 4, 200",
+        "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",
         "8, 300, 2000",

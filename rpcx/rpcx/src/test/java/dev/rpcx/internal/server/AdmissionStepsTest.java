@@ -182,7 +182,7 @@ class AdmissionStepsTest {
         refusingStep(100, 2400 * UNIT);
         expect(94);
         // the calls took 157 ms, so that the next step is due only after as long a time
-                refuse();
+        refuse();
         step(2400 * UNIT - 1, 50, SLOW, GIVEN);
         expect(94);
         now++;
@@ -405,7 +405,7 @@ class AdmissionStepsTest {
         step(STEP, 100, 50 * UNIT, 76 * UNIT);
         expect(MAX);
         // 77 units are more than five milliseconds
-                refuse();
+        refuse();
         stepWithLate(STEP, 4, 74 * UNIT, 77 * UNIT);
         // 200 calls in 100 ms are ten in the time of one
         expect(9);
@@ -767,7 +767,7 @@ class AdmissionStepsTest {
     void whoGivesLessThanCallsTakeThatDoNotWaitSaysNothing() {
         learnQuick();
         // 400 units are a quarter more than 320
-                lateBeside(QUICK, 399 * UNIT);
+        lateBeside(QUICK, 399 * UNIT);
         expect(MAX);
         lateBeside(QUICK, 400 * UNIT);
         expect(AdmissionLimit.MIN_LIMIT);
@@ -1024,7 +1024,7 @@ class AdmissionStepsTest {
         enter(40);
         now += STEP;
         // 400 units are a quarter more than 320
-                expire(8, 400 * UNIT, 400 * UNIT);
+        expire(8, 400 * UNIT, 400 * UNIT);
         expect(20);
     }
 

@@ -297,7 +297,7 @@ class PendingResultTest {
     }
 
     // ---- charges that stay
-    
+
     /** Returns a result that has waited for the stage and has been given up. */
     private PendingResult givenUp(CompletionStage<?> of) {
         PendingResult pending = pending(of);

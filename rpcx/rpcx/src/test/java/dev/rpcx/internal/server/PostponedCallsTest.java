@@ -54,7 +54,7 @@ class PostponedCallsTest {
     private static final long MEBIBYTE = 1 << 20;
     private static final long ALL_THERE_IS = 1L << 62;
 
-    /** So many streams may begin before the server has seen a mebibyte of their items. Some more begin meanwhile. */
+    /** At most so many streams begin until the server has seen a mebibyte of items. This counts those under way. */
     private static final int MAX_BEGUN = 40;
 
     @RPCXServer("postponed")
