@@ -48,7 +48,7 @@ class JcstressTest {
 
     private static final String ALL_TOGETHER = "Results across all configurations";
 
-    /** It takes all processors for minutes. */
+    /** This test takes all processors for minutes. */
     @Test
     void nothingForbiddenHappens() throws Exception {
         // the figures of an earlier run do not belong to this one

@@ -91,7 +91,7 @@ class AdmissionHalvedTest {
 
     @ParameterizedTest
     @CsvSource({
-        // columns: calls in time and late calls in 300 ms (before the cut 120 and 180), the limit
+        // the columns are: calls in time and late calls in 300 ms (before the cut 120 and 180), the limit
         "60, 60, 501",
         // the limit comes back where fewer than 96 (four fifths) end in time, and fewer than 240 in all
         "95, 96, 501",
@@ -130,7 +130,7 @@ class AdmissionHalvedTest {
 
     @ParameterizedTest
     @CsvSource({
-        // columns: how many of the 120 calls that were expected end in time, the limit
+        // the columns are: how many of the 120 calls that were expected end in time, the limit
         "0, 1000",
         "35, 932",
         "36, 250",

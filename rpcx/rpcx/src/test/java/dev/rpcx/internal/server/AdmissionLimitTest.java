@@ -382,7 +382,7 @@ class AdmissionLimitTest {
      */
     @ParameterizedTest
     @CsvSource({
-        // columns: work ms, good calls a second, hasty ones, the fraction of the work that these give
+        // the columns are: work ms, good calls a second, hasty ones, the fraction of the work that these give
         "300, 500, 20, 0.8",
         "300, 500, 100, 0.3",
         "100, 500, 20, 0.8",
@@ -427,7 +427,7 @@ class AdmissionLimitTest {
     /** Many quick calls in one moment would decide a mean over all calls, such as that of their times, for long. */
     @ParameterizedTest
     @CsvSource({
-        // columns: work ms, good calls a second, hasty ones of 6 ms
+        // the columns are: work ms, good calls a second, hasty ones of 6 ms
         "100, 200, 15",
         "20, 400, 30",
         "300, 50, 6",
@@ -476,8 +476,8 @@ class AdmissionLimitTest {
      */
     @ParameterizedTest
     @CsvSource({
-        // columns: work ms, good calls a second, sleepers, hasty ones, the fraction of the work that these give, how
-        // many of these come at once every 2 s, the fraction of good ones that is kept
+        // the columns are: work ms, good calls a second, sleepers, hasty ones, the fraction of the work that these
+        // give, how many of these come at once every 2 s, the fraction of good ones that is kept
         "5, 100, 20, 150, 1.1, 0, 0.9",
         "5, 100, 20, 1000, 1.1, 0, 0.9",
         "5, 500, 20, 20, 1.1, 0, 0.9",
@@ -523,7 +523,7 @@ class AdmissionLimitTest {
     /** A handler that polls knows when its caller's time is over, and answers just before it. */
     @ParameterizedTest
     @CsvSource({
-        // columns: work ms, callers' ms, calls a second, how many come at once every 2 s
+        // the columns are: work ms, callers' ms, calls a second, how many come at once every 2 s
         "2990, 3000, 100, 0",
         "9990, 10000, 30, 0",
         "1985, 2000, 2, 200",
@@ -541,7 +541,8 @@ class AdmissionLimitTest {
     /** A process that is not warm yet answers the first of these calls too late. */
     @ParameterizedTest
     @CsvSource({
-        // columns: work ms, callers' ms, calls a second, how many come at once every 2 s, factor of the first work
+        // the columns are: work ms, callers' ms, calls a second, how many come at once every 2 s, factor of the work
+        // of the first calls
         "2990, 3000, 100, 0, 1.01",
         "2990, 3000, 100, 0, 1.5",
         "9990, 10000, 30, 0, 1.01",
@@ -577,7 +578,7 @@ class AdmissionLimitTest {
     /** A service meets this when the cache before it is lost. Little is known of what its calls take without a wait. */
     @ParameterizedTest
     @CsvSource({
-        // columns: quiet calls a second, work ms, callers' ms, how many times the capacity is offered
+        // the columns are: quiet calls a second, work ms, callers' ms, how many times the capacity is offered
         "0, 100, 500, 3",
         "5, 100, 500, 3",
         "20, 100, 500, 6",
@@ -635,7 +636,7 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // columns: workers, work ms, callers' ms, whether calls that are too late are interrupted
+        // the columns are: workers, work ms, callers' ms, whether calls that are too late are interrupted
         "4, 4, 200, true",
         "4, 4, 200, false",
         "1, 1, 100, true",
@@ -700,7 +701,7 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // columns: workers, work ms, callers' ms
+        // the columns are: workers, work ms, callers' ms
         "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",
@@ -786,7 +787,7 @@ class AdmissionLimitTest {
 
     @ParameterizedTest
     @CsvSource({
-        // columns: workers, work ms, callers' ms
+        // the columns are: workers, work ms, callers' ms
         "4, 4, 200",
         "1, 1, 100",
         "64, 50, 1000",

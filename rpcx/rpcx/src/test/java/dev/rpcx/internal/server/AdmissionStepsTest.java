@@ -246,7 +246,7 @@ class AdmissionStepsTest {
         end(QUICK, GIVEN, true);
     }
 
-    /** 41 run, 60 of 100 are late, and the limit is halved. */
+    /** 41 calls run, 60 of 100 that end are late, and the limit is halved. */
     private void cut() {
         learnQuick();
         enter(40);
@@ -298,7 +298,7 @@ class AdmissionStepsTest {
         expect(22);
     }
 
-    /** As many calls end as before, so that what they share is still used to the full. */
+    /** As many calls end as before, so that what all of them use is still used to the full. */
     @Test
     void whereAboutAsManyEndUnderTheHalvedLimitItStands() {
         cut();
@@ -1163,7 +1163,7 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.MIN_LIMIT);
     }
 
-    /** Eight run under a limit of eight, and the next step is overdue. */
+    /** Eight calls run under a limit of eight, and the next step is overdue. */
     private void heldByEight() {
         learnQuick();
         enter(15);
@@ -1173,7 +1173,7 @@ class AdmissionStepsTest {
         now += 3 * STEP;
     }
 
-    /** So many of those that run end, and others come. */
+    /** Ends so many of the calls that run, and has others come. */
     private void replace(int calls) {
         for (int i = 0; i < calls; i++) {
             limit.release(now - QUICK, now - QUICK + GIVEN, now, true);
@@ -1181,7 +1181,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** So many time out before they begin, and others come. */
+    /** Has so many calls time out before they begin, and has others come. */
     private void replaceUnbegun(int calls) {
         for (int i = 0; i < calls; i++) {
             limit.leaveUnbegun(now - GIVEN, now, now);

@@ -75,7 +75,7 @@ class HandlerTimeHistogramTest {
         assertThat(times.middleNanos()).isBetween(0.8 * MAX, (double) MAX);
     }
 
-    /** The histogram then looks at one call in 256, which counts for as many. */
+    /** The histogram takes only a sample of many calls, in which a short call stands for hundreds of them. */
     @Test
     void ofManyCallsSomeSayEnough() {
         add(65_536, 4);

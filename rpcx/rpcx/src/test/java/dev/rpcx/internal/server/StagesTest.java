@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Tests several calls that wait for a stage through one hook. Each of them learns of the end once, and not at all
-  * if it has stopped waiting before.
+ * if it has stopped waiting before.
  */
 @Timeout(60)
 class StagesTest {
