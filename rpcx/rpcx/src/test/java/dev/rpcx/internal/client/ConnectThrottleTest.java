@@ -26,7 +26,7 @@ class ConnectThrottleTest {
     /** The clock of this throttle does not stand at 0, and no try to connect has begun for long. */
     private final ConnectThrottle throttle = throttle();
 
-    /** Holds the attempts to connect in the order in which they have begun. */
+    /** Holds the tries to connect in the order in which they have begun. */
     private final List<CompletableFuture<Integer>> begun = new ArrayList<>();
 
     private ConnectThrottle throttle() {
@@ -50,7 +50,7 @@ class ConnectThrottleTest {
         return connecting;
     }
 
-    /** Enters attempts to connect that end as soon as they have begun, so that only the rate holds them back. */
+    /** Enters tries to connect that end as soon as they have begun, so that only the rate holds them back. */
     private void enterQuick(int count) {
         for (int i = 0; i < count; i++) {
             CompletableFuture<Integer> connecting = new CompletableFuture<>();
@@ -191,7 +191,7 @@ class ConnectThrottleTest {
             enter();
         }
         // the next look is due in a second, since as many connect at once as are allowed
-        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(attempt -> attempt.complete(1));
+        List.copyOf(begun).subList(0, ConnectThrottle.MAX_AT_ONCE).forEach(connecting -> connecting.complete(1));
         assertThat(throttle.waiting()).isZero();
         enterQuick(ConnectThrottle.MAX_A_SECOND - ConnectThrottle.MAX_AT_ONCE - 1);
         assertThat(throttle.waiting()).isZero();
