@@ -189,7 +189,8 @@ class RoomsTest {
         assertThat(used("dev.rpcx.tool"))
                 .allMatch(name -> name.startsWith("dev.rpcx.schema.")
                         || name.startsWith("dev.rpcx.internal.schema.")
-                        || name.equals("dev.rpcx.internal.call.PublishedMethod"));
+                        || name.equals("dev.rpcx.internal.call.PublishedMethod")
+                        || name.equals("dev.rpcx.internal.call.Streams"));
     }
 
     @Test
