@@ -217,7 +217,8 @@ class RoomsTest {
         Set<String> users = new TreeSet<>();
         for (JavaClass from : CLASSES) {
             from.getDirectDependenciesFromSelf().forEach(each -> {
-                if (internals.contains(each.getTargetClass().getBaseComponentType().getName())) {
+                if (internals.contains(
+                        each.getTargetClass().getBaseComponentType().getName())) {
                     users.add(top(from));
                 }
             });

@@ -495,8 +495,7 @@ class WaitingCallsTest {
                 soon,
                 TIMES,
                 CircuitBreaker.PERMITTED,
-                (connected, failure) ->
-                        ends.add(Objects.requireNonNull(failure).code())));
+                (connected, failure) -> ends.add(Objects.requireNonNull(failure).code())));
         hand.ticker.advance(101, TimeUnit.MILLISECONDS);
         Thread deadline = new Thread(hand::runTimers);
         route.between = () -> {

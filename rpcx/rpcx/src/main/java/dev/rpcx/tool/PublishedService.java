@@ -119,8 +119,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         // A .proto has no separate message that opens a stream. The call begins with the first item, so the type of the
         // request is the type of an item.
         MessageType request = items == null ? schema.parameters(method) : schema.value(items, method);
-        return new Rpc(
-                published.name(), request, schema.result(method), items != null, Streams.returnsStream(method));
+        return new Rpc(published.name(), request, schema.result(method), items != null, Streams.returnsStream(method));
     }
 
     /**

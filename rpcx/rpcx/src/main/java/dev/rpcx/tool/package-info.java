@@ -4,8 +4,9 @@
  * Starting point: {@code SchemaTool}. The tool never runs in a service.
  *
  * <p>This package uses the annotations of {@code dev.rpcx} and the errors of {@code dev.rpcx.schema}. It takes the
- * rules from {@code internal.schema}, and the class that finds published methods from {@code internal.call}. It must
- * know neither a codec nor a connection: it loads the classes of services, but calls none of their methods.
+ * rules from {@code internal.schema}. From {@code internal.call} it takes the class that finds published methods and the
+ * class that knows which streams are refused. It must know neither a codec nor a connection: it loads the classes of
+ * services, but calls none of their methods.
  *
  * <ul>
  *   <li>Services: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface declares it, with its

@@ -456,10 +456,7 @@ public final class ClientCore {
      *     its greeting
      */
     <C extends ChannelHandler> void open(
-            ClientAddress address,
-            BiFunction<Channel, Account, C> maker,
-            CompletableFuture<C> result,
-            boolean atOnce) {
+            ClientAddress address, BiFunction<Channel, Account, C> maker, CompletableFuture<C> result, boolean atOnce) {
         if (closed) {
             result.completeExceptionally(new IllegalStateException("the client is closed"));
             return;

@@ -29,8 +29,8 @@ class PackageScanTest {
 
     /** Compiles top-level classes in the package {@code warehouse}. Returns the folder of the compiled classes. */
     private Path compiled(String source) throws IOException {
-        Path file = Files.writeString(
-                folder.resolve("Services.java"), "package warehouse;\nimport dev.rpcx.*;\n" + source);
+        Path file =
+                Files.writeString(folder.resolve("Services.java"), "package warehouse;\nimport dev.rpcx.*;\n" + source);
         Path classes = Files.createDirectories(folder.resolve("classes"));
         int status = ToolProvider.getSystemJavaCompiler()
                 .run(
@@ -91,18 +91,18 @@ class PackageScanTest {
     void anAbstractClassThatOnlyInheritsTheAnnotationIsLeftOut() throws Exception {
         Path classes = compiled(STOCK + "abstract class Shelf extends Stock {}");
         assertThat(scanned(classes)).containsExactly("warehouse.Stock");
-        List<String> published = inClassPathOf(
-                classes, () -> RegistryServer.scan("warehouse").published());
+        List<String> published =
+                inClassPathOf(classes, () -> RegistryServer.scan("warehouse").published());
         assertThat(published).containsExactly("stock/count");
     }
 
     @Test
     void aClassIsLeftOutIfASubclassWithItsServiceNameIsFound() throws Exception {
-        Path classes = compiled(STOCK + "class Shelf extends Stock {}\n"
-                + "@RPCXServer(\"other\") class Other extends Stock {}");
+        Path classes = compiled(
+                STOCK + "class Shelf extends Stock {}\n" + "@RPCXServer(\"other\") class Other extends Stock {}");
         assertThat(scanned(classes)).containsExactly("warehouse.Other", "warehouse.Shelf");
-        List<String> published = inClassPathOf(
-                classes, () -> RegistryServer.scan("warehouse").published());
+        List<String> published =
+                inClassPathOf(classes, () -> RegistryServer.scan("warehouse").published());
         assertThat(published).containsExactly("other/count", "stock/count");
     }
 
