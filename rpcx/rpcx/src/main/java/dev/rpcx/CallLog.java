@@ -342,9 +342,9 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Returns whether a failed call is logged as cancelled. A call with a {@link GivenUp} always is. Otherwise, the
-     * exception decides at a client. At a server, the call's context decides, because a handler can throw a
-     * {@link CancellationException} for its own reasons, and can throw any exception after a cancel.
+     * Returns whether a failed call is logged as cancelled. A call with a {@link GivenUp} always is logged so.
+     * Otherwise, the exception decides at a client. At a server, the call's context decides, because a handler can
+     * throw a {@link CancellationException} for its own reasons, and can throw any exception after a cancel.
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp

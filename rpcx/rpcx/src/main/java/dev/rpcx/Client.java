@@ -286,9 +286,10 @@ public final class Client implements AutoCloseable {
          *   <li>A connection beyond {@code min} is closed if it has had no call for 10 to 20 s, and another connection
          *       is not crowded.
          *   <li>If no connection has room for a call, the call goes to another instance that has room.
-         *   <li>Without such an instance, the call waits for a new connection, but at most until the call's time is
-         *       over. If there are {@code max} connections already, or the client pauses after a failure to connect,
-         *       the call fails with {@link RPCXException.Code#OVERLOADED} and is not executed.
+         *   <li>Without such an instance, the client opens a new connection, and the call waits for it, but at most
+         *       until the call's time is over. If the client cannot open one, because there are {@code max} connections
+         *       already or it pauses after a failure to connect, the call fails at once with
+         *       {@link RPCXException.Code#OVERLOADED} and is not executed.
          * </ul>
          *
          * @param min minimum: 1 to 64

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
 public final class Codecs {
     /**
      * Names of the types about which this process has logged a warning. The warning says that the Protobuf numbers of
-     * the type's members depend on the order of declaration. Any thread that creates codecs adds names; the thread that
-     * adds a name first logs the warning.
+     * the type's members depend on the order of declaration. Any thread that creates codecs adds names. If several
+     * threads add the same name, only the first one logs the warning.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 

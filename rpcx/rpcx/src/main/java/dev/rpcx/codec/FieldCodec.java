@@ -174,7 +174,7 @@ public abstract class FieldCodec {
 
     /**
      * Collects the elements of a list in an array while the list is read. The array grows by half, so that hostile
-     * bytes cannot make it much larger than the elements that have been counted.
+     * bytes cannot make it much larger than the elements that have been read.
      */
     private static final class Elements {
         /**

@@ -50,8 +50,9 @@ import org.jspecify.annotations.Nullable;
  * <p>If the message type has at most {@code MAX_IN_ORDER} fields, the code first reads fields as long as they come in
  * the order of their numbers. Then it asks once for the memory of the objects that it has created for these fields,
  * except for fields that go through their {@link FieldCodec}. So at most {@code MAX_IN_ORDER} objects are created
- * before their memory is granted. Each takes at most 72 bytes, apart from its bytes in the message. For a string beyond
- * ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory when it reads the value.
+ * before their memory is granted. Each takes at most 72 bytes, not counting the bytes that it has in the message. For a
+ * string beyond ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory when it reads the
+ * value.
  *
  * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */

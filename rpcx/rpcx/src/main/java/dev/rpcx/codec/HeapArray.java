@@ -32,8 +32,8 @@ public final class HeapArray {
     private static final int MAX_HEADER_BYTES = 24;
 
     /**
-     * The maximum size in bytes of an array for which no waste is counted. Arrays of this size waste at most a
-     * sixteenth of each region of the heap.
+     * The maximum size in bytes of an array for which no waste is counted. If arrays of this size fill a region of the
+     * heap, at most a sixteenth of the region is wasted.
      */
     static final int MAX_ALWAYS_EXACT_BYTES = 64 * 1024;
 

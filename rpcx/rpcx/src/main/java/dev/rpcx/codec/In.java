@@ -158,8 +158,7 @@ public final class In extends Pool.Scratch {
     private long granted;
 
     /**
-     * The next request to {@link #owner} asks for the bytes of memory that are missing, and for this number of bytes
-     * more.
+     * Number of bytes by which the next request to {@link #owner} exceeds the memory that is missing.
      */
     private int askedBeyondBytes;
 
@@ -605,8 +604,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Sets the results of {@code compared()} and {@code lookedUp()}. {@code In} calls this method when the outermost
-     * message begins. {@link KeyHashes} calls it when a key that {@link #openKeys} counts begins or ends, and after it
-     * has recorded the hash of any key.
+     * message begins. {@link KeyHashes} calls it when a key that {@link #openKeys} counts begins, when such a key ends,
+     * and whenever the hash of a key has been recorded.
      */
     void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
@@ -616,7 +615,8 @@ public final class In extends Pool.Scratch {
     /**
      * Counts the cost of looking up one element of a set or map that is part of a key, since each comparison of that
      * key looks up the element. Does nothing for a set or map that is not part of a key. Called only for elements for
-     * which {@link ElementCodec#hasOrder} is true. {@link KeyHashes} counts the comparisons of all other elements.
+     * which {@link ElementCodec#hasOrder} is true. For elements whose {@code hasOrder} is false, {@link KeyHashes}
+     * counts the comparisons instead.
      *
      * @param others number of elements that the set or map has already
      */
@@ -776,9 +776,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length, and then an integer of that many bytes in two's complement. Returns null if the length is 0. Such
-     * a value counts as never set, since an empty value is Protobuf's default for the type {@code bytes}. An integer
-     * with too many digits is refused as {@code TOO_LARGE}.
+     * Reads a length, and then an integer of that many bytes in two's complement. Returns null if the length is 0. A
+     * value of length 0 counts as never set, since an empty value is Protobuf's default for the type {@code bytes}. An
+     * integer with too many digits is refused as {@code TOO_LARGE}.
      */
     public @Nullable BigInteger bigInteger() {
         int length = length();

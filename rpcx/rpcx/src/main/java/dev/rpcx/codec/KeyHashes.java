@@ -98,10 +98,9 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * For each hash, the sum of the numbers {@code compared} of all counted keys that have this hash. The comment of
-     * this class explains {@code compared}. The sum for a hash is at the index of the hash in {@link #hashes}. A key
-     * without sets and maps adds 1 to the sum. The sum is 0 at an index without a hash, and infinite if it is too large
-     * for a float.
+     * For each hash, a sum over all counted keys that have this hash. The sum adds what the comment of this class calls
+     * {@code compared}. The sum for a hash is at the index of the hash in {@link #hashes}. A key without sets and maps
+     * adds 1 to the sum. The sum is 0 at an index without a hash, and infinite if it is too large for a float.
      */
     private float[] compared = NO_COSTS;
 

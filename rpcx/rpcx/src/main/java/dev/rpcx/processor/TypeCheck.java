@@ -99,8 +99,8 @@ final class TypeCheck {
     private final Set<String> seen = new HashSet<>();
 
     /**
-     * Classes that the configuration for native images needs. If no code can be generated, RPCX creates and reads
-     * objects of these classes by reflection.
+     * Classes that the configuration for native images names, since no code can be generated in a native image: RPCX
+     * creates and reads objects of these classes by reflection there.
      */
     private final Set<TypeElement> mapped = new LinkedHashSet<>();
 
@@ -698,8 +698,8 @@ final class TypeCheck {
     /**
      * Returns the getter of a field, that is, a public method with the name of a getter and the type of the field; null
      * if there is none. Looks first in the mapped class {@code in}, and after that in the class that declares the
-     * field. If a subclass overrides the getter with a more specific return type, only the declaring class has a method
-     * that returns the field's type.
+     * field, because a subclass can override the getter with a more specific return type: only the declaring class then
+     * has a method that returns the field's type.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());

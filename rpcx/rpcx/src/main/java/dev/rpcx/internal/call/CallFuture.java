@@ -29,11 +29,12 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * The context of the handled call whose handler made the call of this future. Outside of any handled call, this is
-     * the context that {@code CallContext.within} has created, or null. Also null after {@link #releaseReferences} or
-     * {@link #cancel}. Also null if a proxy has returned this future to a caller outside of the handled call, which is
-     * possible if an interceptor returns one future to several callers. The thread that makes the call stores the
-     * context, and any thread can clear the field. At a server, a thread that cancels the handled call reads it.
+     * The context in which the call of this future was made: that of the handled call whose handler made it, or the one
+     * that {@code CallContext.within} has created; null if there was neither. The field becomes null by
+     * {@link #releaseReferences} and {@link #cancel}. It also becomes null if a proxy returns this future to a caller
+     * outside of the handled call, which is possible if an interceptor returns one future to several callers. The
+     * thread that makes the call stores the context, and any thread can clear the field. At a server, a thread that
+     * cancels the handled call reads it.
      */
     private volatile @Nullable TimedContext parent;
 

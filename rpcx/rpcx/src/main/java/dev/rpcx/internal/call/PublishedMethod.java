@@ -98,8 +98,9 @@ public record PublishedMethod(String name, Method method) {
     /**
      * Throws an exception if the parameters of {@code method} have other numbers in the class {@code type} than in an
      * interface that the class implements. Clients use the numbers of the interface, and the class does not inherit the
-     * annotations of the interface. A method of an interface without any {@link Field} annotation is compared only if
-     * the interface, or a subinterface that the class also implements, is annotated with {@link RPCXClient}.
+     * annotations of the interface. If no parameter of the interface's method has a {@link Field} annotation, the
+     * numbers are compared only if clients can use the interface: {@link RPCXClient} is on it, or on a subinterface
+     * that the class also implements.
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());

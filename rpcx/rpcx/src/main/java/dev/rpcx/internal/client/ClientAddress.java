@@ -191,9 +191,9 @@ public final class ClientAddress extends Route {
     /**
      * Returns the weight of this instance, from 1 to {@link Endpoint#MAX_WEIGHT}, as the registry last reported it.
      * With {@code Choice.WEIGHTED_ROUND_ROBIN}, an instance with twice the weight of another gets about twice as many
-     * calls. With {@code CONSISTENT_HASH}, the instance gets the calls of about twice as many values of the
-     * {@code RouteBy} argument, but the weights do not matter for calls without such an argument. With
-     * {@code LEAST_LOADED}, the weights do not matter for any call.
+     * calls. With {@code CONSISTENT_HASH}, about twice as many values of the {@code RouteBy} argument belong to the
+     * instance; the weights do not matter for calls without such an argument. With {@code LEAST_LOADED}, the weights do
+     * not matter for any call.
      */
     public int weight() {
         return weight;

@@ -456,7 +456,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Wakes the thread that blocks for the call if the call's deadline was before the given time. If the call has not
-     * ended, the thread checks whether it has to go on waiting. Thread-safe.
+     * ended by then, the woken thread checks for itself whether it has to go on waiting. Thread-safe.
      */
     void wakeIfOverdue(long latestNanos) {
         if (deadlineNanos - latestNanos < 0) {

@@ -86,9 +86,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private @Nullable Attempts earlier;
 
         /**
-         * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No
-         * lock is needed: the thread that sends an attempt sets the field before it sends, and the event loop uses it
-         * only after that attempt has ended.
+         * In the latest attempt, sends the stream that is an argument of the call; null if there is no such stream. No
+         * lock is needed: the thread that sends an attempt sets this field before it sends, and the event loop uses
+         * this field only after that attempt has ended.
          */
         private @Nullable StreamSender upload;
 

@@ -40,8 +40,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     /**
      * The encoded arguments, as they were when the call was made, kept for a later attempt; null if none are kept here.
      * Every call keeps its arguments from its first wait for a connection until it is sent. A one-way call also keeps
-     * them for further attempts, but this field is null while the slot of an attempt has the arguments. An attempt for
-     * which nothing was kept encodes the arguments itself.
+     * them for further attempts. While an attempt is being made, its slot has the arguments and this field is null. An
+     * attempt for which nothing was kept encodes the arguments itself.
      */
     private @Nullable ByteBuf encoded;
 

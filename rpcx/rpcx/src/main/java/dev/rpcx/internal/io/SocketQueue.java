@@ -25,8 +25,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SocketQueue {
     /**
-     * Event that {@link TlsRecords} fires before it closes a connection for whose TLS records the ledger has no room.
-     * This constant stands here so that connections without TLS do not load {@code TlsRecords}.
+     * Event that {@link TlsRecords} fires before it closes a connection because the ledger has no room for the
+     * connection's TLS records. This constant stands here so that connections without TLS do not load
+     * {@code TlsRecords}.
      */
     public static final Object NO_ROOM = new Object();
 
@@ -49,8 +50,8 @@ public final class SocketQueue {
     private final Runnable unread;
 
     /**
-     * Whether the connection has been ended because the ledger had no room. From then on, the queue no longer grows,
-     * and this class charges nothing more.
+     * Whether the connection has been ended because the ledger had no room. From then on, nothing is added to the
+     * queue, and this class charges nothing more.
      */
     private boolean isEvicted;
 

@@ -266,8 +266,8 @@ public final class AdmissionLimit {
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
-     * Returns how many groups of connections each address has now. This number also determines which groups belong to
-     * one address, since their numbers are consecutive: see {@link AddressGroups#groupsPerAddress}.
+     * Returns how many groups of connections each address has now. The groups of one address are consecutive, so this
+     * count also determines which groups these are: see {@link AddressGroups#groupsPerAddress}.
      */
     private final IntSupplier groupsPerAddress;
 
@@ -431,8 +431,8 @@ public final class AdmissionLimit {
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended just before the limit was last halved because of late calls, in calls per nanosecond.
-     * This rate also covers calls that brought no result in time.
+     * Rate at which calls ended in the time before late calls last caused the limit to be halved, in calls per
+     * nanosecond. Calls that brought no result in time are counted too.
      */
     private double sinkingEnds;
 

@@ -316,8 +316,8 @@ public final class CallThreads {
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
         /**
-         * Returns whether the method of the call returns a stream. The publisher of such a stream must not be treated
-         * as a stage, even if the publisher is also a {@link CompletionStage}.
+         * Returns whether the method of the call returns a stream. If the publisher of such a stream also implements
+         * {@link CompletionStage}, it must nevertheless not be treated as a stage.
          */
         boolean bringsStream();
 

@@ -82,7 +82,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Whether a thread has failed before it could end the call. The thread writes this field before it sets
-     * {@link LostCalls#isAny}, and the event loop reads it after that.
+     * {@link LostCalls#isAny}, and the event loop reads this field after it has read {@code isAny}.
      */
     private boolean isMarkedLost;
 

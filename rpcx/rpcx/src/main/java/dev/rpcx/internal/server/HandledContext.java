@@ -524,8 +524,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns whether a thread other than the call's own is running a part of the call's chain of interceptors. That
-     * part may be the handler.
+     * Returns whether a thread that is not the call's own thread is running a part of the call's chain of interceptors.
+     * That part may be the handler.
      */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;

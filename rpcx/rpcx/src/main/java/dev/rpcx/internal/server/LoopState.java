@@ -73,7 +73,8 @@ final class LoopState {
 
     /**
      * Time by which a postponed call has to be started, in nanoseconds of the event loop's ticker. A call is postponed
-     * until its client has read enough of earlier replies and stream items, and the call is admitted.
+     * until both conditions hold: its client has read enough of earlier replies and stream items, and the call is
+     * admitted.
      */
     long waitsUntilNanos;
 

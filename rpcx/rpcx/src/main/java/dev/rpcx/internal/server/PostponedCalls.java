@@ -119,10 +119,10 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts the call that has been held back longest, however many bytes are still unread, if its handler is admitted
-     * and {@link #resumed} is below {@link #MAX_AT_ONCE}. Used only for calls that return streams, when the channel has
-     * become writable. Without this method, a call that is held back might never start while the streams of other calls
-     * always have more to send.
+     * Starts the call that has been held back longest if its handler is admitted and {@link #resumed} is below
+     * {@link #MAX_AT_ONCE}. It does not matter how many bytes are still unread. Used only for calls that return
+     * streams, when the channel has become writable. Without this method, a call that is held back might never start
+     * while the streams of other calls always have more to send.
      */
     void resumeOne() {
         ServerCall call = waiting.first();
@@ -176,8 +176,8 @@ final class PostponedCalls {
     /**
      * Starts or refuses a call that is held back.
      *
-     * @param isRead whether it is known that the caller has read nearly everything that was sent; if false, the call
-     *     counts in {@link #resumed}
+     * @param isRead whether it is known that the caller has read nearly everything that was sent; if false,
+     *     {@link #resumed} counts the call
      * @return false if the call has to be held back longer, because its handler is not admitted yet
      */
     private boolean begin(ServerCall call, boolean isRead) {
