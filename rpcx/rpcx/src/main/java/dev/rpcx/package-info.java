@@ -8,8 +8,8 @@
  * <p>The package has two layers.
  *
  * <ul>
- *   <li>The <b>vocabulary</b> is what users and rooms share; the packages below {@code dev.rpcx.internal} are called
- *       rooms. The vocabulary uses {@code dev.rpcx.internal}, which knows no room. Two of its types have static methods
+ *   <li>The <b>vocabulary</b> is what users and rooms share; the packages are called rooms.
+ *       The vocabulary uses {@code dev.rpcx.internal}, which knows no room above it. Two of its types have static methods
  *       that use a room: {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
  *       {@code internal.discovery}.
  *       <ul>
@@ -44,6 +44,10 @@
  * is not allowed by {@code @Nullable} leads to a {@link java.lang.NullPointerException}, and any other bad value to an
  * {@link java.lang.IllegalArgumentException}. The text of the exception names the setting or parameter, the value, and
  * what was expected.
+ *
+ * <p><b>A new setting</b> would be a method of the builder of {@code Client} or {@code Server}, which checks it, and a
+ * component of {@code ClientSettings} or {@code ServerSettings}, which checks whether it fits the other settings.
+ * For Spring Boot it would be a component of {@code RPCXProperties}.
  */
 @NullMarked
 package dev.rpcx;

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class AllocationTest {
     private static final int CALLS = 20_000;
-    private static final long CLIENT_BYTES = 500;
-    private static final long SERVER_BYTES = 300;
+    private static final long MAX_CLIENT_BYTES = 500;
+    private static final long MAX_SERVER_BYTES = 300;
 
     @RPCXServer("echo")
     static final class Echo {
@@ -60,10 +60,10 @@ class AllocationTest {
             System.out.printf(
                     "allocated a call, client + server: inline %d + %d B, virtual thread %d + %d B%n",
                     inline[0], inline[1], virtual[0], virtual[1]);
-            assertThat(inline[0]).isLessThanOrEqualTo(CLIENT_BYTES);
-            assertThat(inline[1]).isLessThanOrEqualTo(SERVER_BYTES);
-            assertThat(virtual[0]).isLessThanOrEqualTo(CLIENT_BYTES);
-            assertThat(virtual[1]).isLessThanOrEqualTo(SERVER_BYTES);
+            assertThat(inline[0]).isLessThanOrEqualTo(MAX_CLIENT_BYTES);
+            assertThat(inline[1]).isLessThanOrEqualTo(MAX_SERVER_BYTES);
+            assertThat(virtual[0]).isLessThanOrEqualTo(MAX_CLIENT_BYTES);
+            assertThat(virtual[1]).isLessThanOrEqualTo(MAX_SERVER_BYTES);
         } finally {
             server.stop(Duration.ofMillis(200));
             ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);

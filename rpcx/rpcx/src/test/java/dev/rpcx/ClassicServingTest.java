@@ -546,7 +546,7 @@ class ClassicServingTest {
         hand.handleAll(channel);
         // each argument has an array in which five elements were gathered, and five boxes
         assertThat(account.held(Resource.OBJECT_BYTES))
-                .isGreaterThanOrEqualTo(PendingResult.LINGERING_BYTES + 3 * (104 + 5 * 16));
+                .isGreaterThanOrEqualTo(PendingResult.MAX_LINGERING_BYTES + 3 * (104 + 5 * 16));
         service.waiting.get(0).complete("over");
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }

@@ -296,7 +296,8 @@ class GivenUpTest {
         given.cancel(true);
         given.cancel(true);
         assertThat(peer.read().type()).isEqualTo(Wire.CANCEL);
-        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are in flight");
+        assertThatThrownBy(() -> calls.call("too early").join())
+                .hasMessageContaining("all 1 slots of one connection are taken");
         peer.error(id, RPCXException.Code.CANCELLED);
         await().until(() -> connection().load() == 0);
         CompletableFuture<String> next = calls.call("next");
@@ -318,7 +319,8 @@ class GivenUpTest {
         peer.send(Wire.PART, id, Unpooled.wrappedBuffer(new byte[] {'c', 'd'}));
         peer.send(Wire.PING, 0);
         peer.read(Wire.PONG);
-        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are in flight");
+        assertThatThrownBy(() -> calls.call("too early").join())
+                .hasMessageContaining("all 1 slots of one connection are taken");
         peer.error(id, RPCXException.Code.CANCELLED);
         await().until(() -> connection().load() == 0);
     }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.codec.Limits;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
 import io.netty.buffer.ByteBuf;
@@ -63,7 +63,7 @@ class WireBodiesTest {
         void nullableList(@Nullable List<String> list);
     }
 
-    private final Codecs codecs = Codecs.of(new Schema(Lock.none()), Limits.STANDARD);
+    private final Codecs codecs = Codecs.of(new Schema(LockFile.none()), Limits.STANDARD);
 
     private static java.lang.reflect.Method method(String name) {
         return Arrays.stream(Methods.class.getMethods())

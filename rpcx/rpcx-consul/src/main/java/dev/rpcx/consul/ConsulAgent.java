@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends requests to a Consul agent, one at a time, from one thread. Any thread may call {@link #close}, which ends the
- * request in flight or the pause.
+ * open request or the pause.
  */
 final class ConsulAgent {
     private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(3);
@@ -112,7 +112,7 @@ final class ConsulAgent {
         if (client instanceof AutoCloseable threads) {
             boolean interrupted = Thread.interrupted();
             try {
-                // On an interrupted thread close() ends what is in flight instead of waiting for it.
+                // On an interrupted thread close() ends what is open instead of waiting for it.
                 Thread.currentThread().interrupt();
                 threads.close();
             } catch (Exception e) {

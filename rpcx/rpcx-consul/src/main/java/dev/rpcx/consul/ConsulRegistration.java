@@ -216,8 +216,8 @@ public final class ConsulRegistration implements AutoCloseable {
     }
 
     /**
-     * Deletes the entry from Consul. Waits for 5 s at most in all, also for the end of a request that is in flight. If
-     * the entry could not be deleted by then, its check fails for lack of reports, and Consul deletes the entry itself.
+     * Deletes the entry from Consul. Waits for 5 s at most in all, also for the end of an open request. If the
+     * entry could not be deleted by then, its check fails for lack of reports, and Consul deletes the entry itself.
      * A second call does nothing.
      */
     @Override
@@ -230,7 +230,7 @@ public final class ConsulRegistration implements AutoCloseable {
         registered.cancel(false);
         ConsulAgent last = new ConsulAgent(base, token);
         try {
-            // A registration or report that is in flight must not reach Consul after the deregistration.
+            // A registration or report that is still open must not reach Consul after the deregistration.
             thread.join(MAX_ANSWER_MILLIS);
             long left = Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
             expect(last.put("/v1/agent/service/deregister/" + ConsulAgent.encoded(id), new byte[0], left));

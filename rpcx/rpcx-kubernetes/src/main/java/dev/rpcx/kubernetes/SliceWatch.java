@@ -107,7 +107,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /**
-     * Ends the request in flight or the answer that is being read. The watching thread writes this field. The thread
+     * Ends the open request or the answer that is being read. The watching thread writes this field. The thread
      * that closes this watch, and a thread that passes a list on later, read it.
      */
     private volatile Runnable abort = () -> {};
@@ -239,7 +239,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         if (client instanceof AutoCloseable threads) {
             boolean interrupted = Thread.interrupted();
             try {
-                // On an interrupted thread close() ends what is in flight instead of waiting for it.
+                // On an interrupted thread close() ends what is open instead of waiting for it.
                 Thread.currentThread().interrupt();
                 threads.close();
             } catch (Exception e) {

@@ -127,7 +127,7 @@ final class RPCXBeans
     }
 
     private static BeanDefinition proxy(Class<?> type) {
-        RootBeanDefinition definition = new RootBeanDefinition(ClientProxy.class);
+        RootBeanDefinition definition = new RootBeanDefinition(ClientFactoryBean.class);
         // the type is given by its name, since generated code may have no access to the type itself
         definition.getConstructorArgumentValues().addIndexedArgumentValue(0, type.getName());
         definition.setAutowireMode(AbstractBeanDefinition.AUTOWIRE_CONSTRUCTOR);

@@ -80,7 +80,7 @@ public final class CodecException extends RuntimeException {
     private static String messageOf(Throwable thrown) {
         String message = null;
         try {
-            message = Words.of(thrown);
+            message = PeerText.of(thrown);
         } catch (Throwable speechless) {
             // an exception whose getMessage() throws is treated as an exception without a message
         }

@@ -2,7 +2,7 @@ package dev.rpcx.codec;
 
 import dev.rpcx.internal.schema.EnumType;
 import dev.rpcx.internal.schema.FieldType;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.NumberSource;
 import dev.rpcx.internal.schema.Schema;
@@ -81,7 +81,7 @@ public final class Codecs {
             SoftReference<Codecs> held = DEFAULTS.get(loader);
             Codecs codecs = held == null ? null : held.get();
             if (codecs == null) {
-                codecs = of(new Schema(Lock.of(loader)), Limits.STANDARD);
+                codecs = of(new Schema(LockFile.of(loader)), Limits.STANDARD);
                 DEFAULTS.put(loader, new SoftReference<>(codecs));
             }
             return codecs;

@@ -29,7 +29,7 @@
  *       takes of the heap, and how far a buffer grows; {@link KeyHashes} counts keys of sets and maps that have the
  *       same hash, since comparing them takes time, and {@link In} limits how much of that one message may cause.
  *   <li>Errors: {@link CodecException} says which kind of fault it is, and names fields as the schema does;
- *       {@link Words} finds the text of a foreign exception that a peer may see, without names of classes.
+ *       {@link PeerText} finds the text of a foreign exception that a peer may see, without names of classes.
  * </ul>
  *
  * <p><b>Why was this message refused?</b> {@code CodecException.Code} has the kinds of fault, and the text names the

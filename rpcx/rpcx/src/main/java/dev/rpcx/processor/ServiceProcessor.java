@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.IntStream;
 import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
@@ -398,20 +399,23 @@ public final class ServiceProcessor extends AbstractProcessor {
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();
         List<String> before = indexed(filer);
+        Set<String> names = new TreeSet<>(services.keySet());
         for (String name : before) {
-            TypeElement type = processingEnv.getElementUtils().getTypeElement(name.replace('$', '.'));
-            if (type != null && type.getAnnotation(RPCXServer.class) != null && !isAbstract(type)) {
-                services.putIfAbsent(name, type);
+            TypeElement type = type(name);
+            if (type == null
+                    ? isOfEarlierBuild(name)
+                    : type.getAnnotation(RPCXServer.class) != null && !isAbstract(type)) {
+                names.add(name);
             }
         }
-        if (before.equals(List.copyOf(services.keySet()))) {
+        if (before.equals(List.copyOf(names))) {
             return;
         }
         try {
             FileObject file = filer.createResource(
                     StandardLocation.CLASS_OUTPUT, "", INDEX, services.values().toArray(new Element[0]));
             try (Writer out = file.openWriter()) {
-                for (String name : services.keySet()) {
+                for (String name : names) {
                     out.write(name + "\n");
                 }
             }
@@ -427,13 +431,42 @@ public final class ServiceProcessor extends AbstractProcessor {
             types.mapped().forEach(type -> image().members(binaryName(type), type));
         }
         try {
-            image().write(
-                            processingEnv.getFiler(),
-                            name -> processingEnv.getElementUtils().getTypeElement(name.replace('$', '.')) != null);
+            image().write(processingEnv.getFiler(), name -> type(name) != null || isOfEarlierBuild(name));
         } catch (IOException e) {
             processingEnv
                     .getMessager()
                     .printMessage(Diagnostic.Kind.ERROR, image().path() + ": cannot be written: " + e.getMessage());
+        }
+    }
+
+    private @Nullable TypeElement type(String binaryName) {
+        return processingEnv.getElementUtils().getTypeElement(binaryName.replace('$', '.'));
+    }
+
+    /**
+     * Returns whether an earlier build has compiled a class that is not among the sources of this build, and whose file
+     * is still among the compiled classes. The compiler does not find such a class if the folder of the compiled
+     * classes is not on the class path, or if the class has a dollar sign in its name.
+     */
+    private boolean isOfEarlierBuild(String binaryName) {
+        for (TypeElement root : ElementFilter.typesIn(compiled)) {
+            String name = binaryName(root);
+            if (binaryName.equals(name) || binaryName.startsWith(name + "$")) {
+                return false;
+            }
+        }
+        int dot = binaryName.lastIndexOf('.');
+        try {
+            FileObject file = processingEnv
+                    .getFiler()
+                    .getResource(
+                            StandardLocation.CLASS_OUTPUT,
+                            dot < 0 ? "" : binaryName.substring(0, dot),
+                            binaryName.substring(dot + 1) + ".class");
+            file.openInputStream().close();
+            return true;
+        } catch (IOException | IllegalArgumentException none) {
+            return false;
         }
     }
 

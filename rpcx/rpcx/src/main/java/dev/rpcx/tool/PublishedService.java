@@ -5,7 +5,7 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.internal.call.PublishedMethod;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.schema.Framing;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.ProtoFile.Rpc;
 import dev.rpcx.internal.schema.Schema;
@@ -77,8 +77,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         return isVoid(one) ? other : one;
     }
 
-    private static Lock.Sent reply(Rpc rpc) {
-        return new Lock.Sent(rpc.reply(), rpc.streamsOut());
+    private static LockFile.Sent reply(Rpc rpc) {
+        return new LockFile.Sent(rpc.reply(), rpc.streamsOut());
     }
 
     private static boolean isVoid(Rpc rpc) {
@@ -126,10 +126,10 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
      * Returns the requests and replies of this service. The keys are the names in a lock file, for example
      * {@code greeter/hello.request}.
      */
-    Map<String, Lock.Sent> calls() {
-        Map<String, Lock.Sent> calls = new LinkedHashMap<>();
+    Map<String, LockFile.Sent> calls() {
+        Map<String, LockFile.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {
-            calls.put(name + "/" + rpc.name() + ".request", new Lock.Sent(rpc.request(), rpc.streamsIn()));
+            calls.put(name + "/" + rpc.name() + ".request", new LockFile.Sent(rpc.request(), rpc.streamsIn()));
             calls.put(name + "/" + rpc.name() + ".reply", reply(rpc));
         }
         return calls;

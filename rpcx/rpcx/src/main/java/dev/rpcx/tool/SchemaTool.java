@@ -4,7 +4,7 @@ import static java.nio.file.StandardOpenOption.SYNC;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.rpcx.internal.schema.Compatibility;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
@@ -121,8 +121,8 @@ public final class SchemaTool {
         }
     }
 
-    private static Lock read(String file) throws IOException {
-        return Lock.parse(Files.readString(Path.of(file)), file);
+    private static LockFile read(String file) throws IOException {
+        return LockFile.parse(Files.readString(Path.of(file)), file);
     }
 
     private List<PublishedService> services(List<String> classes, Schema schema) {
@@ -162,8 +162,8 @@ public final class SchemaTool {
      *
      * @throws SchemaException if two classes or interfaces of one service cannot read each other's calls
      */
-    private Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
-        Map<String, Lock.Sent> calls = new LinkedHashMap<>();
+    private Map<String, LockFile.Sent> calls(List<PublishedService> services, Schema schema) {
+        Map<String, LockFile.Sent> calls = new LinkedHashMap<>();
         Map<String, PublishedService> owners = new HashMap<>();
         List<PublishedService> ordered = new ArrayList<>(services);
         ordered.sort(Comparator.comparing(service -> !service.isServed()));
@@ -180,7 +180,7 @@ public final class SchemaTool {
                     }
                     return;
                 }
-                Lock.Sent known = calls.putIfAbsent(name, sent);
+                LockFile.Sent known = calls.putIfAbsent(name, sent);
                 PublishedService owner = owners.putIfAbsent(name, service);
                 if (known != null && owner != null) {
                     compareTypes(schema, name, owner, known, service, sent);
@@ -204,11 +204,11 @@ public final class SchemaTool {
             Schema schema,
             String name,
             PublishedService owner,
-            Lock.Sent known,
+            LockFile.Sent known,
             PublishedService other,
-            Lock.Sent sent) {
-        Lock one = Lock.none().extended(schema, Map.of(name, known));
-        Lock two = one.extended(schema, Map.of(name, sent));
+            LockFile.Sent sent) {
+        LockFile one = LockFile.none().extended(schema, Map.of(name, known));
+        LockFile two = one.extended(schema, Map.of(name, sent));
         boolean isOfClient = owner.isServed() && !other.isServed();
         Compatibility.Direction read =
                 name.endsWith(".reply") ? Compatibility.Direction.BACKWARD : Compatibility.Direction.FORWARD;
@@ -233,8 +233,8 @@ public final class SchemaTool {
      * Returns a schema that gives new numbers to members that are in no lock file. Types of libraries get their numbers
      * from the libraries' lock files, as in a client or server.
      */
-    private Schema extending(Lock own, Path file) {
-        return Schema.extending(Lock.of(loader, own, file.toString()));
+    private Schema extending(LockFile own, Path file) {
+        return Schema.extending(LockFile.of(loader, own, file.toString()));
     }
 
     /**
@@ -244,14 +244,14 @@ public final class SchemaTool {
      */
     private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
-        Map<Path, List<Lock>> locks = new HashMap<>();
+        Map<Path, List<LockFile>> locks = new HashMap<>();
         for (Compatibility.Numbered each : Compatibility.numberedByLocks(schema)) {
             Path place = placeOf(each.type());
             boolean isFolder = place != null && Files.isDirectory(place);
             if (place == null || isFolder && (module == null || place.startsWith(module))) {
                 continue;
             }
-            List<Lock> known = locks.get(place);
+            List<LockFile> known = locks.get(place);
             if (known == null) {
                 known = isFolder ? locksBeside(module) : List.of(lockIn(place));
                 locks.put(place, known);
@@ -260,7 +260,7 @@ public final class SchemaTool {
                 err.println("note: " + each.entry().type() + " comes from "
                         + (isFolder ? place : place.getFileName())
                         + ", which has no lock for all of it, so others who use it may give other numbers"
-                        + " (expected: " + Lock.RESOURCE + " there, or @Field)");
+                        + " (expected: " + LockFile.RESOURCE + " there, or @Field)");
             }
         }
     }
@@ -269,9 +269,9 @@ public final class SchemaTool {
      * Prints a note if this lock file contradicts another lock file of the class path. No client or server could start
      * with both files. The cause can be a new {@code @Field}, or an older copy of this lock file.
      */
-    private void noteContradictions(Lock own, Path file) {
+    private void noteContradictions(LockFile own, Path file) {
         try {
-            Lock.of(loader, own, file.toString());
+            LockFile.of(loader, own, file.toString());
         } catch (SchemaException e) {
             err.println("note: no program can start with both of these locks: " + e.getMessage());
         }
@@ -298,9 +298,9 @@ public final class SchemaTool {
      *
      * @param module folder of this project, whose lock files are left out; if null, no lock file is left out
      */
-    private List<Lock> locksBeside(@Nullable Path module) throws IOException {
-        List<Lock> all = new ArrayList<>();
-        for (URL url : Collections.list(loader.getResources(Lock.RESOURCE))) {
+    private List<LockFile> locksBeside(@Nullable Path module) throws IOException {
+        List<LockFile> all = new ArrayList<>();
+        for (URL url : Collections.list(loader.getResources(LockFile.RESOURCE))) {
             Path path = pathOf(url);
             if (path != null && (module == null || !path.startsWith(module))) {
                 all.add(read(path.toString()));
@@ -326,29 +326,30 @@ public final class SchemaTool {
         }
     }
 
-    private static Lock lockIn(Path jar) throws IOException {
+    private static LockFile lockIn(Path jar) throws IOException {
         try (ZipFile file = new ZipFile(jar.toFile())) {
-            ZipEntry entry = file.getEntry(Lock.RESOURCE);
+            ZipEntry entry = file.getEntry(LockFile.RESOURCE);
             if (entry == null) {
-                return Lock.none();
+                return LockFile.none();
             }
             try (InputStream in = file.getInputStream(entry)) {
-                return Lock.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), jar + "!/" + Lock.RESOURCE);
+                return LockFile.parse(
+                        new String(in.readAllBytes(), StandardCharsets.UTF_8), jar + "!/" + LockFile.RESOURCE);
             }
         }
     }
 
     private int lock(Path file, List<String> classes) throws IOException {
         String text = Files.exists(file) ? Files.readString(file) : null;
-        Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
+        LockFile before = text == null ? LockFile.none() : LockFile.parse(text, file.toString());
         if (text != null && before.entries().isEmpty()) {
             // a lock file without any type is refused, since every type would get new numbers
             throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
         }
         Schema schema = extending(before, file);
         List<PublishedService> services = services(classes, schema);
-        Map<String, Lock.Sent> calls = calls(services, schema);
-        Lock after = before.extended(schema, calls);
+        Map<String, LockFile.Sent> calls = calls(services, schema);
+        LockFile after = before.extended(schema, calls);
         int status = report(breaks(before, after, Compatibility.perhapsRenamed(before, after), services, calls));
         if (status != 0) {
             err.println(file + " is not changed (expected where a break is wanted: its lines changed by hand, since a"
@@ -406,11 +407,11 @@ public final class SchemaTool {
     }
 
     private int check(Path file, List<String> classes) throws IOException {
-        Lock locked = read(file.toString());
+        LockFile locked = read(file.toString());
         Schema schema = extending(locked, file);
         List<PublishedService> services = services(classes, schema);
-        Map<String, Lock.Sent> calls = calls(services, schema);
-        Lock now = locked.extended(schema, calls);
+        Map<String, LockFile.Sent> calls = calls(services, schema);
+        LockFile now = locked.extended(schema, calls);
         List<Compatibility.Renaming> renamed = Compatibility.perhapsRenamed(locked, now);
         int status = report(breaks(locked, now, renamed, services, calls));
         for (String type : Compatibility.unlocked(schema)) {
@@ -431,7 +432,7 @@ public final class SchemaTool {
         return status;
     }
 
-    private int compare(Lock before, Lock after) {
+    private int compare(LockFile before, LockFile after) {
         noteRenamed(Compatibility.perhapsRenamed(before, after));
         return report(Compatibility.between(before, after));
     }
@@ -455,7 +456,7 @@ public final class SchemaTool {
      * Prints a note with the names of services that are in the lock file, but not among {@code services}. The calls of
      * these services are not compared.
      */
-    private void noteMissing(Lock before, List<PublishedService> services) {
+    private void noteMissing(LockFile before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
         for (String call : before.entries().keySet()) {
             if (call.contains("/") && services.stream().noneMatch(service -> service.owns(call))) {
@@ -479,11 +480,11 @@ public final class SchemaTool {
      * @param after next version of {@code before}, which also has removed members, marked as removed
      */
     private List<Compatibility.Break> breaks(
-            Lock before,
-            Lock after,
+            LockFile before,
+            LockFile after,
             List<Compatibility.Renaming> renamed,
             List<PublishedService> services,
-            Map<String, Lock.Sent> calls) {
+            Map<String, LockFile.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
         noteRenamed(renamed);
         noteMissing(before, services);
@@ -512,7 +513,7 @@ public final class SchemaTool {
     private int proto(String protoPackage, List<String> classes) {
         expectProtobuf();
         ProtoFile file = new ProtoFile(protoPackage);
-        for (PublishedService service : services(classes, new Schema(Lock.of(loader)))) {
+        for (PublishedService service : services(classes, new Schema(LockFile.of(loader)))) {
             file.service(service.name(), service.rpcs());
         }
         out.print(file.text());

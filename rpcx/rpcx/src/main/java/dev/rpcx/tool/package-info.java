@@ -12,7 +12,7 @@
  *   <li>Services: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface declares it, with its
  *       name, and the request and the reply of each method.
  *   <li>Commands: {@link dev.rpcx.tool.SchemaTool} joins the classes and interfaces of one service, and compares them
- *       with the lock file by {@code Lock} and {@code Compatibility}. It writes the lock file as a whole or not at all,
+ *       with the lock file by {@code LockFile} and {@code Compatibility}. It writes the lock file as a whole or not at all,
  *       exports services by {@code ProtoFile}, prints breaks and notes, and decides the exit code.
  * </ul>
  *

@@ -6,7 +6,7 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
@@ -34,7 +34,7 @@ public final class CodecFuzz {
             MalformedTest.Checked.class,
             MalformedTest.Around.class);
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
     private static final Codecs GENERATED = Codecs.of(SCHEMA, Limits.STANDARD);
     private static final Codecs REFLECTIVE = Codecs.reflective(SCHEMA, Limits.STANDARD);
     private static final Oracle ORACLE = new Oracle();

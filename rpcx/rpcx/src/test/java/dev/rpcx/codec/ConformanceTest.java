@@ -8,7 +8,7 @@ import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import dev.rpcx.LongForm;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.Unpooled;
@@ -77,7 +77,7 @@ class ConformanceTest {
         }
     }
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
 
     private final Set<Stricter> met = new LinkedHashSet<>();
     private int inputs;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.CodedOutputStream;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
@@ -44,7 +44,7 @@ class GeneratorTest {
     @Test
     void aSubclassOfWhatIsDeclaredIsRefused() {
         Codec<Object> codec =
-                Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(OfBeans.class);
+                Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(OfBeans.class);
         ByteBuf out = Unpooled.buffer();
         codec.write(new OfBeans(List.of(new Bean())), out);
         int written = out.writerIndex();
@@ -60,8 +60,8 @@ class GeneratorTest {
     @Test
     void whatCanBeWrittenCanBeRead() {
         Codec<Object> codec =
-                Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Tree.class);
-        Codec<Object> deeper = Codecs.of(new Schema(Lock.none()), new Limits(1 << 20, 1000, 1000, 100, 100, 16))
+                Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Tree.class);
+        Codec<Object> deeper = Codecs.of(new Schema(LockFile.none()), new Limits(1 << 20, 1000, 1000, 100, 100, 16))
                 .value(Tree.class);
         for (int depth = 0; depth < 120; depth++) {
             ByteBuf bytes = Unpooled.buffer();
@@ -138,11 +138,11 @@ class GeneratorTest {
         Class<?> elsewhere = CompiledSources.loader(
                         Map.of("made.again.Place", "package made.again; public record Place(int x, String name) {}"))
                 .loadClass("made.again.Place");
-        MessageCodec first = generated(new Schema(Lock.none()).value(elsewhere));
-        MessageCodec again = generated(new Schema(Lock.none()).value(elsewhere));
+        MessageCodec first = generated(new Schema(LockFile.none()).value(elsewhere));
+        MessageCodec again = generated(new Schema(LockFile.none()).value(elsewhere));
         assertThat(first.getClass().isHidden()).isFalse();
         assertThat(again).isNotSameAs(first).hasSameClassAs(first);
-        Lock lock = Lock.parse("message made.again.Place\n  3 x int\n  4 name string\n", "other numbers");
+        LockFile lock = LockFile.parse("message made.again.Place\n  3 x int\n  4 name string\n", "other numbers");
         assertThat(generated(new Schema(lock).value(elsewhere))).doesNotHaveSameClassAs(first);
     }
 
@@ -162,8 +162,8 @@ class GeneratorTest {
         bean.setAdult(true);
         for (Object value : List.of(new Hidden(-7, "Zoë", List.of(1L, -1L), 1L << 40, 0.5), bean)) {
             Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(value.getClass());
-            Codec<Object> reflective =
-                    Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD).value(value.getClass());
+            Codec<Object> reflective = Codecs.reflective(new Schema(LockFile.none()), Limits.STANDARD)
+                    .value(value.getClass());
             ByteBuf one = Unpooled.buffer();
             ByteBuf other = Unpooled.buffer();
             generated.write(value, one);
@@ -192,7 +192,7 @@ class GeneratorTest {
     void fieldsAreReadInAnyOrderTheLastOfOneThatIsThereTwice() {
         Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(Wide.class);
         Codec<Object> reflective =
-                Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD).value(Wide.class);
+                Codecs.reflective(new Schema(LockFile.none()), Limits.STANDARD).value(Wide.class);
         List<ByteBuf> fields = new ArrayList<>();
         for (Wide one : List.of(
                 new Wide(300, List.of(), "", "", List.of(), Map.of()),

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.CodecException.Code;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -100,7 +100,7 @@ class HostileValuesTest {
 
     record Tree(List<Tree> children, String text) {}
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
 
     private static List<Codec<Object>> codecs(Class<?> type) {
         return List.of(

@@ -3,7 +3,7 @@ package dev.rpcx.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.internal.schema.FieldType;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Scalar;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.internal.schema.Shape;
@@ -94,7 +94,7 @@ class KeyHashesTest {
             Map<Money, Integer> byMoney) {}
 
     private static KeyHashes.Keys keys(String field) {
-        FieldType found = new Schema(Lock.none())
+        FieldType found = new Schema(LockFile.none())
                 .value(Keyed.class).fields().stream()
                         .filter(each -> each.name().equals(field))
                         .findFirst()

@@ -10,7 +10,7 @@ import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.UnknownFieldSet;
 import dev.rpcx.LongForm;
 import dev.rpcx.codec.CodecException.Code;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Unknown;
@@ -92,7 +92,7 @@ class MalformedTest {
         }
     }
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
 
     private static List<Codec<Object>> codecs(Class<?> type) {
         return List.of(

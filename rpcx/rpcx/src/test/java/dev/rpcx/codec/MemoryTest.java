@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Scalar;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.internal.schema.WellKnown;
@@ -90,7 +90,7 @@ class MemoryTest {
         }
     }
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
 
     private static Codec<Object> codec(Type type) {
         return Codecs.reflective(SCHEMA, Limits.STANDARD).value(type);

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.CodecException.Code;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Unknown;
@@ -49,7 +49,7 @@ class OneofTest {
     /** A class that is not a case itself. */
     static class Stray extends Puppy {}
 
-    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Schema SCHEMA = new Schema(LockFile.none());
     private static final Codec<Object> CODEC =
             Codecs.of(SCHEMA, Limits.STANDARD).value(Animal.class);
 

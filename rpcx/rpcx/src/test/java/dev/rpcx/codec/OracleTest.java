@@ -3,7 +3,7 @@ package dev.rpcx.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.DynamicMessage;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
@@ -23,7 +23,7 @@ class OracleTest {
     @ValueSource(longs = {1, 2, 3, 4})
     void bytesAreThoseOfProtobufBothWays(long seed) throws Exception {
         List<Class<?>> records = RandomTypes.records(seed, RECORDS);
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         Oracle oracle = new Oracle();
         records.forEach(record -> oracle.add(schema.value(record)));
         Codecs generated = Codecs.of(schema, Limits.STANDARD);

@@ -2,7 +2,7 @@ package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
 import java.util.List;
@@ -64,8 +64,8 @@ class OrderWarningTest {
         Logger logger = Logger.getLogger(Codecs.class.getName());
         logger.addHandler(handler);
         try {
-            Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Painted.class);
-            Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Painted.class);
+            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
+            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
         } finally {
             logger.removeHandler(handler);
         }

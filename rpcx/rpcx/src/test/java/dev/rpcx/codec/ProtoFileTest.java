@@ -3,7 +3,7 @@ package dev.rpcx.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 
 class ProtoFileTest {
     static ProtoFile export() {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         List<ProtoFile.Rpc> rpcs = Stream.of("hello", "items", "numbers", "forget")
                 .map(name -> {
                     Method method = RoundTripTest.method(AllTypes.class, name);
@@ -54,7 +54,7 @@ class ProtoFileTest {
 
     @Test
     void bytesAreThoseOfTheTypesThatProtocGenerates() throws Exception {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         Method method = RoundTripTest.method(AllTypes.class, "hello");
         Codec<Object[]> codec = Codecs.of(schema, Limits.STANDARD).parameters(method);
         RandomValues values = new RandomValues(7);
@@ -100,7 +100,7 @@ class ProtoFileTest {
     @Test
     void oddNamesOfJavaBecomeNamesOfProtobuf() {
         String type = ProtoFileTest.class.getName();
-        Schema schema = new Schema(Lock.parse(
+        Schema schema = new Schema(LockFile.parse(
                 "message " + type + "$Shorter\n  1 a int\n  removed 2 b int\n  3 c int\n  removed 4 A int\n"
                         + "oneof " + type + "$Way\n  removed 0 Other unknown\n  1 up " + type + "$Up\n"
                         + "enum " + type + "$FooBar\n  removed 0 NONE unknown\n  1 X constant\n",
@@ -133,7 +133,7 @@ class ProtoFileTest {
      */
     @Test
     void aMapsValueOfTheNameOfItsEntryIsToldApart() {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         Method method = RoundTripTest.method(Scores.class, "best");
         ProtoFile file = new ProtoFile("scores")
                 .service(
@@ -145,7 +145,7 @@ class ProtoFileTest {
 
     @Test
     void twoMethodsOfOneNameAndAPackageThatIsNoneAreRefused() {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         Method method = RoundTripTest.method(Odd.class, "one");
         List<ProtoFile.Rpc> rpcs = Stream.of("find", "Find")
                 .map(name -> new ProtoFile.Rpc(name, schema.parameters(method), schema.result(method), false, false))

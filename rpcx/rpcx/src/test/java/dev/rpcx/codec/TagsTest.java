@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.CodedInputStream;
 import com.google.protobuf.CodedOutputStream;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
 import io.netty.buffer.ByteBuf;
@@ -60,8 +60,8 @@ class TagsTest {
 
     static Stream<Codecs> codecs() {
         return Stream.of(
-                Codecs.of(new Schema(Lock.none()), Limits.STANDARD),
-                Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD));
+                Codecs.of(new Schema(LockFile.none()), Limits.STANDARD),
+                Codecs.reflective(new Schema(LockFile.none()), Limits.STANDARD));
     }
 
     private static byte[] written(Codecs codecs, Object value) {

@@ -64,16 +64,17 @@ class ServiceProcessorTest {
         }
     }
 
-    /** Compiles the sources, and returns only the errors. */
+    /** Compiles the sources, and returns only the errors. The folder of compiled classes is on the class path. */
     private List<Diagnostic<? extends JavaFileObject>> compile(List<String> processing, Source... sources) {
+        return compile(out + System.getProperty("path.separator"), processing, sources);
+    }
+
+    private List<Diagnostic<? extends JavaFileObject>> compile(
+            String pathBefore, List<String> processing, Source... sources) {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
         List<String> options = new ArrayList<>(List.of(
-                "-parameters",
-                "-d",
-                out.toString(),
-                "-classpath",
-                out + System.getProperty("path.separator") + System.getProperty("java.class.path")));
+                "-parameters", "-d", out.toString(), "-classpath", pathBefore + System.getProperty("java.class.path")));
         options.addAll(processing);
         compiler.getTask(
                         null,
@@ -131,6 +132,35 @@ class ServiceProcessorTest {
         Files.delete(out.resolve("p/Outer.class"));
         assertThat(compile(withProcessor(), Source.of("Greetings", GREETER))).isEmpty();
         assertThat(index()).isEqualTo("p.Greetings\n");
+    }
+
+    @Test
+    void aBuildWithoutTheCompiledClassesOnItsPathKeepsWhatIsStillThere() throws Exception {
+        List<String> options = new ArrayList<>(withProcessor());
+        options.add("-Arpcx.native=com.acme/shop");
+        Path image = out.resolve("META-INF/native-image/com.acme/shop/reachability-metadata.json");
+        String dollar =
+                GREETER.replace("class Greetings", "class Greetings$Old").replace("greeter", "old");
+        compile(
+                options,
+                Source.of("Outer", CLOCK),
+                Source.of("Greetings", GREETER),
+                Source.of("Greetings$Old", dollar));
+        String before = "p.Greetings\np.Greetings$Old\np.Outer$Clock\n";
+        assertThat(index()).isEqualTo(before);
+
+        assertThat(compile("", options, Source.of("Util", "class Util {}"))).isEmpty();
+        assertThat(index()).isEqualTo(before);
+        assertThat(compile("", options, Source.of("Other", GREETER.replace("Greetings", "Other"))))
+                .isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Greetings$Old\np.Other\np.Outer$Clock\n");
+        assertThat(Files.readString(image)).contains("p.Greetings$Old", "p.Outer$Clock");
+
+        assertThat(compile("", options, Source.of("Outer", "class Outer {}"))).isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Greetings$Old\np.Other\n");
+        Files.delete(out.resolve("p/Greetings$Old.class"));
+        assertThat(compile("", options, Source.of("Util", "class Util {}"))).isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Other\n");
     }
 
     @Test

@@ -6,7 +6,7 @@ import dev.rpcx.Method;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.schema.Field;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -347,7 +347,7 @@ class LockCommandTest {
 
     private URLClassLoader withLibrary(String text) throws IOException {
         Path root = folder.resolve("library");
-        Path lock = root.resolve(Lock.RESOURCE);
+        Path lock = root.resolve(LockFile.RESOURCE);
         Files.createDirectories(lock.getParent());
         Files.writeString(lock, text);
         return new URLClassLoader(new URL[] {root.toUri().toURL()}, LockCommandTest.class.getClassLoader());

@@ -17,8 +17,7 @@ import org.jspecify.annotations.Nullable;
 public final class Attempts {
     /**
      * If an attempt has failed before a byte of it was sent, the call makes another attempt only if fewer than this
-     * number of its attempts have failed. Failed attempts that were sent count too. The number is also the maximum
-     * number of instances that one attempt asks for a free slot, that is, for room for one more call on a connection.
+     * number of its attempts have failed. Failed attempts that were sent count too.
      */
     static final int MAX_ATTEMPTS = 8;
 

@@ -130,8 +130,8 @@ public final class CallSlots {
                 return call;
             }
             if (before == trims && (before & 1) == 0) {
-                throw LocalFailure.full(
-                        limit + " calls are in flight on one connection (expected: fewer, or more connections)");
+                throw LocalFailure.full("all " + limit
+                        + " slots of one connection are taken (expected: fewer calls, or more connections)");
             }
             // The thread looks again a moment later, since trim() may have held the free slots during the search above.
             Thread.onSpinWait();

@@ -654,7 +654,7 @@ public final class ClientAddress extends Route {
      */
     private synchronized <C> PendingConnection<C> inPause(long nanos) {
         PendingConnection<C> failed = new PendingConnection<>();
-        String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
+        String why = failures + " tries to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
                 + " ms: "
                 + (lastFailure == null
                         ? ""

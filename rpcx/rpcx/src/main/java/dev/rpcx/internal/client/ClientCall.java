@@ -340,7 +340,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         if (!connection.account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
             throw RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
-                    "too many bytes of requests in flight (expected: fewer large ones at once)");
+                    "too many bytes of requests that have no reply yet (expected: fewer large ones at once)");
         }
         requestBytes = bytes;
     }

@@ -82,7 +82,7 @@ public final class ClientMethod {
     }
 
     /**
-     * Returns whether the method's argument or result is a stream. Calls of such a method are not attempted again after
+     * Returns whether the method's argument or result is a stream. Calls of such a method are not sent again after
      * a byte has been sent.
      */
     boolean hasStream() {

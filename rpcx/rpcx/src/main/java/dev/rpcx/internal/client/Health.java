@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides whether one instance of a service is healthy, from the ends of the calls to the instance. An instance has to
- * be ejected if five calls in a row fail, or if more than half of at least 20 calls within 10 s fail. The
+ * be ejected if five calls in a row fail, or if more than half of at least 20 calls fail within 10 s after a first
+ * failure. The
  * {@link ClientCluster} then gives the instance no calls for 2 s, and for longer if the instance was ejected lately, up
  * to 30 s. An instance is not ejected if more than half of all instances would then be ejected. An exceeded deadline
  * does not count as a failure if the call had too little time for an answer: see {@link AnswerTimes}.

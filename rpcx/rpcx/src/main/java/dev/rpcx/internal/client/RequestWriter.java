@@ -30,6 +30,12 @@ import org.jspecify.annotations.Nullable;
  * loop.
  */
 public final class RequestWriter {
+    /**
+     * Maximum number of instances that one attempt asks for a free slot, that is, for room for one more call on a
+     * connection.
+     */
+    private static final int MAX_INSTANCES_ASKED = 8;
+
     private final ClientMethod method;
 
     /** Chooses another connection if the chosen one does not take a request. */
@@ -136,8 +142,8 @@ public final class RequestWriter {
             @Nullable ByteBuf encoded,
             Metadata metadata,
             long deadline) {
-        List<ClientAddress> asked = new ArrayList<>(Attempts.MAX_ATTEMPTS);
-        List<ClientAddress> unfit = new ArrayList<>(Attempts.MAX_ATTEMPTS);
+        List<ClientAddress> asked = new ArrayList<>(MAX_INSTANCES_ASKED);
+        List<ClientAddress> unfit = new ArrayList<>(MAX_INSTANCES_ASKED);
         ClientConnection last = on;
         RPCXException refused = first;
         while (true) {
@@ -145,7 +151,7 @@ public final class RequestWriter {
             if (LocalFailure.is(LocalFailure.Why.UNFIT, refused)) {
                 unfit.add(last.address());
             }
-            ClientConnection next = asked.size() < Attempts.MAX_ATTEMPTS ? route.readyBeside(asked) : null;
+            ClientConnection next = asked.size() < MAX_INSTANCES_ASKED ? route.readyBeside(asked) : null;
             if (next == null) {
                 throw first;
             }

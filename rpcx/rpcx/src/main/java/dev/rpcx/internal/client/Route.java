@@ -548,10 +548,7 @@ public abstract class Route {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
             if (started == null) {
                 // without a timer nobody would end the wait at the deadline
-                if (pending.remove(this)) {
-                    pending.abandon();
-                    ended(null, new IllegalStateException("the client is closed"));
-                }
+                stop(unreachable(new IllegalStateException("the client is closed")));
                 return;
             }
             boolean isLate;
@@ -573,16 +570,23 @@ public abstract class Route {
          */
         @Override
         public void run() {
-            RPCXException late = late();
+            stop(late());
+            stopCounting();
+        }
+
+        /**
+         * Ends the wait with an error from outside of the connection that the call waits for. The order of the steps is
+         * that of {@link #giveUp}.
+         */
+        private void stop(RPCXException failure) {
             ConnectionCallback<C> callback = over();
             try {
                 stopWaiting(pending, this);
             } finally {
                 if (callback != null) {
-                    tellFailed(callback, late);
+                    tellFailed(callback, failure);
                 }
             }
-            stopCounting();
         }
 
         /**

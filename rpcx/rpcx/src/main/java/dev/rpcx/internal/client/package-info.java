@@ -11,7 +11,7 @@
  *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of the steps
  *       that each call of the method goes through, and decides how the caller waits.
  *   <li>How a caller waits: {@link BlockingCall} blocks the caller's thread. An {@link AsyncCall} blocks no thread: the
- *       event loop notifies it of its end. One kind of it, a {@link FutureCall}, completes a future. The other kind is
+ *       event loop tells it of its end. One kind of it, a {@link FutureCall}, completes a future. The other kind is
  *       made by {@link ClientStream}, the publisher that a method returns if its result is a stream: one call for each
  *       subscriber. {@link Hedge} makes a second call beside the first, and the one that is answered first counts.
  *       {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
@@ -38,9 +38,11 @@
  *       {@link ClientCallErrors} makes the errors with which this side ends calls;
  *       {@link AnswerTimes} knows whether the call had enough time; {@code Health.Outcome.of} decides what counts as a
  *       failure, for {@link Health} and for {@code CircuitBreaker}; {@code Health} judges the instance, and says when
- *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for
- *       retries of refused calls, and {@link RetryBudget} for all other retries and for hedges. Each {@code Route} has
- *       one {@code RetryBudget}, which calls fill; each method has a {@code RefusalBudget}, which time fills.
+ *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for a
+ *       retry of a call that was refused as NOT_FOUND or UNAUTHENTICATED, and {@link RetryBudget} for other retries of
+ *       attempts that may have been sent, and for hedges. A retry of an attempt of which no byte was sent costs
+ *       nothing. Each {@code Route} has one {@code RetryBudget}, which calls fill; each method has a
+ *       {@code RefusalBudget}, which time fills.
  * </ul>
  *
  * <p><b>A blocking call, out.</b> These steps run on the caller's thread. Only connecting, and what steps 5 and 6 say
@@ -55,19 +57,23 @@
  *       retry to the {@code RetryBudget}.
  *   <li>{@code Route.await} returns a connection of a {@code ClientAddress}. In a {@code ClientCluster}, this is a
  *       connection of the instance that {@code Chooser} picks and {@code Health} allows. If there is no connection, the
- *       caller waits at a {@code PendingConnection}. For this, {@code ClientAddress} has {@code ClientCore.open}
- *       connect, as soon as {@code Backoff} and, in a cluster, {@code ConnectThrottle} allow it.
+ *       caller waits at a {@code PendingConnection}. Of a single address, this is a try to connect, for which
+ *       {@code ClientAddress} calls {@code ClientCore.open} when {@code Backoff} allows it; if the pause after a
+ *       failure goes on for too long, the call fails at once. In a cluster, calls wait at the cluster, and its
+ *       instances connect by themselves, as {@code Backoff} and {@code ConnectThrottle} allow.
  *   <li>{@code RequestWriter} takes a {@code ClientCall} from {@code CallSlots} and writes the request into it: the
  *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or
  *       refused, by {@code ClientCall.holdRequest}. If this connection does not take the request, another one is tried.
  *       If the instance was ejected, {@code Health.begins} makes the call its trial.
- *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself if no call is in flight, by
- *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
+ *   <li>{@code ClientCall.sendBlocking} calls {@code ClientConnection.sendCall}, which decides who sends: the caller
+ *       itself, by {@code WireConnection.sendHere} and {@code WriteTurn}, if the request is small, no call is in
+ *       flight, and nobody else writes or has something queued; otherwise the event loop, by {@code Outbox}.
  *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, makes
  *       {@code ClientConnection} count the call. The deadline of the call is checked from {@code beforeSend} on, or
- *       from the end of {@code sendCall} on if the caller has sent the call itself. The caller then reads the socket
- *       itself, if {@code ReadTurn} has lent it. Otherwise {@code OverdueCallers} schedules a check, unless one is
- *       scheduled already, and the caller parks.
+ *       from the end of {@code sendCall} on if the caller has sent the call itself. In {@code ClientCall.await}, a
+ *       caller that has sent the call itself reads the socket itself, if {@code ReadTurn} has lent it, and if the
+ *       caller is no virtual thread and sends no stream. Otherwise {@code OverdueCallers} schedules a check, unless
+ *       one is scheduled already, and the caller parks.
  * </ol>
  *
  * <p><b>And back.</b>
@@ -80,15 +86,16 @@
  *   <li>The caller, in {@code BlockingCall}, calls {@code ClientSteps.ended}. With the help of {@code AnswerTimes},
  *       this decides what the end of the attempt says of the instance. It passes the outcome to {@code Health}, by
  *       {@code ClientAddress.ended}, which may have the instance ejected.
- *   <li>After an error, {@code Attempts.next} decides whether another attempt follows. This depends on the error, on
- *       whether the call may have been executed ({@code RPCXException.executed} of the error), and on the budgets. If
- *       another attempt follows, it begins without a pause: this call goes on at {@code Route.await}, a call with a
- *       future by {@code FutureCall.attemptAgain}, a stream by {@code ClientStream.Call.sendAgain}; the last two may
- *       run on an event loop. If a byte of the failed attempt has been sent, the next one goes to another instance if
- *       there is one.
+ *   <li>After an error, the caller gives the slot back, and {@code Attempts.next} decides whether another attempt
+ *       follows. This depends on the error, on whether the call may have been executed ({@code RPCXException.executed}
+ *       of the error), and on the budgets. If another attempt follows, it begins without a pause: this call in
+ *       {@code BlockingCall.awaitSlot}, a call with a future by {@code FutureCall.attemptAgain}, a stream by
+ *       {@code ClientStream.Call.sendAgain}; the last two may run on an event loop. If a byte of the failed attempt
+ *       has been sent, the next one goes to another instance if one has a connection that is ready
+ *       ({@code Route.readyBeside}), and to the one that {@code Route.await} finds if none has.
  *   <li>{@code BlockingCall} passes to {@code CircuitBreaker}, if there is one, how the last attempt has ended, by
- *       {@code Route.recordOutcome}.
- *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back to {@code CallSlots} by
+ *       {@code Route.recordOutcome}, and at the end gives its permit back by {@code Route.releasePermit}.
+ *   <li>{@code ReplyReader} decodes a result, and the caller gives the slot back to {@code CallSlots} by
  *       {@code ClientCall.callerDone}. A slot is free once both the caller is done and the final frame has come. If
  *       there are interceptors, {@code ClientProxy} checks what they have returned.
  * </ol>

@@ -282,7 +282,7 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Lets a caller's thread wait until a socket has something to read, by an epoll instance for this socket alone. The
+     * Lets a caller's thread wait until a socket has something to read, by an epoll handler for this socket alone. The
      * socket has to be lent to callers, so that the event loop does not read it.
      */
     static final class ReadWait implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
@@ -309,10 +309,10 @@ final class CloseWatch implements IoHandler {
         private volatile @Nullable Thread reader;
 
         /**
-         * Opens the epoll instance, and registers the socket of {@code at} there.
+         * Opens the epoll handler, and registers the socket of {@code at} there.
          *
          * @param mayWait false if a thread that waits has to return; asked by the thread itself before it blocks
-         * @throws Exception if the epoll instance cannot be opened, for example for lack of a file descriptor
+         * @throws Exception if the epoll handler cannot be opened, for example for lack of a file descriptor
          */
         ReadWait(Registration at, BooleanSupplier mayWait) throws Exception {
             this.socket = at.socket();
@@ -351,7 +351,7 @@ final class CloseWatch implements IoHandler {
             epoll.wakeup();
         }
 
-        /** Ends the epoll instance. No thread may wait any more. */
+        /** Ends the epoll handler. No thread may wait any more. */
         void end() {
             epoll.prepareToDestroy();
             epoll.destroy();

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoopThread extends FastThreadLocalThread {
     /** The {@link CloseWatch} for the sockets of this event loop; null if the loop does not use epoll. */
-    public @Nullable CloseWatch watch;
+    @Nullable
+    CloseWatch watch;
 
     /** Buffer for the bytes that {@link WriteTurn} writes on this thread; null before the first write. */
     @Nullable
@@ -36,21 +37,21 @@ public final class LoopThread extends FastThreadLocalThread {
     public @Nullable Object workersOf;
 
     /**
-     * First call in the list of ended calls whose callers could not be notified for lack of memory; null if the list is
+     * First call in the list of ended calls whose callers could not be told for lack of memory; null if the list is
      * empty.
      */
     private @Nullable Untold untold;
 
     /**
-     * Call that can end while there is too little memory to notify the caller. The caller is then notified when there
-     * is enough memory again.
+     * Call that can end while there is too little memory to tell the caller. The caller is then told when there is
+     * enough memory again.
      */
     public abstract static class Untold {
-        /** Next call in the list of calls whose callers have to be notified later; null for the last call. */
+        /** Next call in the list of calls whose callers have to be told later; null for the last call. */
         private @Nullable Untold nextUntold;
 
         /**
-         * Notifies the caller that this call has ended, after an earlier try has failed for lack of memory.
+         * Tells the caller that this call has ended, after an earlier try has failed for lack of memory.
          *
          * @return false if this try has failed for lack of memory too
          */
@@ -73,7 +74,7 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Keeps an ended call until there is enough memory to notify the call's caller. Must be called on this thread, like
+     * Keeps an ended call until there is enough memory to tell the call's caller. Must be called on this thread, like
      * {@code hasUntold} and {@code tellUntold}.
      */
     public void tellLater(Untold call) {

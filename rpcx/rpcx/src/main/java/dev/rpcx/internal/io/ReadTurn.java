@@ -179,14 +179,14 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     /** What callers read from one socket with: how they wait for bytes, and the buffers for these. */
     private static final class Loan {
-        final CloseWatch.Registration loop;
+        final CloseWatch.Registration at;
         final CloseWatch.ReadWait arrival;
         final ByteBuffer arrived = ByteBuffer.allocateDirect(MAX_BYTES);
         final ByteBuf frames = Unpooled.buffer(MAX_BYTES, MAX_BYTES);
 
-        Loan(ReadTurn turn, CloseWatch.Registration loop) throws Exception {
-            this.loop = loop;
-            arrival = new CloseWatch.ReadWait(loop, () -> !turn.wanted);
+        Loan(ReadTurn turn, CloseWatch.Registration at) throws Exception {
+            this.at = at;
+            arrival = new CloseWatch.ReadWait(at, () -> !turn.wanted);
         }
     }
 
@@ -234,7 +234,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     private boolean take(Loan lent, Reader call) throws IOException {
-        int bytes = lent.loop.receive(lent.arrived, 0, MAX_BYTES);
+        int bytes = lent.at.receive(lent.arrived, 0, MAX_BYTES);
         if (bytes <= 0) {
             return false;
         }
@@ -271,7 +271,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         if (owner != LOOP || !isSetUp()) {
             return;
         }
-        Objects.requireNonNull(loan).loop.pause(this);
+        Objects.requireNonNull(loan).at.pause(this);
         wanted = false;
         owner = FREE;
         // The caller of a call that was sent before the socket was lent may wait for the event loop to read. Therefore
@@ -337,7 +337,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private void isBack() {
         wanted = false;
         connection.isNotAlone();
-        Objects.requireNonNull(loan).loop.resume();
+        Objects.requireNonNull(loan).at.resume();
     }
 
     /**
@@ -422,8 +422,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     public void endToLoop() {
         end();
         Loan lent = loan;
-        if (lent != null && lent.loop.isValid()) {
-            lent.loop.resume();
+        if (lent != null && lent.at.isValid()) {
+            lent.at.resume();
         }
     }
 

@@ -18,11 +18,13 @@
  *   <li>TLS: {@link KeyPairs} checks for {@code Tls} that a key belongs to its certificate; {@link TlsEngine} puts TLS
  *       into the pipeline of a new connection, and gives it the name that the peer's certificate must have;
  *       {@link TlsRecords} stands before and behind the TLS engine, and bounds and charges the records.
+ *   <li>Netty's epoll: {@link CloseWatch} stands between epoll and each socket, and delays the close of a socket until no
+ *       thread uses it. It sends and receives for {@code WriteTurn} and {@code ReadTurn}, and a caller that reads waits
+ *       in it. No other class relies on the internals of Netty's epoll transport.
  *   <li>Writing: {@link WriteTurn} is the right to write to a socket, and writes; {@link SocketQueue} observes the
  *       bytes in the channel's queue that the peer has not read, has a claim for them, and ends the connection if they
  *       are too many.
- *   <li>Reading: {@link CloseWatch} stands between epoll and each socket, and delays the close of a socket until no
- *       thread uses it; {@link ReadTurn} is the right to read, which a caller may have; {@link ReadingClock} stands
+ *   <li>Reading: {@link ReadTurn} is the right to read, which a caller may have; {@link ReadingClock} stands
  *       still while this side does not read, so that the pause does not count against the peer.
  *   <li>The end: {@link TcpKeepAlive} makes the kernel find a host that is gone, on the classic wire; {@link HalfClose}
  *       closes a connection so that the bytes written last arrive, and no reset overtakes them.

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Compares two versions of a schema, the Protobuf form of services and their types. Finds the changes after which a
  * peer with one version of the schema cannot read all that a peer with the other version sends, or reads some of it as
- * something else, such as null as 0. Each version is given as a {@link Lock}, the content of its lock file, which has
+ * something else, such as null as 0. Each version is given as a {@link LockFile}, the content of its lock file, which has
  * the names, numbers and types of all members.
  */
 public final class Compatibility {
@@ -70,8 +70,8 @@ public final class Compatibility {
 
     private final List<Break> breaks = new ArrayList<>();
 
-    private final Lock older;
-    private final Lock newer;
+    private final LockFile older;
+    private final LockFile newer;
 
     /**
      * Names of the types whose values a peer with the older schema compares by {@code equals}: the types of map keys
@@ -85,7 +85,7 @@ public final class Compatibility {
      */
     private final Set<String> comparedNow;
 
-    private Compatibility(Lock older, Lock newer) {
+    private Compatibility(LockFile older, LockFile newer) {
         this.older = older;
         this.newer = newer;
         this.comparedBefore = compared(older, newer);
@@ -100,23 +100,23 @@ public final class Compatibility {
      *     lock file both for a list and for a set. If {@code lock} has {@code repeated} for a field, the line with the
      *     same number in {@code other} says whether the field is a list or a set.
      */
-    private static Set<String> compared(Lock lock, Lock other) {
+    private static Set<String> compared(LockFile lock, LockFile other) {
         Set<String> compared = new HashSet<>();
         Deque<String> open = new ArrayDeque<>();
-        for (Lock.Entry entry : lock.entries().values()) {
-            Lock.Entry others = other.entries().get(entry.type());
-            for (Lock.Line line : entry.lines().values()) {
+        for (LockFile.Entry entry : lock.entries().values()) {
+            LockFile.Entry others = other.entries().get(entry.type());
+            for (LockFile.Line line : entry.lines().values()) {
                 if (!line.removed()) {
                     LineType type = LineType.parse(line.type());
-                    Lock.Line same = others == null ? null : at(line.number(), others);
+                    LockFile.Line same = others == null ? null : at(line.number(), others);
                     open.addAll(same == null ? type.compared() : type.comparedAs(LineType.parse(same.type())));
                 }
             }
         }
         while (!open.isEmpty()) {
-            Lock.Entry entry = lock.entries().get(open.remove());
+            LockFile.Entry entry = lock.entries().get(open.remove());
             if (entry != null && compared.add(entry.type())) {
-                for (Lock.Line line : entry.lines().values()) {
+                for (LockFile.Line line : entry.lines().values()) {
                     if (!line.removed()) {
                         open.addAll(LineType.parse(line.type()).names());
                     }
@@ -130,10 +130,10 @@ public final class Compatibility {
      * Returns all changes from the older lock file to the newer one after which a peer with one version of the schema
      * cannot read what a peer with the other version sends. The list is empty if there are no such changes.
      */
-    public static List<Break> between(Lock older, Lock newer) {
+    public static List<Break> between(LockFile older, LockFile newer) {
         Compatibility compatibility = new Compatibility(older, newer);
-        for (Lock.Entry before : older.entries().values()) {
-            Lock.Entry after = newer.entries().get(before.type());
+        for (LockFile.Entry before : older.entries().values()) {
+            LockFile.Entry after = newer.entries().get(before.type());
             if (after == null) {
                 // Only a missing request or reply is reported here. A missing type is no break by itself: if a member
                 // had this type and has another type now, the break is reported for that member.
@@ -161,10 +161,10 @@ public final class Compatibility {
      * number has changed too is found only in a type, not in a request or reply. Such a member is found only if the
      * newer lock file still has its old line, marked as removed.
      */
-    public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
+    public static List<Renaming> perhapsRenamed(LockFile older, LockFile newer) {
         List<Renaming> renamed = new ArrayList<>();
-        for (Lock.Entry before : older.entries().values()) {
-            Lock.Entry after = newer.entries().get(before.type());
+        for (LockFile.Entry before : older.entries().values()) {
+            LockFile.Entry after = newer.entries().get(before.type());
             if (after != null) {
                 addInPlace(before, after, renamed);
             }
@@ -181,9 +181,9 @@ public final class Compatibility {
      * out if one of its members is marked as removed, if the old member stands for unknown values, if either name
      * occurs in both versions, or if either name is one that Java makes up for a parameter, such as {@code arg0}.
      */
-    private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
-        for (Lock.Line old : before.lines().values()) {
-            Lock.Line now = at(old.number(), after);
+    private static void addInPlace(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
+        for (LockFile.Line old : before.lines().values()) {
+            LockFile.Line now = at(old.number(), after);
             if (now == null || old.removed() || now.removed() || old.isUnknown() || !isAlike(old, now)) {
                 continue;
             }
@@ -209,7 +209,7 @@ public final class Compatibility {
      * The members may still differ in what is read if no value was sent: null for one, and 0 for the other. One member
      * may also be a list, and the other one a set.
      */
-    private static boolean isAlike(Lock.Line one, Lock.Line other) {
+    private static boolean isAlike(LockFile.Line one, LockFile.Line other) {
         LineType old = LineType.parse(asList(one.type()));
         LineType now = LineType.parse(asList(other.type()));
         return old.element().equals(now.element())
@@ -225,11 +225,11 @@ public final class Compatibility {
      * has an entry only in the newer lock file.
      */
     private static void addComponents(
-            Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
-        List<Lock.Line> added = new ArrayList<>(after.lines().values());
+            LockFile.Entry before, LockFile.Entry after, LockFile older, LockFile newer, List<Renaming> renamed) {
+        List<LockFile.Line> added = new ArrayList<>(after.lines().values());
         added.removeIf(line -> line.removed() || line.isUnknown() || at(line.number(), before) != null);
-        for (Lock.Line old : before.lines().values()) {
-            Lock.Line now = at(old.number(), after);
+        for (LockFile.Line old : before.lines().values()) {
+            LockFile.Line now = at(old.number(), after);
             if (old.removed() || now == null || !now.removed()) {
                 continue;
             }
@@ -255,11 +255,11 @@ public final class Compatibility {
     }
 
     /** Says whether an entry of a lock file describes a request or reply of a method. Other entries describe types. */
-    private static boolean isCall(Lock.Entry entry) {
+    private static boolean isCall(LockFile.Entry entry) {
         return entry.type().contains("/");
     }
 
-    private static boolean isStream(Lock.Entry entry) {
+    private static boolean isStream(LockFile.Entry entry) {
         return entry.lines().values().stream()
                 .anyMatch(line -> !line.removed() && LineType.parse(line.type()).isStream());
     }
@@ -268,8 +268,8 @@ public final class Compatibility {
         breaks.add(new Break(direction, where, what));
     }
 
-    private static Lock.@Nullable Line at(int number, Lock.Entry entry) {
-        for (Lock.Line line : entry.lines().values()) {
+    private static LockFile.@Nullable Line at(int number, LockFile.Entry entry) {
+        for (LockFile.Line line : entry.lines().values()) {
             if (line.number() == number) {
                 return line;
             }
@@ -277,7 +277,7 @@ public final class Compatibility {
         return null;
     }
 
-    private void compareCall(Lock.Entry before, Lock.Entry after) {
+    private void compareCall(LockFile.Entry before, LockFile.Entry after) {
         int old = Framing.of(before, older);
         int now = Framing.of(after, newer);
         boolean wasWhole = Framing.kind(old, 1) == Framing.WHOLE;
@@ -291,16 +291,17 @@ public final class Compatibility {
                             : "was a field of a message, is a message of its own");
             return;
         }
-        Lock.Line once = at(0, before);
+        LockFile.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
             // In an earlier version of the schema, the request was one of the user's messages. Clients of that version
             // may still send this message, and a new server would read its bytes as the fields of the request.
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
-        Lock.Line whole = at(0, after);
+        LockFile.Line whole = at(0, after);
         if (!isReply(before) && isEmpty(before) && isWhole && whole != null) {
-            Lock.Entry type = newer.entries().get(LineType.parse(whole.type()).element());
+            LockFile.Entry type =
+                    newer.entries().get(LineType.parse(whole.type()).element());
             if (type != null && type.kind().equals("oneof") && !hasUnknown(type)) {
                 add(
                         Direction.BACKWARD,
@@ -325,16 +326,16 @@ public final class Compatibility {
     }
 
     /** Says whether a lock file has a field for this request or reply. A field that is marked as removed counts too. */
-    private static boolean hasFields(Lock.Entry call) {
+    private static boolean hasFields(LockFile.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
     /** Says whether a lock file has an entry for the type of the field that a line describes. */
-    private static boolean hasTypeOf(Lock.Line line, Lock lock) {
+    private static boolean hasTypeOf(LockFile.Line line, LockFile lock) {
         return lock.entries().containsKey(LineType.parse(line.type()).element());
     }
 
-    private static boolean isReply(Lock.Entry call) {
+    private static boolean isReply(LockFile.Entry call) {
         return call.type().endsWith(".reply");
     }
 
@@ -342,8 +343,8 @@ public final class Compatibility {
      * Says whether a request has no parameters, or a reply has no result. Parameters and results that are marked as
      * removed do not count.
      */
-    private static boolean isEmpty(Lock.Entry call) {
-        return call.lines().values().stream().allMatch(Lock.Line::removed);
+    private static boolean isEmpty(LockFile.Entry call) {
+        return call.lines().values().stream().allMatch(LockFile.Line::removed);
     }
 
     /**
@@ -353,7 +354,7 @@ public final class Compatibility {
      * @param was line of the member in the older lock file; null if there is none
      * @param now line of the member in the newer lock file
      */
-    private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
+    private static boolean isMoved(LockFile.@Nullable Line was, LockFile.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
@@ -362,17 +363,17 @@ public final class Compatibility {
      * it finds to {@link #breaks}. Each member is compared with the member that has the same number in the other lock
      * file. Before that, a member whose own number has changed is found by its name.
      *
-     * @param oldKinds result of {@link Framing#of(Lock.Entry, Lock)} for {@code before}; 0 if {@code before} is a type
-     * @param nowKinds result of {@link Framing#of(Lock.Entry, Lock)} for {@code after}; 0 if {@code after} is a type
+     * @param oldKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code before}; 0 if {@code before} is a type
+     * @param nowKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code after}; 0 if {@code after} is a type
      */
-    private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
+    private void compare(LockFile.Entry before, LockFile.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
         if (before.kind().equals("oneof")) {
             compareUnknownCases(before, after);
         }
-        for (Lock.Line old : before.lines().values()) {
-            Lock.Line now = at(old.number(), after);
-            Lock.Line namesake = after.lines().get(old.name());
+        for (LockFile.Line old : before.lines().values()) {
+            LockFile.Line now = at(old.number(), after);
+            LockFile.Line namesake = after.lines().get(old.name());
             String where = before.type() + "." + old.name();
             if (addMoved(where, old, namesake)) {
                 continue;
@@ -428,7 +429,7 @@ public final class Compatibility {
                 retyped(where, old.type(), now.type());
             }
         }
-        for (Lock.Line now : after.lines().values()) {
+        for (LockFile.Line now : after.lines().values()) {
             if (now.removed() || at(now.number(), before) != null) {
                 continue;
             }
@@ -453,7 +454,7 @@ public final class Compatibility {
      * Compares the enum constants that have the number 0 in the two lock files. A break is possible if only one of the
      * lock files says that the constant stands for all values that are not known.
      */
-    private void compareZero(String where, Lock.Line old, Lock.Line now) {
+    private void compareZero(String where, LockFile.Line old, LockFile.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
             return;
         }
@@ -473,9 +474,9 @@ public final class Compatibility {
      * of its own in the other. The two lock files have different names for such a case: a case with a number has the
      * name of its field, and the case for unknown ones has the name of its class.
      */
-    private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
-        Lock.Line old = at(0, before);
-        Lock.Line now = at(0, after);
+    private void compareUnknownCases(LockFile.Entry before, LockFile.Entry after) {
+        LockFile.Line old = at(0, before);
+        LockFile.Line now = at(0, after);
         if (old != null) {
             addMoved(before.type() + "." + old.name(), old, after.lines().get(Cases.field(old.name())));
         }
@@ -489,7 +490,7 @@ public final class Compatibility {
      *
      * @return whether a break was added
      */
-    private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
+    private boolean addMoved(String where, LockFile.@Nullable Line was, LockFile.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {
             return false;
         }
@@ -518,12 +519,12 @@ public final class Compatibility {
     /**
      * Says whether an enum has a constant, or a sealed type has a case, that stands for all values that are not known.
      */
-    private static boolean hasUnknown(Lock.Entry choice) {
-        Lock.Line line = at(0, choice);
+    private static boolean hasUnknown(LockFile.Entry choice) {
+        LockFile.Line line = at(0, choice);
         return line != null && !line.removed() && line.isUnknown();
     }
 
-    private static boolean isEnum(Lock.Entry entry) {
+    private static boolean isEnum(LockFile.Entry entry) {
         return entry.kind().equals("enum");
     }
 
@@ -611,10 +612,10 @@ public final class Compatibility {
      *
      * @param lock lock file of the peer's version of the schema
      */
-    private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
-        Lock.Entry entry = lock.entries().get(type);
+    private static @Nullable String readAsWhenAbsent(String type, LockFile lock) {
+        LockFile.Entry entry = lock.entries().get(type);
         if (entry != null && entry.kind().equals("enum")) {
-            Lock.Line zero = at(0, entry);
+            LockFile.Line zero = at(0, entry);
             return zero == null || zero.removed() ? null : zero.name();
         }
         for (Scalar scalar : Scalar.values()) {
@@ -652,16 +653,16 @@ public final class Compatibility {
      * A class whose members get their numbers from a lock file, with the lines of these members. If the lock file has
      * not been written yet, these are the lines that the file will have.
      */
-    public record Numbered(Class<?> type, Lock.Entry entry) {
+    public record Numbered(Class<?> type, LockFile.Entry entry) {
         /**
          * Says whether a lock file has a line for each member of the class {@code type}, with the same number as in
          * {@code entry}.
          */
-        public boolean isIn(Lock lock) {
-            Lock.Entry locked = lock.entries().get(entry.type());
+        public boolean isIn(LockFile lock) {
+            LockFile.Entry locked = lock.entries().get(entry.type());
             return locked != null
                     && entry.lines().values().stream().allMatch(line -> {
-                        Lock.Line known = locked.lines().get(line.name());
+                        LockFile.Line known = locked.lines().get(line.name());
                         return known != null && known.number() == line.number();
                     });
         }
@@ -685,10 +686,10 @@ public final class Compatibility {
         return List.copyOf(all);
     }
 
-    private static Numbered numbered(Class<?> type, String name, Map<Integer, Lock.Line> lines) {
-        Map<String, Lock.Line> byName = new LinkedHashMap<>();
+    private static Numbered numbered(Class<?> type, String name, Map<Integer, LockFile.Line> lines) {
+        Map<String, LockFile.Line> byName = new LinkedHashMap<>();
         lines.values().forEach(line -> byName.put(line.name(), line));
-        return new Numbered(type, new Lock.Entry("", name, byName));
+        return new Numbered(type, new LockFile.Entry("", name, byName));
     }
 
     private static boolean isByLock(NumberSource source) {

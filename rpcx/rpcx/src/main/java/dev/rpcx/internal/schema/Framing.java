@@ -84,9 +84,9 @@ public final class Framing {
      * @param sent entry of the request or reply in the lock file
      * @param lock content of the lock file
      */
-    static int of(Lock.Entry sent, Lock lock) {
+    static int of(LockFile.Entry sent, LockFile lock) {
         int kinds = 0;
-        for (Lock.Line line : sent.lines().values()) {
+        for (LockFile.Line line : sent.lines().values()) {
             if (!line.removed()) {
                 kinds |= line.number() == 0 ? WHOLE : at(line.number(), kind(line.type(), lock));
             }
@@ -148,7 +148,7 @@ public final class Framing {
         };
     }
 
-    private static int kind(String lineType, Lock lock) {
+    private static int kind(String lineType, LockFile lock) {
         LineType type = LineType.parse(lineType);
         Holder holder = switch (type.label()) {
             case ONE -> Holder.PLAIN;
@@ -166,13 +166,13 @@ public final class Framing {
      *
      * @param name name of the type, as the lock file writes it
      */
-    private static Shape like(String name, Lock lock) {
+    private static Shape like(String name, LockFile lock) {
         for (Scalar scalar : Scalar.values()) {
             if (scalar.name().toLowerCase(Locale.ROOT).equals(name)) {
                 return scalar;
             }
         }
-        Lock.Entry entry = lock.entries().get(name);
+        LockFile.Entry entry = lock.entries().get(name);
         return entry != null && entry.kind().equals("enum") ? Scalar.INT : WellKnown.INSTANT;
     }
 }

@@ -11,27 +11,27 @@ import java.util.TreeMap;
 final class LockLines {
     private LockLines() {}
 
-    static Map<Integer, Lock.Line> of(EnumType type) {
-        Map<Integer, Lock.Line> lines = new TreeMap<>();
+    static Map<Integer, LockFile.Line> of(EnumType type) {
+        Map<Integer, LockFile.Line> lines = new TreeMap<>();
         Enum<?>[] constants = type.constants();
         for (int i = 0; i < constants.length; i++) {
             int number = type.numbers().get(i);
             String kind = constants[i] == type.unknown() ? "unknown" : "constant";
-            lines.put(number, new Lock.Line(number, constants[i].name(), kind, false));
+            lines.put(number, new LockFile.Line(number, constants[i].name(), kind, false));
         }
         return lines;
     }
 
-    static Map<Integer, Lock.Line> of(MessageType type) {
-        Map<Integer, Lock.Line> lines = new TreeMap<>();
+    static Map<Integer, LockFile.Line> of(MessageType type) {
+        Map<Integer, LockFile.Line> lines = new TreeMap<>();
         Object unknown = type.unknownCase();
         if (unknown != null) {
-            lines.put(0, new Lock.Line(0, unknown.getClass().getSimpleName(), "unknown", false));
+            lines.put(0, new LockFile.Line(0, unknown.getClass().getSimpleName(), "unknown", false));
         }
         for (FieldType field : type.fields()) {
             lines.put(
                     field.number(),
-                    new Lock.Line(
+                    new LockFile.Line(
                             field.number(), field.name(), LineType.of(field).text(), false));
         }
         return lines;
@@ -42,14 +42,14 @@ final class LockLines {
      * line has the number 0 and names this type. In the lines of a stream's items, the word {@code stream} precedes
      * each type.
      */
-    static Map<Integer, Lock.Line> of(Lock.Sent sent) {
+    static Map<Integer, LockFile.Line> of(LockFile.Sent sent) {
         MessageType type = sent.type();
-        Map<Integer, Lock.Line> lines =
+        Map<Integer, LockFile.Line> lines =
                 type.kind() == MessageType.Kind.PARAMETERS || type.kind() == MessageType.Kind.WRAPPER
                         ? of(type)
-                        : new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
+                        : new TreeMap<>(Map.of(0, new LockFile.Line(0, "is", type.javaName(), false)));
         if (sent.isStream()) {
-            lines.replaceAll((number, line) -> new Lock.Line(
+            lines.replaceAll((number, line) -> new LockFile.Line(
                     number, line.name(), LineType.parse(line.type()).ofStream().text(), line.removed()));
         }
         return lines;

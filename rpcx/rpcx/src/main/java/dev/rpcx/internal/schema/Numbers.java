@@ -18,7 +18,7 @@ final class Numbers {
     private static final String REMOVED = ", which was removed";
 
     private final String where;
-    private final Lock.@Nullable Entry locked;
+    private final LockFile.@Nullable Entry locked;
     private final NumberSource source;
     private final Map<Integer, String> taken = new HashMap<>();
     private final boolean extending;
@@ -36,7 +36,7 @@ final class Numbers {
      */
     Numbers(
             String where,
-            Lock.@Nullable Entry locked,
+            LockFile.@Nullable Entry locked,
             NumberSource otherwise,
             Collection<? extends AnnotatedElement> members,
             boolean extending) {
@@ -52,12 +52,12 @@ final class Numbers {
         }
         if (locked != null) {
             next = locked.lines().values().stream()
-                            .mapToInt(Lock.Line::number)
+                            .mapToInt(LockFile.Line::number)
                             .max()
                             .orElse(0)
                     + 1;
             locked.lines().values().stream()
-                    .filter(Lock.Line::removed)
+                    .filter(LockFile.Line::removed)
                     .forEach(line -> taken.put(line.number(), line.name() + REMOVED));
         }
     }
@@ -94,7 +94,7 @@ final class Numbers {
      * lock file may come from a newer version of a library that no longer has the member.
      */
     private boolean isGivenAgain(int number, String name) {
-        Lock.Line line = source != NumberSource.ANNOTATION || locked == null
+        LockFile.Line line = source != NumberSource.ANNOTATION || locked == null
                 ? null
                 : locked.lines().get(name);
         return line != null
@@ -113,7 +113,7 @@ final class Numbers {
     }
 
     private int locked(String name) {
-        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        LockFile.Line line = locked == null ? null : locked.lines().get(name);
         if (line == null && extending) {
             if (next >= 19_000 && next <= 19_999) {
                 next = 20_000;
@@ -121,12 +121,13 @@ final class Numbers {
             return next++;
         }
         if (line == null) {
-            throw new SchemaException(
-                    where + "." + name + ": not in " + Lock.RESOURCE + ", which has " + where + ": run `rpcx lock`");
+            throw new SchemaException(where + "." + name + ": not in " + LockFile.RESOURCE + ", which has " + where
+                    + ": run `rpcx lock`");
         }
         if (line.removed()) {
             throw new SchemaException(where + "." + name + ": was removed, and number " + line.number()
-                    + " is reserved in " + Lock.RESOURCE + ": give the new component another name, or where it is the"
+                    + " is reserved in " + LockFile.RESOURCE
+                    + ": give the new component another name, or where it is the"
                     + " old one, take \"removed\" from its line by hand");
         }
         return line.number();
@@ -134,10 +135,10 @@ final class Numbers {
 
     /** Throws an exception if the lock file has a member with this name, but with another number. */
     void refuseOtherNumber(String name, int number) {
-        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        LockFile.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
             throw new SchemaException(where + "." + name + ": has number " + number + ", and number " + line.number()
-                    + " in " + Lock.RESOURCE + " (expected: the number that it had)");
+                    + " in " + LockFile.RESOURCE + " (expected: the number that it had)");
         }
     }
 

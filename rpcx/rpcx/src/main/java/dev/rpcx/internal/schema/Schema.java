@@ -59,7 +59,7 @@ import org.jspecify.annotations.Nullable;
  *       no default. They are null when they are absent.
  * </ul>
  *
- * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file ({@link Lock}), or
+ * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file ({@link LockFile}), or
  * else from the order of declaration.
  *
  * <p>This class is longer than 400 lines because it maps all kinds of types. A type of one kind may contain types of
@@ -104,7 +104,7 @@ public final class Schema {
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
 
-    private final Lock lock;
+    private final LockFile lock;
     private final boolean extending;
     private final Map<Use, Shape> shapes = new HashMap<>();
     private final Map<String, Use> names = new HashMap<>();
@@ -120,11 +120,11 @@ public final class Schema {
      * Creates a schema that takes numbers from this lock file. If a Java type has no {@link Field} annotations, and the
      * lock file has the type but lacks one of its components, the component is refused.
      */
-    public Schema(Lock lock) {
+    public Schema(LockFile lock) {
         this(lock, false);
     }
 
-    private Schema(Lock lock, boolean extending) {
+    private Schema(LockFile lock, boolean extending) {
         this.lock = lock;
         this.extending = extending;
     }
@@ -133,12 +133,12 @@ public final class Schema {
      * Creates a schema from which the next version of this lock file is written. A component that the lock file lacks
      * gets the next free number.
      */
-    public static Schema extending(Lock lock) {
+    public static Schema extending(LockFile lock) {
         return new Schema(lock, true);
     }
 
     /** Returns the content of the lock file from which types without {@link Field} annotations get their numbers. */
-    Lock lock() {
+    LockFile lock() {
         return lock;
     }
 

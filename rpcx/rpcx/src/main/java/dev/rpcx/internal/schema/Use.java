@@ -91,7 +91,7 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
-    /** Returns the name of this type in a lock file, see {@link Lock}. The name contains no spaces. */
+    /** Returns the name of this type in a lock file, see {@link LockFile}. The name contains no spaces. */
     String key() {
         if (args.isEmpty()) {
             return raw.getName();

@@ -1,6 +1,6 @@
 /**
  * Maps Java types to Protobuf messages: which component has which number, which types cannot be mapped, what a lock
- * file keeps between releases, and which changes break a peer. Starting points: {@code Schema} and {@code Lock}.
+ * file keeps between releases, and which changes break a peer. Starting points: {@code Schema} and {@code LockFile}.
  *
  * <p>This package uses the annotations of {@code dev.rpcx.schema} and, for the export alone, protobuf-java, which RPCX
  * does not bring along. It must know neither the codec nor any other room: {@code Schema} knows {@code RPCXFuture} only
@@ -19,7 +19,7 @@
  *       field: its number, its shape, and what holds the value in Java.
  *   <li>Numbers: {@link Numbers} assigns the numbers of one type's members, all from one source; {@link NumberSource}
  *       names the sources; {@link ParameterNumbers} finds the numbers of a method's parameters for {@code call} and the
- *       annotation processor; {@link Lock} has the numbers of a lock file, and joins all lock files of a class path;
+ *       annotation processor; {@link LockFile} has the numbers of a lock file, and joins all lock files of a class path;
  *       {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a member as
  *       a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
@@ -33,10 +33,16 @@
  * names the component. Most types are refused by {@code Schema}. {@code Use} refuses a type parameter if nothing says
  * what it stands for; {@code BeanProperty} refuses a field with one accessor, or with accessors of another type;
  * {@code Numbers} refuses a number that is taken or missing; {@code FieldType} refuses a number that Protobuf does not
- * allow; {@code Lock} refuses files that cannot be read or that contradict each other.
+ * allow; {@code LockFile} refuses files that cannot be read or that contradict each other.
+ *
+ * <p><b>A new Java type in messages</b> would get a constant of {@code Scalar} or {@code WellKnown}, which
+ * {@code Schema} chooses for the Java class; for the annotation processor, {@code TypeCheck} has the same choice. In
+ * {@code codec}, {@code Out} and {@code In} would each get a method for it, which {@code ElementCodec} and
+ * {@code Generator} call. {@code JsonArguments} of the command line would read it from JSON, and
+ * {@code rpcx/spec/schema.md} would name its form.
  *
  * <p>Threads: all of these classes run at start or at build time, and never during a call. During calls, codecs only
- * read the messages and enums, which do not change any more then. {@code Schema} is thread-safe, and a {@code Lock}
+ * read the messages and enums, which do not change any more then. {@code Schema} is thread-safe, and a {@code LockFile}
  * never changes; {@code ProtoFile} is for one thread.
  */
 @NullMarked

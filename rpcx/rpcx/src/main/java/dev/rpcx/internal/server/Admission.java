@@ -344,7 +344,7 @@ final class Admission {
         if (counted != null) {
             long now = call.connection.nanoTime();
             call.admitted = null;
-            counted.release(call.admittedNanos(), call.deadlineNanos(), now, isDone);
+            counted.release(call.measuredFromNanos(), call.deadlineNanos(), now, isDone);
         }
     }
 
@@ -383,7 +383,7 @@ final class Admission {
             // the method, so the limit ignores it.
             counted.release();
         } else {
-            counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
+            counted.leaveUnbegun(call.measuredFromNanos(), call.deadlineNanos(), now);
         }
     }
 

@@ -70,7 +70,7 @@ public final class AdmissionLimit {
      * with their deadlines. Of the group's further calls, only one in {@link #SAMPLED} is compared. To compare a call
      * means to count it if it is late, and to measure which part of the time until its deadline it takes.
      */
-    private static final int ALL_COUNT = 256;
+    private static final int MAX_ALL_COUNTED = 256;
 
     private static final int SAMPLED = 16;
 
@@ -901,7 +901,7 @@ public final class AdmissionLimit {
             taken.add(units, sum & (1L << COUNT_SHIFT) - 1);
         }
         long ofGroup = stats.countNow();
-        if (givenNanos >= minGivenNanos && (ofGroup <= ALL_COUNT || ofGroup % SAMPLED == 0)) {
+        if (givenNanos >= minGivenNanos && (ofGroup <= MAX_ALL_COUNTED || ofGroup % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double usedFraction = took / (double) held;
             stats.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));

@@ -534,7 +534,7 @@ public final class CallThreads {
 
         void refuse() {
             of.onBegun(this);
-            result.completeExceptionally(CallErrors.noThread());
+            result.completeExceptionally(ServerCallErrors.noThread());
         }
 
         @Override

@@ -285,11 +285,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     private void runHere() {
         if (deadlineNanos - connection.nanoTime() <= 0) {
-            fail(CallErrors.late());
+            fail(ServerCallErrors.late());
             return;
         }
         if (connection.isCutOff()) {
-            fail(CallErrors.closing());
+            fail(ServerCallErrors.closing());
             return;
         }
         Object[] arguments;
@@ -298,11 +298,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         } catch (Throwable t) {
             // An Error is caught too, for example if a class cannot be initialised. The client gets the error, and this
             // thread goes on.
-            fail(CallErrors.unreadable(t));
+            fail(ServerCallErrors.unreadable(t));
             return;
         }
         if (!enter()) {
-            fail(CallErrors.gone());
+            fail(ServerCallErrors.gone());
             return;
         }
         Object result = null;
@@ -536,7 +536,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     /** Ends the call with an error, since there is no thread for its handler. */
     @Override
     public void refused(Throwable noThread) {
-        refused(CallErrors.NO_THREAD);
+        refused(ServerCallErrors.NO_THREAD);
     }
 
     /**
@@ -554,7 +554,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void failed(Throwable thrown) {
-        fail(CallErrors.failed(thrown, method, context));
+        fail(ServerCallErrors.failed(thrown, method, context));
     }
 
     private void fail(RPCXException error) {
@@ -576,7 +576,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
                     ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
-            unsendable(RPCXException.Code.HANDLER_FAILED, CallErrors.UNSENDABLE + ThrowableText.wireWords(t));
+            unsendable(RPCXException.Code.HANDLER_FAILED, ServerCallErrors.UNSENDABLE + ThrowableText.wireWords(t));
             return;
         }
         int bytes = frame.length - ClassicFrames.LENGTH_BYTES;
@@ -590,7 +590,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void unsendable(RPCXException.Code code, String text) {
-        RPCXException error = CallErrors.unsendable(code, text, method, context);
+        RPCXException error = ServerCallErrors.unsendable(code, text, method, context);
         endWith(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 

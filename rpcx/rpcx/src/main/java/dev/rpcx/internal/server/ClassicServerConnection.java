@@ -285,7 +285,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         refuseDuplicate(id);
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
-            refuse(id, RPCXException.Code.NOT_FOUND, CallErrors.NOT_PUBLISHED);
+            refuse(id, RPCXException.Code.NOT_FOUND, ServerCallErrors.NOT_PUBLISHED);
             return false;
         }
         if (method.returnsStream() || method.items() != null) {
@@ -307,7 +307,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             return false;
         }
         if (draining) {
-            refuse(id, CallErrors.closing());
+            refuse(id, ServerCallErrors.closing());
             return false;
         }
         if (places.held() >= server.settings().maxCalls()) {
@@ -329,7 +329,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         try {
             AdmissionLimit.Group admission = admission(method);
             if (admission != null && !running.admit(method, admission)) {
-                refuse(id, CallErrors.notAdmitted());
+                refuse(id, ServerCallErrors.notAdmitted());
                 return false;
             }
             entered = admission;
@@ -579,7 +579,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 // The reply for which this charge was made will not be sent.
                 release(call.replyBytes);
                 call.replyBytes = null;
-                answer(call, ClassicWire.reply(call.id(), null, CallErrors.threadFailed(call.executed())));
+                answer(call, ClassicWire.reply(call.id(), null, ServerCallErrors.threadFailed(call.executed())));
             }
         }
         return true;
@@ -748,7 +748,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     private static byte[] overloadedReply(long id, RPCXException.Executed executed) {
-        return ClassicWire.reply(id, null, CallErrors.replyNotKept(executed));
+        return ClassicWire.reply(id, null, ServerCallErrors.replyNotKept(executed));
     }
 
     @Override
@@ -865,7 +865,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void endLateCall(ClassicServerCall call) {
         boolean mayHaveRun = abandon(call);
-        refuse(call.id(), CallErrors.notEndedInTime(text(callNanos), mayHaveRun));
+        refuse(call.id(), ServerCallErrors.notEndedInTime(text(callNanos), mayHaveRun));
     }
 
     private static String text(long nanos) {
@@ -890,7 +890,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void closeIfDone() {
         if (draining && calls.isEmpty()) {
-            fail(CallErrors.closing());
+            fail(ServerCallErrors.closing());
         }
     }
 

@@ -85,7 +85,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
      */
     @Override
     public void run() {
-        completeExceptionally(CallErrors.over());
+        completeExceptionally(ServerCallErrors.over());
     }
 
     /**

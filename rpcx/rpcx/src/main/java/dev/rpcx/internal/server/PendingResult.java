@@ -28,7 +28,7 @@ public final class PendingResult extends Stages.Waiter {
      * charge. With compressed references, the objects take 270 bytes together. Without, they take more, but at most
      * this number.
      */
-    public static final int LINGERING_BYTES = 512;
+    public static final int MAX_LINGERING_BYTES = 512;
 
     /**
      * Free stack that a thread needs before it takes over a call in order to end it, as a number of frames of
@@ -227,7 +227,7 @@ public final class PendingResult extends Stages.Waiter {
                 hook = last.hook(last.stage);
             }
             if (hook != null) {
-                long uncharged = LINGERING_BYTES + (long) metadataBytes + unchargedBytes;
+                long uncharged = MAX_LINGERING_BYTES + (long) metadataBytes + unchargedBytes;
                 isCharged = account.tryCharge(Resource.OBJECT_BYTES, uncharged);
                 charged += isCharged ? uncharged : 0;
                 lingering = account.addLingeringCharge(hook, charged, isCharged ? 0 : 1);

@@ -37,7 +37,7 @@ final class ReplyWriter {
             return;
         } catch (Throwable e) {
             writeUnsendable(
-                    call, RPCXException.Code.HANDLER_FAILED, CallErrors.UNSENDABLE + ThrowableText.wireWords(e));
+                    call, RPCXException.Code.HANDLER_FAILED, ServerCallErrors.UNSENDABLE + ThrowableText.wireWords(e));
             return;
         }
         int max = call.connection.maxBytesTaken();
@@ -58,7 +58,7 @@ final class ReplyWriter {
         writeError(
                 call,
                 call.hasBegun()
-                        ? CallErrors.unsendable(code, text, call.method(), call.context())
+                        ? ServerCallErrors.unsendable(code, text, call.method(), call.context())
                         : RPCXException.refused(code, text));
     }
 
@@ -118,6 +118,6 @@ final class ReplyWriter {
      */
     private static void refuse(ServerCall call) {
         call.shrinkBody();
-        writeUnsendable(call, RPCXException.Code.OVERLOADED, CallErrors.REPLY_NOT_KEPT);
+        writeUnsendable(call, RPCXException.Code.OVERLOADED, ServerCallErrors.REPLY_NOT_KEPT);
     }
 }

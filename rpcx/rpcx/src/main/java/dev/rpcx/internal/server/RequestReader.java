@@ -58,7 +58,7 @@ final class RequestReader {
         metadataCost = given == Metadata.EMPTY ? 0 : MetadataFields.cost(given, before - payload.readableBytes());
         refusedAs = null;
         if (called == null) {
-            refuse(RPCXException.Code.NOT_FOUND, CallErrors.NOT_PUBLISHED);
+            refuse(RPCXException.Code.NOT_FOUND, ServerCallErrors.NOT_PUBLISHED);
         } else if (isNotice && hasStream(called)) {
             refuse(RPCXException.Code.INVALID, "a notice of a method with a stream (expected: a request)");
         } else if (micros == 0) {

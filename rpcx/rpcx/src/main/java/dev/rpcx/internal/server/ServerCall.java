@@ -178,7 +178,7 @@ public final class ServerCall extends Outbound
      * the last part of a request has arrived, or when a postponed call is admitted. So the time that the caller took is
      * not measured.
      */
-    void restartAdmissionClock(long now) {
+    void measureFrom(long now) {
         beganNanos = now;
     }
 
@@ -210,7 +210,7 @@ public final class ServerCall extends Outbound
      * Returns the time at which the measurement of the handler's duration began, in nanoseconds of the event loop's
      * ticker.
      */
-    long admittedNanos() {
+    long measuredFromNanos() {
         return beganNanos;
     }
 

@@ -104,7 +104,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
-        WireError.write(OVERLOADED, CallErrors.notAdmitted());
+        WireError.write(OVERLOADED, ServerCallErrors.notAdmitted());
     }
 
     private final ServerCore server;
@@ -407,7 +407,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     boolean enterPostponed(ServerCall call) {
         if (admission.enter(call, call.method())) {
             // The AdmissionLimit of the method must not measure the time during which the caller did not read.
-            call.restartAdmissionClock(nanoTime());
+            call.measureFrom(nanoTime());
             return true;
         }
         if (admission.isAnyRunning()) {
@@ -613,7 +613,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * @param first bytes of the arguments in the first frame
      */
     private void receive(ServerCall call, ByteBuf first) {
-        long began = call.admittedNanos();
+        long began = call.measuredFromNanos();
         call.loopState.receiving = true;
         call.loopState.unfinished = new UnfinishedMessage(readingClock.at(began), began);
         if (holdCounted(call, first)) {
@@ -710,7 +710,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         if ((head & Wire.MORE) == 0) {
             call.loopState.receiving = false;
-            call.restartAdmissionClock(nanoTime());
+            call.measureFrom(nanoTime());
             dispatch(call, call.body);
         }
     }
@@ -802,7 +802,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         } catch (RejectedExecutionException e) {
             refuseStart(call, ConnectionErrors.SERVER_CLOSING);
         } catch (Throwable e) {
-            refuseStart(call, CallErrors.NO_THREAD);
+            refuseStart(call, ServerCallErrors.NO_THREAD);
         }
         return false;
     }
@@ -811,7 +811,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Refuses a call that has waited for a thread, because the server cannot start a thread. Any thread may call this.
      */
     void noThread(ServerCall call) {
-        inLoopOrHere(() -> refuseStart(call, CallErrors.NO_THREAD));
+        inLoopOrHere(() -> refuseStart(call, ServerCallErrors.NO_THREAD));
     }
 
     private void refuseStart(ServerCall call, String why) {
@@ -902,7 +902,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = drop(call);
         RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
-        refuse(id, code, text, isExecuted ? RPCXException.Executed.EXECUTED : unsure);
+        endWithError(id, code, text, isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 
     private void onEnd(int id) {
@@ -1203,7 +1203,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             int id = call.id;
             String why = whyOver(call, now);
             boolean hasBegun = drop(call);
-            refuse(
+            endWithError(
                     id,
                     RPCXException.Code.DEADLINE_EXCEEDED,
                     why,
@@ -1490,10 +1490,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         call.tryEnd();
         drop(call);
         RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
-        refuse(
+        endWithError(
                 id,
                 RPCXException.Code.HANDLER_FAILED,
-                CallErrors.THREAD_FAILED,
+                ServerCallErrors.THREAD_FAILED,
                 isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 
@@ -1637,7 +1637,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 Wire.REPLY,
                 thrown -> {
                     ByteBuf error = Unpooled.buffer();
-                    WireError.write(error, CallErrors.failed(thrown, method, its));
+                    WireError.write(error, ServerCallErrors.failed(thrown, method, its));
                     Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
                 },
                 () -> replied(call),
@@ -1675,7 +1675,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         ServerCall call = call(id);
         if (call != null && call.tryEnd()) {
             boolean hasBegun = drop(call);
-            refuse(
+            endWithError(
                     id,
                     RPCXException.Code.CANCELLED,
                     "cancelled",
@@ -1812,7 +1812,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             } finally {
                 if (receiver != null) {
-                    receiver.end(CallErrors.goneDuringStream());
+                    receiver.end(ServerCallErrors.goneDuringStream());
                 }
             }
         } catch (Throwable t) {
@@ -1828,7 +1828,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void refuse(int id, RPCXException.Code code, String text) {
-        refuse(id, code, text, RPCXException.Executed.NOT_EXECUTED);
+        endWithError(id, code, text, RPCXException.Executed.NOT_EXECUTED);
     }
 
     private void refuseBytes(int id) {
@@ -1847,9 +1847,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Sends the ERROR frame that ends a call. While many bytes wait to be sent or have just been sent, the frame has no
      * text, so that refusing many calls costs little.
      */
-    private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
+    private void endWithError(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
-        WireError.write(body, CallErrors.ended(code, isBacklogged() ? "" : text, executed));
+        WireError.write(body, ServerCallErrors.ended(code, isBacklogged() ? "" : text, executed));
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 
@@ -1869,7 +1869,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
-            receiver.end(CallErrors.over());
+            receiver.end(ServerCallErrors.over());
         }
         if (!call.loopState.isRecycled) {
             try {

@@ -121,7 +121,7 @@ public record ServerMethod(
                         ? handled.own(stage, nullRefused)
                         : result;
             } catch (RPCXException e) {
-                throw e.executed() == RPCXException.Executed.EXECUTED ? e : CallErrors.thrownByHandler(e);
+                throw e.executed() == RPCXException.Executed.EXECUTED ? e : ServerCallErrors.thrownByHandler(e);
             }
         };
         List<Class<?>> boxed = parameters.stream()
@@ -173,6 +173,6 @@ public record ServerMethod(
      * text.
      */
     static String unsendable(CodecException refused) {
-        return CallErrors.UNSENDABLE + refused.getMessage();
+        return ServerCallErrors.UNSENDABLE + refused.getMessage();
     }
 }

@@ -54,7 +54,7 @@ final class ServerSteps {
             return;
         }
         if (!call.enter()) {
-            finish(call, null, CallErrors.gone());
+            finish(call, null, ServerCallErrors.gone());
             return;
         }
         ServerMethod called = call.method();
@@ -87,17 +87,17 @@ final class ServerSteps {
     private static Object @Nullable [] decode(ServerCall call, ByteBuf request, long nowNanos) {
         if (call.isCancelled()) {
             // Nobody waits for the result of a cancelled call, so the request is not decoded.
-            finish(call, null, CallErrors.gone());
+            finish(call, null, ServerCallErrors.gone());
             return null;
         }
         if (call.connection.isCutOff()) {
-            finish(call, null, CallErrors.closing());
+            finish(call, null, ServerCallErrors.closing());
             return null;
         }
         call.uncharged = 0;
         try {
             if (call.deadlineNanos() - nowNanos <= 0) {
-                throw CallErrors.late();
+                throw ServerCallErrors.late();
             }
             Object[] arguments = call.method().parameters().read(request, call);
             StreamReceiver items = call.receiver;
@@ -107,7 +107,7 @@ final class ServerSteps {
             call.giveUpBody();
             return new Object[] {items};
         } catch (Throwable t) {
-            finish(call, null, CallErrors.unread(t));
+            finish(call, null, ServerCallErrors.unread(t));
             return null;
         }
     }
@@ -146,7 +146,7 @@ final class ServerSteps {
      * which the call object may already serve another call.
      */
     private static RPCXException failed(ServerCall call, Throwable thrown) {
-        return CallErrors.failed(thrown, call.method(), call.context());
+        return ServerCallErrors.failed(thrown, call.method(), call.context());
     }
 
     /**

@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Reads the index of services, which RPCX's annotation processor writes at build time. Each jar or folder with services
@@ -21,6 +22,8 @@ import java.util.Map;
  */
 public final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";
+
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.Server");
 
     private ServiceIndex() {}
 
@@ -57,13 +60,21 @@ public final class ServiceIndex {
     /**
      * Returns the classes without those that another one replaces. A class is replaced by a subclass with the same
      * service name, because the subclass inherits the methods that its superclass publishes. A server cannot publish
-     * both.
+     * both. The log says which class takes the place of which.
      */
     static List<Class<?>> withoutReplaced(List<Class<?>> services) {
         List<Class<?>> left = new ArrayList<>();
         for (Class<?> type : services) {
-            if (services.stream().noneMatch(other -> isReplacedBy(type, other))) {
+            Optional<Class<?>> subclass =
+                    services.stream().filter(other -> isReplacedBy(type, other)).findFirst();
+            if (subclass.isEmpty()) {
                 left.add(type);
+            } else {
+                LOGGER.log(
+                        System.Logger.Level.INFO,
+                        "{0} is not published, since its subclass {1} has the same service name",
+                        type.getName(),
+                        subclass.get().getName());
             }
         }
         return left;

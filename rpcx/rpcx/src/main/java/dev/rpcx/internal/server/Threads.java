@@ -34,7 +34,7 @@ public class Threads {
 
     static {
         ThreadTools.prepare(List.of(
-                CallErrors.class,
+                ServerCallErrors.class,
                 CallbackFailures.class,
                 ConnectionErrors.class,
                 CurrentCall.class,

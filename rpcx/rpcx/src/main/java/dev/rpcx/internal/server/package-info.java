@@ -37,10 +37,10 @@
  *       has returned, and takes its result; {@link Stages} attaches one consumer, the hook, to each stage, however many
  *       calls wait for the stage; {@link DetachableStage} is the stage that interceptors see instead of the one that
  *       the handler has returned.
- *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link CallErrors} makes the
+ *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link ServerCallErrors} makes the
  *       errors of calls that have been given to a handler, for both wires (a refusal before that has its text where it
  *       is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection}, or in
- *       {@code CallErrors} if both wires have it);
+ *       {@code ServerCallErrors} if both wires have it);
  *       {@link SentReplies} decides whether a handler's thread sends the reply, and later notifies the event loop of
  *       that.
  *   <li>Calls that end otherwise: {@link DueSoon} has the calls whose time is over soon; {@link LostCalls} notes that a
@@ -64,7 +64,8 @@
  *       request in parts is admitted when it is whole.
  *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} keeps and charges
  *       the request's bytes, by {@code Admission.holdWhole}, adds the call to {@code DueSoon}, and sets the timer for
- *       the deadline.
+ *       the deadline. A call that runs on the event loop and whose request is one frame is neither counted by
+ *       {@code AdmissionLimit} nor copied. Its timer is set when its handler has returned, if the call goes on.
  *   <li>{@code ServerConnection.start} gives the call to {@code ConnectionThreads}: a virtual thread runs the call, by
  *       {@code Threads} and {@code VirtualWorkers}, or a thread of the pool, by {@code PoolShares}, {@code Threads} and
  *       {@code WorkerPool}. If the method runs on the event loop, {@code handleInLoop} runs the call at once.
@@ -90,10 +91,12 @@
  *       reply and an event loop that ends the call otherwise. {@code WriteTurn} asks for this decision by
  *       {@code ServerCall.beforeDirectWrite}, which also adds the call to {@code SentReplies}.
  *   <li>{@code ServerConnection.handled} makes {@code RunningHandlers} stop counting the handler, {@code replied} frees
- *       the slot, and {@code recycle} gives the place back to {@code Admission}, unless threads that
- *       {@code HandledContext} counts still run for the call. Then {@code PostponedCalls} starts calls that wait.
- *       This happens after the last byte of a reply that the event loop has written; for a reply that a handler's
- *       thread has written, before the next frames are read ({@code SentReplies.endUnseen}).
+ *       the slot, and {@code recycle} gives the place back to {@code Admission}. As long as threads that
+ *       {@code HandledContext} counts still run for the call, the handler stays counted and the place taken. Then
+ *       {@code PostponedCalls} starts calls that wait. If the event loop sends the reply, {@code beforeSend} calls
+ *       {@code handled}, and {@code onSent} calls {@code replied} when the last byte of the reply has been handed to
+ *       the channel or the socket. If a handler's thread has sent the reply, the event loop does both before it reads
+ *       the next frames ({@code SentReplies.endUnseen}).
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.checkDue}. The whole connection has one

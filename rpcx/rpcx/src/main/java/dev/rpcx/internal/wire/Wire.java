@@ -75,7 +75,7 @@ public final class Wire {
     public static final int TIME = 0x80;
 
     /**
-     * Mask for the slot, the place of a call on its connection, in the low 16 bits of a call id. The high 16 bits
+     * Mask for the slot of a call in the low 16 bits of a call id. The high 16 bits
      * distinguish successive calls in the same slot.
      */
     public static final int SLOT_MASK = 0xFFFF;

@@ -92,7 +92,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Number of bytes above which {@link #isBacklogged} returns true. The bytes that have been sent or gathered since
      * the current read began are counted.
      */
-    private static final int SHORT_BYTES = 16 * 1024;
+    private static final int MAX_SHORT_BYTES = 16 * 1024;
 
     /**
      * Largest size in bytes of a frame's payload that is copied into the heap buffer {@code gathered}. A larger payload
@@ -1033,7 +1033,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * on the event loop.
      */
     public final boolean isBacklogged() {
-        return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
+        return batch != null || sentMeanwhile + gathered.length > MAX_SHORT_BYTES || !channel.isWritable();
     }
 
     private void endUnread() {

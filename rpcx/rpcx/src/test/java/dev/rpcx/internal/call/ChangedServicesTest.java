@@ -12,7 +12,7 @@ import dev.rpcx.codec.CompiledSources;
 import dev.rpcx.codec.Limits;
 import dev.rpcx.codec.RandomValues;
 import dev.rpcx.internal.schema.FieldType;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
@@ -179,8 +179,8 @@ class ChangedServicesTest {
         }
     }
 
-    private static Lock read(Path file) throws IOException {
-        return Lock.parse(Files.readString(file), file.toString());
+    private static LockFile read(Path file) throws IOException {
+        return LockFile.parse(Files.readString(file), file.toString());
     }
 
     private static Told run(@Nullable ClassLoader loader, String command, Path file, String last) {

@@ -414,7 +414,7 @@ public class LingeringChargeTest {
         for (int i = 1; i <= calls; i++) {
             startAndCancel(i * ID, "keeps", 0);
         }
-        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * PendingResult.LINGERING_BYTES);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * PendingResult.MAX_LINGERING_BYTES);
         while (!service.kept.isEmpty()) {
             service.kept.remove().complete(1);
         }

@@ -85,7 +85,7 @@ class WatchedLingeringChargeTest extends LingeringChargeTest {
         }
         platform.handleAll(channel);
         assertThat(Inside.core(server).running()).isZero();
-        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * PendingResult.LINGERING_BYTES);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * PendingResult.MAX_LINGERING_BYTES);
         await().until(() -> {
             System.gc();
             return Inside.core(server).ledger().audit().isEmpty();

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
  */
 class CompatibilityTest {
     private static List<String> breaks(String older, String newer) {
-        return Compatibility.between(Lock.parse(older, "older.lock"), Lock.parse(newer, "newer.lock")).stream()
+        return Compatibility.between(LockFile.parse(older, "older.lock"), LockFile.parse(newer, "newer.lock")).stream()
                 .map(Compatibility.Break::toString)
                 .toList();
     }
@@ -131,7 +131,7 @@ class CompatibilityTest {
     }
 
     private static List<String> renamed(String before, String after) {
-        return Compatibility.perhapsRenamed(Lock.parse(before, "before"), Lock.parse(after, "after")).stream()
+        return Compatibility.perhapsRenamed(LockFile.parse(before, "before"), LockFile.parse(after, "after")).stream()
                 .map(each -> each.type() + ": " + each.removed() + " to " + each.added())
                 .toList();
     }
@@ -284,16 +284,16 @@ class CompatibilityTest {
 
     @Test
     void aTypeThatStandsInAFileTwiceHasTheLinesOfBoth() {
-        Lock lock = Lock.parse(KEY + "message a.B\n  1 b int\n" + KEY + "  2 region string\n", "appended");
+        LockFile lock = LockFile.parse(KEY + "message a.B\n  1 b int\n" + KEY + "  2 region string\n", "appended");
         assertThat(lock.text())
-                .isEqualTo(Lock.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
+                .isEqualTo(LockFile.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
                         .text());
         // what one lock says of a call does not bind another one
         String call = "message a/b.request\n";
-        assertThat(Lock.parse(call + "  1 id int\n" + call + "  1 arg0 int\n", "appended")
+        assertThat(LockFile.parse(call + "  1 id int\n" + call + "  1 arg0 int\n", "appended")
                         .text())
-                .isEqualTo(Lock.parse(call + "  1 id int\n", "one").text());
-        assertThatThrownBy(() -> Lock.parse(KEY + "message a.Key\n  2 id int\n", "appended"))
+                .isEqualTo(LockFile.parse(call + "  1 id int\n", "one").text());
+        assertThatThrownBy(() -> LockFile.parse(KEY + "message a.Key\n  2 id int\n", "appended"))
                 .hasMessageContaining("appended: a.Key")
                 .hasMessageContaining("(expected: one number for ever)");
     }

@@ -97,14 +97,14 @@ class FramingTest {
 
     @Test
     void aLockHasTheKindsOfTheTypes() {
-        Schema schema = new Schema(Lock.none());
-        Map<String, Lock.Sent> calls = new LinkedHashMap<>();
+        Schema schema = new Schema(LockFile.none());
+        Map<String, LockFile.Sent> calls = new LinkedHashMap<>();
         for (Method method : Calls.class.getDeclaredMethods()) {
             boolean isStream = method.getReturnType() == Flow.Publisher.class;
-            calls.put("x/" + method.getName() + ".request", new Lock.Sent(schema.parameters(method), false));
-            calls.put("x/" + method.getName() + ".reply", new Lock.Sent(schema.result(method), isStream));
+            calls.put("x/" + method.getName() + ".request", new LockFile.Sent(schema.parameters(method), false));
+            calls.put("x/" + method.getName() + ".reply", new LockFile.Sent(schema.result(method), isStream));
         }
-        Lock lock = Lock.parse(Lock.none().extended(schema, calls).text(), "test");
+        LockFile lock = LockFile.parse(LockFile.none().extended(schema, calls).text(), "test");
         calls.forEach((name, sent) ->
                 assertThat(Framing.of(entry(lock, name), lock)).as(name).isEqualTo(Framing.of(sent.type())));
         assertThat(Framing.of(entry(lock, "x/boxes.request"), lock)).isEqualTo(0x999999);
@@ -113,7 +113,7 @@ class FramingTest {
         assertThat(Framing.of(entry(lock, "x/scalars.reply"), lock)).isZero();
     }
 
-    private static Lock.Entry entry(Lock lock, String name) {
+    private static LockFile.Entry entry(LockFile lock, String name) {
         return java.util.Objects.requireNonNull(lock.entries().get(name), name);
     }
 }

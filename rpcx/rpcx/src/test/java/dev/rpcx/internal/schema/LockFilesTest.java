@@ -24,17 +24,17 @@ class LockFilesTest {
     @Nullable
     Path folder;
 
-    private Lock locks(String... texts) throws IOException {
+    private LockFile locks(String... texts) throws IOException {
         URL[] roots = new URL[texts.length];
         for (int i = 0; i < texts.length; i++) {
             Path root = folder().resolve("root" + i);
-            Path file = root.resolve(Lock.RESOURCE);
+            Path file = root.resolve(LockFile.RESOURCE);
             Files.createDirectories(file.getParent());
             Files.writeString(file, texts[i]);
             roots[i] = root.toUri().toURL();
         }
         try (URLClassLoader loader = new URLClassLoader(roots, null)) {
-            return Lock.of(loader);
+            return LockFile.of(loader);
         }
     }
 
@@ -49,10 +49,11 @@ class LockFilesTest {
     void whatOneFileHasMoreOfATypeIsTakenInAnyOrder() throws IOException {
         String older = HEAD + "  1 name string\n";
         String newer = HEAD + "  1 name string\n  2 mood int32\n";
-        for (Lock lock : List.of(locks(older, newer), locks(newer, older))) {
+        for (LockFile lock : List.of(locks(older, newer), locks(newer, older))) {
             assertThat(lock.entries().get("com.acme.Greeting").lines().values())
                     .containsExactlyInAnyOrder(
-                            new Lock.Line(1, "name", "string", false), new Lock.Line(2, "mood", "int32", false));
+                            new LockFile.Line(1, "name", "string", false),
+                            new LockFile.Line(2, "mood", "int32", false));
         }
     }
 
@@ -60,7 +61,7 @@ class LockFilesTest {
     void whatIsRemovedInOneFileOnlyIsStillTaken() throws IOException {
         String before = HEAD + "  1 name string\n  2 mood int32\n";
         String after = HEAD + "  1 name string\n  removed 2 mood int32\n";
-        for (Lock lock : List.of(locks(before, after), locks(after, before))) {
+        for (LockFile lock : List.of(locks(before, after), locks(after, before))) {
             assertThat(lock.entries()
                             .get("com.acme.Greeting")
                             .lines()
@@ -77,14 +78,14 @@ class LockFilesTest {
         String head = "message " + Told.class.getName() + "\n  1 text string\n";
         Schema schema = Schema.extending(locks(head + "  8 gone string\n  9 more string\n"));
         schema.value(Told.class);
-        assertThat(Lock.none().extended(schema, Map.of()).text()).endsWith(head);
-        assertThat(Lock.parse(head + "  8 gone string\n", "own")
+        assertThat(LockFile.none().extended(schema, Map.of()).text()).endsWith(head);
+        assertThat(LockFile.parse(head + "  8 gone string\n", "own")
                         .extended(schema, Map.of())
                         .text())
                 .endsWith(head + "  removed 8 gone string\n");
         Schema later = Schema.extending(locks(head + "  removed 9 more string\n"));
         later.value(Told.class);
-        assertThat(Lock.none().extended(later, Map.of()).text()).endsWith(head + "  removed 9 more string\n");
+        assertThat(LockFile.none().extended(later, Map.of()).text()).endsWith(head + "  removed 9 more string\n");
     }
 
     /** A class says which constant that is, and the constant has number 0 under any name. */
@@ -93,7 +94,7 @@ class LockFilesTest {
         String before = "enum com.acme.Mood\n  0 UNKNOWN unknown\n  1 GOOD constant\n";
         for (String name : List.of("UNKNOWN", "MISSING")) {
             String after = before.replace("UNKNOWN", name) + "  2 BAD constant\n";
-            for (Lock lock : List.of(locks(before, after), locks(after, before))) {
+            for (LockFile lock : List.of(locks(before, after), locks(after, before))) {
                 assertThat(lock.entries().get("com.acme.Mood").lines().values())
                         .filteredOn(line -> line.number() == 0)
                         .hasSize(1);

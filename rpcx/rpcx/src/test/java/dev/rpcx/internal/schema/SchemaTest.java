@@ -450,7 +450,7 @@ class SchemaTest {
     record Ways(Way way) {}
 
     private static void refused(Class<?> type, String... words) {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         assertThatThrownBy(() -> schema.value(type))
                 .isInstanceOf(SchemaException.class)
                 .message()
@@ -470,8 +470,8 @@ class SchemaTest {
         refused(Twice.class, "Twice.value", "Optional");
         refused(Open.class, "Open.text", "java.lang.CharSequence");
         refused(OfClass.class, "NoConstructor", "constructor");
-        assertThatThrownBy(
-                        () -> new Schema(Lock.none()).parameters(Service.class.getDeclaredMethods()[0]))
+        assertThatThrownBy(() ->
+                        new Schema(LockFile.none()).parameters(Service.class.getDeclaredMethods()[0]))
                 .hasMessageContaining("Service.take(map), value")
                 .hasMessageContaining("java.lang.Object");
     }
@@ -490,7 +490,7 @@ class SchemaTest {
     /** Both classes name a parameter A, and they stand for different types. */
     @Test
     void parametersOfSuperclassesAreThoseThatTheSubclassGives() {
-        assertThat(new Schema(Lock.none())
+        assertThat(new Schema(LockFile.none())
                         .value(Lower.class).fields().stream()
                                 .map(field -> field.name() + " " + field.shape())
                                 .toList())
@@ -499,7 +499,7 @@ class SchemaTest {
 
     @Test
     void accessorsMayBeSpelledInAllUsualWays() {
-        assertThat(new Schema(Lock.none())
+        assertThat(new Schema(LockFile.none())
                         .value(Spelled.class).fields().stream()
                                 .map(FieldType::name)
                                 .toList())
@@ -508,7 +508,7 @@ class SchemaTest {
 
     @Test
     void aSubclassMayHaveTheAccessorsOfAField() {
-        assertThat(new Schema(Lock.none())
+        assertThat(new Schema(LockFile.none())
                         .value(Order.class).fields().stream()
                                 .map(field -> field.name() + " " + field.shape())
                                 .toList())
@@ -532,7 +532,7 @@ class SchemaTest {
         refused(NumberedTwice.class, "NumberedTwice.number: " + text);
         refused(NumberedForNothing.class, "NumberedForNothing.cached: " + text);
         refused(NumberedAccessor.class, "NumberedAccessor.number(): " + text);
-        assertThat(new Schema(Lock.none()).value(NumberedBridge.class).fields())
+        assertThat(new Schema(LockFile.none()).value(NumberedBridge.class).fields())
                 .extracting(FieldType::name, FieldType::number)
                 .containsExactly(tuple("one", 2), tuple("other", 1));
     }
@@ -545,7 +545,7 @@ class SchemaTest {
     @Test
     void whatStandsForTheUnknownHadNoOtherNumber() {
         String text = "enum " + Way.class.getName() + "\n  1 UP constant\n  2 DOWN constant\n  3 LEFT constant\n";
-        assertThatThrownBy(() -> new Schema(Lock.parse(text, "a.lock")).value(Ways.class))
+        assertThatThrownBy(() -> new Schema(LockFile.parse(text, "a.lock")).value(Ways.class))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("Way.LEFT: has number 0, and number 3 in META-INF/rpcx/schema.lock");
     }
@@ -553,15 +553,16 @@ class SchemaTest {
     @Test
     void whatStandsForTheUnknownWasNoOtherCase() {
         String type = "oneof " + Pet.class.getName() + "\n";
-        assertThatThrownBy(() -> new Schema(Lock.parse(type + "  0 Fish unknown\n  1 cat a.Cat\n  2 dog a.Dog\n", "a"))
-                        .value(Pet.class))
+        assertThatThrownBy(
+                        () -> new Schema(LockFile.parse(type + "  0 Fish unknown\n  1 cat a.Cat\n  2 dog a.Dog\n", "a"))
+                                .value(Pet.class))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("Pet.dog: has number 0, and number 2 in META-INF/rpcx/schema.lock");
-        Schema extending = Schema.extending(Lock.parse(type + "  0 Cat unknown\n", "a"));
+        Schema extending = Schema.extending(LockFile.parse(type + "  0 Cat unknown\n", "a"));
         assertThatThrownBy(() -> extending.value(Pet.class))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("Pet.Cat: has number 1, and number 0 in META-INF/rpcx/schema.lock");
-        assertThat(new Schema(Lock.parse(type + "  0 Dog unknown\n  4 cat a.Cat\n", "a"))
+        assertThat(new Schema(LockFile.parse(type + "  0 Dog unknown\n  4 cat a.Cat\n", "a"))
                         .value(Pet.class)
                         .fields())
                 .extracting(FieldType::number)
@@ -570,10 +571,10 @@ class SchemaTest {
 
     @Test
     void aFieldSaysByItselfThatItMayBeNull() {
-        assertThat(new Schema(Lock.none()).value(Older.User.class).fields())
+        assertThat(new Schema(LockFile.none()).value(Older.User.class).fields())
                 .extracting(FieldType::name, FieldType::holder)
                 .containsExactly(tuple("nick", FieldType.Holder.NULLABLE), tuple("name", FieldType.Holder.PLAIN));
-        assertThat(new Schema(Lock.none()).value(Nick.class).fields())
+        assertThat(new Schema(LockFile.none()).value(Nick.class).fields())
                 .extracting(FieldType::name, FieldType::holder)
                 .containsExactly(
                         tuple("name", FieldType.Holder.NULLABLE), tuple("numbered", FieldType.Holder.NULLABLE));
@@ -581,9 +582,9 @@ class SchemaTest {
 
     @Test
     void aLockHasTheNumbersThatConstantsMayHave() {
-        Lock lock = Lock.parse("enum a.E\n  2147483647 LAST constant\n", "a.lock");
+        LockFile lock = LockFile.parse("enum a.E\n  2147483647 LAST constant\n", "a.lock");
         assertThat(lock.entries().get("a.E").lines().get("LAST").number()).isEqualTo(Integer.MAX_VALUE);
-        assertThatThrownBy(() -> Lock.parse("enum a.E\n  2147483648 LAST constant\n", "a.lock"))
+        assertThatThrownBy(() -> LockFile.parse("enum a.E\n  2147483648 LAST constant\n", "a.lock"))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("a.lock:2: 2147483648 LAST constant");
     }
@@ -604,7 +605,7 @@ class SchemaTest {
     @Test
     void aFutureThatNobodyWaitsForIsNoResult() {
         for (var method : Futures.class.getDeclaredMethods()) {
-            assertThatThrownBy(() -> new Schema(Lock.none()).result(method))
+            assertThatThrownBy(() -> new Schema(LockFile.none()).result(method))
                     .isInstanceOf(SchemaException.class)
                     .hasMessageContaining("result of " + Futures.class.getName() + "." + method.getName())
                     .hasMessageContaining("expected: CompletionStage, CompletableFuture or RPCXFuture");
@@ -621,17 +622,17 @@ class SchemaTest {
     @Test
     void theLockGivesNumbers() {
         String name = Locked.class.getName();
-        MessageType type =
-                new Schema(Lock.parse("message " + name + "\n  7 b int32\n  3 a int32\n", "test")).value(Locked.class);
+        MessageType type = new Schema(LockFile.parse("message " + name + "\n  7 b int32\n  3 a int32\n", "test"))
+                .value(Locked.class);
         assertThat(type.source()).isEqualTo(NumberSource.LOCK);
         assertThat(type.fields().stream().map(FieldType::number)).containsExactly(3, 7);
-        assertThatThrownBy(
-                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n", "test")).value(Locked.class))
+        assertThatThrownBy(() ->
+                        new Schema(LockFile.parse("message " + name + "\n  3 a int32\n", "test")).value(Locked.class))
                 .hasMessageContaining("Locked.b")
                 .hasMessageContaining("rpcx lock");
-        assertThatThrownBy(
-                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n  removed 4 b int32\n", "test"))
-                                .value(Locked.class))
+        assertThatThrownBy(() -> new Schema(
+                                LockFile.parse("message " + name + "\n  3 a int32\n  removed 4 b int32\n", "test"))
+                        .value(Locked.class))
                 .hasMessageContaining("Locked.b")
                 .hasMessageContaining("reserved");
     }
@@ -644,28 +645,29 @@ class SchemaTest {
     @Test
     void whatFieldGivesAgainUnderItsNameHasItsNumber() {
         String lines = "  1 id string\n  removed 2 mood string\n  removed 3 old string\n";
-        MessageType type =
-                new Schema(Lock.parse("message " + Moody.class.getName() + "\n" + lines, "test")).value(Moody.class);
+        MessageType type = new Schema(LockFile.parse("message " + Moody.class.getName() + "\n" + lines, "test"))
+                .value(Moody.class);
         assertThat(type.fields().stream().map(FieldType::number)).containsExactly(1, 2);
         assertThat(type.reserved()).containsExactly(new MessageType.Reserved(3, "old"));
-        assertThatThrownBy(() -> new Schema(Lock.parse("message " + Again.class.getName() + "\n" + lines, "test"))
+        assertThatThrownBy(() -> new Schema(LockFile.parse("message " + Again.class.getName() + "\n" + lines, "test"))
                         .value(Again.class))
                 .hasMessageContaining("Again.other: number 2 is taken by mood, which was removed");
     }
 
     @Test
     void aWrongLockNamesItsLine() {
-        assertThatThrownBy(() -> Lock.parse("message a.B\n  1 a int32\n  1 b int32\n", "x.lock"))
+        assertThatThrownBy(() -> LockFile.parse("message a.B\n  1 a int32\n  1 b int32\n", "x.lock"))
                 .hasMessageContaining("x.lock:3")
                 .hasMessageContaining("taken by a");
-        assertThatThrownBy(() -> Lock.parse("  1 a int32\n", "x.lock")).hasMessageContaining("x.lock:1");
-        assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
+        assertThatThrownBy(() -> LockFile.parse("  1 a int32\n", "x.lock")).hasMessageContaining("x.lock:1");
+        assertThatThrownBy(() -> LockFile.parse("record a.B\n", "x.lock"))
+                .hasMessageContaining("message, enum or oneof");
     }
 
     /** {@link Link} is complete when {@link Broken} is refused, and contains a type that is not complete. */
     @Test
     void aTypeThatIsRefusedLeavesNothingBehind() {
-        Schema schema = new Schema(Lock.none());
+        Schema schema = new Schema(LockFile.none());
         assertThatThrownBy(() -> schema.value(Chain.class)).isInstanceOf(SchemaException.class);
         assertThat(schema.shapes()).isEmpty();
         for (int i = 0; i < 2; i++) {

@@ -311,7 +311,7 @@ class PendingResultTest {
         assertThat(account.tryCharge(Resource.OBJECT_BYTES, 5_000)).isTrue();
         assertThat(givenUp(stage).handOverCharge(account, List.of(), 5_000, 100, 7))
                 .isFalse();
-        assertThat(held()).isEqualTo(5_000 + PendingResult.LINGERING_BYTES + 7 + 100);
+        assertThat(held()).isEqualTo(5_000 + PendingResult.MAX_LINGERING_BYTES + 7 + 100);
         stage.complete("1");
         assertThat(held()).isZero();
     }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.RPCXServer;
-import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.LockFile;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -75,10 +75,10 @@ class ReplacedJarTest {
 
     @Test
     void itsLock() throws Exception {
-        write(Map.of(Lock.RESOURCE, "message a.Older\n  1 x string\n"));
-        assertThat(loading(() -> Lock.of(ServiceIndex.loader())).entries()).containsKey("a.Older");
-        write(Map.of(Lock.RESOURCE, "message a.Newer\n  1 x string\n"));
-        assertThat(loading(() -> Lock.of(ServiceIndex.loader())).entries())
+        write(Map.of(LockFile.RESOURCE, "message a.Older\n  1 x string\n"));
+        assertThat(loading(() -> LockFile.of(ServiceIndex.loader())).entries()).containsKey("a.Older");
+        write(Map.of(LockFile.RESOURCE, "message a.Newer\n  1 x string\n"));
+        assertThat(loading(() -> LockFile.of(ServiceIndex.loader())).entries())
                 .containsKey("a.Newer")
                 .doesNotContainKey("a.Older");
     }

@@ -56,21 +56,22 @@ public class UnspeakableErrorsTest {
 
     @Test
     void anExceptionThatIsItsOwnCauseIsAnAnswerAllTheSame() {
-        assertThat(CallErrors.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(ServerCallErrors.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
     }
 
     /** There may be memory at another attempt, or at another server. */
     @Test
     void aRequestThatFindsNoHeapIsNotTheFaultOfItsCaller() {
-        assertThat(CallErrors.unreadable(new OutOfMemoryError("Java heap space"))
+        assertThat(ServerCallErrors.unreadable(new OutOfMemoryError("Java heap space"))
                         .code())
                 .isEqualTo(RPCXException.Code.OVERLOADED);
-        assertThat(CallErrors.unreadable(new IllegalArgumentException()).code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(ServerCallErrors.unreadable(new IllegalArgumentException()).code())
+                .isEqualTo(RPCXException.Code.INVALID);
     }
 
     @Test
     void whatAHandlerSaysIsTold() {
-        RPCXException said = CallErrors.failed(new IllegalStateException("its words"));
+        RPCXException said = ServerCallErrors.failed(new IllegalStateException("its words"));
         assertThat(said.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
         assertThat(said).hasMessage("its words");
         assertThat(said.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
@@ -80,7 +81,7 @@ public class UnspeakableErrorsTest {
     @Test
     void aHandlerThatHasRunIsNeverSaidNotToHave() {
         RPCXException given =
-                CallErrors.failed(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "of another server"));
+                ServerCallErrors.failed(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "of another server"));
         assertThat(given.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(given).hasMessage("of another server");
         assertThat(given.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
@@ -88,7 +89,7 @@ public class UnspeakableErrorsTest {
 
     @Test
     void anExceptionWhoseCauseCannotBeAskedForIsAnAnswerAllTheSame() {
-        RPCXException told = CallErrors.failed(new Causeless());
+        RPCXException told = ServerCallErrors.failed(new Causeless());
         assertThat(told.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
         assertThat(told.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
     }

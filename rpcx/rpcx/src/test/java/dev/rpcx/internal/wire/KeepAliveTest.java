@@ -182,7 +182,7 @@ class KeepAliveTest {
             Waiting waiting = client.create(Waiting.class, "127.0.0.1", port);
             // a call in a long pause between attempts to connect fails with this text, and does not try to connect
             await().pollInterval(Duration.ofMillis(5))
-                    .until(() -> ended(waiting.block()).getMessage().contains("attempts to connect failed"));
+                    .until(() -> ended(waiting.block()).getMessage().contains("tries to connect failed"));
             try (Server server = new Server(port, RegistryServer.registry(new Waits())).start()) {
                 await().atMost(Duration.ofSeconds(3))
                         .pollInterval(Duration.ofMillis(5))

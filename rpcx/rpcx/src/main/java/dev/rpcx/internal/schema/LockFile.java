@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *   removed 2 mood int32
  * </pre>
  */
-public final class Lock {
+public final class LockFile {
     /** Path under which a jar contains its lock file. */
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
@@ -101,14 +101,14 @@ public final class Lock {
      */
     private final Map<String, List<String>> comments;
 
-    private Lock(Map<String, Entry> entries, Map<String, List<String>> comments) {
+    private LockFile(Map<String, Entry> entries, Map<String, List<String>> comments) {
         this.entries = Collections.unmodifiableMap(new LinkedHashMap<>(entries));
         this.comments = Map.copyOf(comments);
     }
 
     /** Returns the content of a lock file that has no types and no calls. */
-    public static Lock none() {
-        return new Lock(Map.of(), Map.of());
+    public static LockFile none() {
+        return new LockFile(Map.of(), Map.of());
     }
 
     /**
@@ -119,7 +119,7 @@ public final class Lock {
      * @throws SchemaException if a file cannot be parsed, or if two files contradict each other: one member has two
      *     numbers, one number has two members, or one type has two kinds
      */
-    public static Lock of(@Nullable ClassLoader loader) {
+    public static LockFile of(@Nullable ClassLoader loader) {
         return new Union().addAll(loader).lock();
     }
 
@@ -132,11 +132,11 @@ public final class Lock {
      * @param source file or URL from which {@code own} was read, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
      */
-    public static Lock of(@Nullable ClassLoader loader, Lock own, String source) {
+    public static LockFile of(@Nullable ClassLoader loader, LockFile own, String source) {
         return new Union().addAll(loader).add(own, source).lock();
     }
 
-    /** Builder that joins several lock files into one {@code Lock}. */
+    /** Builder that joins several lock files into one {@code LockFile}. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
         /** Files or URLs of the lock files that list a type, under the name of the type. They are named in errors. */
@@ -161,10 +161,11 @@ public final class Lock {
             }
         }
 
-        Union add(Lock lock, String source) {
+        Union add(LockFile lock, String source) {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
-                    // The joined Lock has no requests and replies. Their lines may contradict each other in two lock
+                    // The joined LockFile has no requests and replies. Their lines may contradict each other in two
+                    // lock
                     // files. That is allowed, since parameters and results do not get their numbers from lock files.
                     continue;
                 }
@@ -175,8 +176,8 @@ public final class Lock {
             return this;
         }
 
-        Lock lock() {
-            return new Lock(entries, Map.of());
+        LockFile lock() {
+            return new LockFile(entries, Map.of());
         }
     }
 
@@ -225,7 +226,7 @@ public final class Lock {
      * @throws SchemaException if a line cannot be parsed, if two members of one entry have the same name or number, or
      *     if two entries of a type contradict each other
      */
-    public static Lock parse(String text, String source) {
+    public static LockFile parse(String text, String source) {
         Map<String, Entry> entries = new LinkedHashMap<>();
         String kind = "";
         String type = "";
@@ -277,7 +278,7 @@ public final class Lock {
         }
         put(entries, kind, type, lines, source);
         keep(comments, END, above);
-        return new Lock(entries, comments);
+        return new LockFile(entries, comments);
     }
 
     /**
@@ -337,12 +338,12 @@ public final class Lock {
      * member is added only if the lock file of the other project marks it as removed.
      *
      * @param schema made by {@link Schema#extending} from this lock file, or from this lock file joined with others by
-     *     {@link #of(ClassLoader, Lock, String)}
+     *     {@link #of(ClassLoader, LockFile, String)}
      * @param calls requests and replies, each under a name such as {@code greeter/hello.request}
      * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member, but
      *     another number
      */
-    public Lock extended(Schema schema, Map<String, Sent> calls) {
+    public LockFile extended(Schema schema, Map<String, Sent> calls) {
         Map<String, Entry> all = new TreeMap<>(entries);
         Map<String, Entry> numbered = schema.lock().entries;
         for (Shape shape : schema.shapes()) {
@@ -361,7 +362,7 @@ public final class Lock {
             Entry own = entries.get(name);
             all.put(name, extended("message", name, LockLines.of(sent), own, own));
         });
-        return new Lock(all, comments);
+        return new LockFile(all, comments);
     }
 
     /**

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  * Finds the text that can be sent to a peer for an exception. The text is usually the exception's own message. Messages
  * of the virtual machine that name classes, members or variables are replaced. The class is thread-safe.
  */
-public final class Words {
+public final class PeerText {
     /**
      * Beginnings of some of the virtual machine's messages about null. A message that begins like this always contains
      * the name of a method or field. JEP 358 describes these messages. Other messages about null contain a name only if
@@ -24,7 +24,7 @@ public final class Words {
      */
     private static final String MATCH_EXCEPTION = "java.lang.MatchException";
 
-    private Words() {}
+    private PeerText() {}
 
     /**
      * Returns the text that can be sent to a peer for an exception. The text does not contain the name of the

@@ -10,7 +10,7 @@ import org.springframework.beans.factory.ObjectProvider;
  *
  * @param type interface of the proxy
  */
-record ClientProxy<T>(Class<T> type, ObjectProvider<RPCXClients> clients) implements FactoryBean<T> {
+record ClientFactoryBean<T>(Class<T> type, ObjectProvider<RPCXClients> clients) implements FactoryBean<T> {
     @Override
     public T getObject() {
         return clients.getObject().create(type);

@@ -1,7 +1,7 @@
 package dev.rpcx.internal.server;
 
 import dev.rpcx.RPCXException;
-import dev.rpcx.codec.Words;
+import dev.rpcx.codec.PeerText;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.wire.ConnectionErrors;
 
@@ -10,7 +10,7 @@ import dev.rpcx.internal.wire.ConnectionErrors;
  * streams and stages of its handlers get. Each error has a code and a text, and says whether the handler has run.
  * Thread-safe.
  */
-final class CallErrors {
+final class ServerCallErrors {
     /** Text of the error NOT_FOUND for a call of a method that the server does not publish. */
     static final String NOT_PUBLISHED = "no such service or method";
 
@@ -29,7 +29,7 @@ final class CallErrors {
     private static final String GONE = "the caller is gone";
     private static final String FAILED = "the handler failed";
 
-    private CallErrors() {}
+    private ServerCallErrors() {}
 
     /** Returns the error for a call whose deadline passed before a thread began to work on the call. */
     static RPCXException late() {
@@ -123,7 +123,7 @@ final class CallErrors {
 
     /**
      * Returns the error for a call whose handler, interceptor or stream has failed with an exception. The error has the
-     * code of an {@link RPCXException}, and repeats the exception's message unless {@link Words} replaces the message.
+     * code of an {@link RPCXException}, and repeats the exception's message unless {@link PeerText} replaces the message.
      * The error does not name the exception's class.
      *
      * <p>The error says that the handler has not run only if the method has interceptors and the call has ended before
@@ -148,7 +148,7 @@ final class CallErrors {
 
     /**
      * Returns the error for a call whose handler has thrown an exception; the error says that the handler has run. The
-     * error has the code of an {@link RPCXException}, and repeats the exception's message unless {@link Words} replaces
+     * error has the code of an {@link RPCXException}, and repeats the exception's message unless {@link PeerText} replaces
      * the message. The error does not name the exception's class.
      */
     static RPCXException failed(Throwable thrown) {
@@ -173,7 +173,7 @@ final class CallErrors {
         if (t instanceof RPCXException e) {
             return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);
         }
-        String message = Words.of(t);
+        String message = PeerText.of(t);
         return ended(RPCXException.Code.HANDLER_FAILED, message == null ? FAILED : message, hasRun);
     }
 }

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Tests what a peer learns about an exception. It learns the text that somebody wrote, and nothing that the virtual
  * machine says about classes.
  */
-class WordsTest {
+class PeerTextTest {
     private static final class Holder {
         static @Nullable Holder held;
 
@@ -58,8 +58,8 @@ class WordsTest {
                 form("Cannot invoke", () -> new Holder().next().text()),
                 form("Cannot invoke", () -> Objects.requireNonNullElse(Holder.held.next(), none)),
                 form("Cannot invoke", () -> (isFirst ? none : new Holder().next()).text()),
-                form("Cannot invoke", () -> Math.abs(WordsTest.<Integer>none())),
-                form("Cannot invoke", () -> List.copyOf(WordsTest.<List<String>>none())),
+                form("Cannot invoke", () -> Math.abs(PeerTextTest.<Integer>none())),
+                form("Cannot invoke", () -> List.copyOf(PeerTextTest.<List<String>>none())),
                 form("Cannot read field", () -> Objects.hash(none.number)),
                 form("Cannot assign field", () -> none.number = 1),
                 form("Cannot load from object array", () -> Objects.hash(holders[0])),
@@ -69,10 +69,10 @@ class WordsTest {
                 form("Cannot store to int array", () -> numbers[0] = 1),
                 form("Cannot read the array length", () -> Objects.hash(holders.length)),
                 form("Cannot throw exception", () -> {
-                    throw WordsTest.<RuntimeException>none();
+                    throw PeerTextTest.<RuntimeException>none();
                 }),
                 form("Cannot enter synchronized block", () -> {
-                    synchronized (WordsTest.<Holder>none()) {
+                    synchronized (PeerTextTest.<Holder>none()) {
                         none.text();
                     }
                 }));
@@ -83,7 +83,7 @@ class WordsTest {
     void theMachinesWordsOfANullAreNotTold(String action, ThrowingCallable failing) {
         Throwable thrown = catchThrowable(failing);
         assertThat(thrown).isExactlyInstanceOf(NullPointerException.class).hasMessageStartingWith(action);
-        assertThat(Words.of(thrown)).isEqualTo("null where a value has to be");
+        assertThat(PeerText.of(thrown)).isEqualTo("null where a value has to be");
     }
 
     @ParameterizedTest
@@ -97,16 +97,16 @@ class WordsTest {
                 "Cannot read the \"customer\" of this order"
             })
     void whatSomebodyWroteIsTold(String text) {
-        assertThat(Words.of(new NullPointerException(text))).isEqualTo(text);
-        assertThat(Words.of(catchThrowable(() -> Objects.requireNonNull(none(), text))))
+        assertThat(PeerText.of(new NullPointerException(text))).isEqualTo(text);
+        assertThat(PeerText.of(catchThrowable(() -> Objects.requireNonNull(none(), text))))
                 .isEqualTo(text);
-        assertThat(Words.of(new IllegalStateException(text))).isEqualTo(text);
+        assertThat(PeerText.of(new IllegalStateException(text))).isEqualTo(text);
     }
 
     @Test
     void whoSaysNothingHasNoWords() {
-        assertThat(Words.of(new NullPointerException())).isNull();
-        assertThat(Words.of(catchThrowable(() -> Objects.requireNonNull(none()))))
+        assertThat(PeerText.of(new NullPointerException())).isNull();
+        assertThat(PeerText.of(catchThrowable(() -> Objects.requireNonNull(none()))))
                 .isNull();
     }
 
@@ -118,7 +118,7 @@ class WordsTest {
                 () -> ((Holder) text).text(), () -> Holder.class.cast(text), () -> texts[0] = new Holder(), () -> {
                     throw new NoClassDefFoundError("dev/rpcx/Holder");
                 })) {
-            assertThat(Words.of(catchThrowable(failing))).isEqualTo("classes that do not fit together");
+            assertThat(PeerText.of(catchThrowable(failing))).isEqualTo("classes that do not fit together");
         }
     }
 
@@ -129,6 +129,6 @@ class WordsTest {
         Throwable thrown = (Throwable) Class.forName("java.lang.MatchException")
                 .getConstructor(String.class, Throwable.class)
                 .newInstance("dev.rpcx.Secret: no", null);
-        assertThat(Words.of(thrown)).isEqualTo("classes that do not fit together");
+        assertThat(PeerText.of(thrown)).isEqualTo("classes that do not fit together");
     }
 }
