@@ -23,8 +23,9 @@
  *   <li>Which instance: {@link RouteKey} computes a number from the argument that decides which instance is called;
  *       {@link Route} is where a proxy's calls go, and where they wait for a connection; {@link ClientCluster} has the
  *       instances that {@code discovery} names, and ejects those that fail; {@link Chooser} decides which of them gets
- *       a call; {@link ClientAddress} is one instance: it decides which of its connections gets a call, and when one
- *       more is made ({@code lessCrowded}, if {@code ClientConnection.isCrowded} says so of the least loaded one).
+ *       a call, by their load, by their weights, or by a ring on which they share the values of {@code RouteKey};
+ *       {@link ClientAddress} is one instance: it decides which of its connections gets a call, and when one more is
+ *       made ({@code lessCrowded}, if {@code ClientConnection.isCrowded} says so of the least loaded one).
  *   <li>Connecting: {@link PendingConnection} is what calls wait for; {@link ConnectThrottle} limits the tries to
  *       connect to the instances of a service; {@link Backoff} says how long the pause after failures is;
  *       {@link DrainingConnections} is the list of the connections that only finish their calls, and limits their

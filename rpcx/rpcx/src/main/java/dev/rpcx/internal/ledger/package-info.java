@@ -7,9 +7,10 @@
  *
  * <ul>
  *   <li>What is counted, and by whom: {@link Resource} names the kinds; {@link Ledger} counts all that one server or
- *       client holds, has the limits, and decides in {@code tryCharge} whether there is room; {@link Account} counts
- *       what one connection holds; {@link AddressGroups} puts connections into groups by their addresses, for what a
- *       server learns of its callers.
+ *       client holds, has the limits, decides in {@code tryCharge} whether there is room, and says which connections
+ *       count as one address; {@link Account} counts what one connection holds; {@link AddressGroups} gives each of
+ *       these addresses groups of its own, so that an {@code AdmissionLimit} treats callers of different addresses
+ *       apart.
  *   <li>How it is charged: {@link Charge} is what one owner, for example a call or a connection, holds of one kind;
  *       {@link UnchargedAllowance} is what a small call may hold without a charge.
  *   <li>What cannot be refused, because a peer delays it: {@link Claim} is the charge for a frame that has begun to
