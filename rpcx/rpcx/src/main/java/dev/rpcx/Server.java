@@ -340,9 +340,10 @@ public final class Server implements AutoCloseable {
          * Sets the maximum size of a request, or of an item of a client's stream, in bytes: 1 byte to 4 MiB. The
          * default is 4 MiB, or a 64th of the heap if that is less. Send larger data as a stream.
          *
-         * <p>Each of the server's memory pools for messages, such as the pool of requests, has room for at least four
-         * messages of this size. The smallest pool is a 16th of the heap, which is enough for four messages of a 64th
-         * each. With a larger size, this pool gets larger, and the heap can become too small for what clients send.
+         * <p>The server has memory pools for requests, for replies and for items of streams. Each of these pools has
+         * room for at least four messages of this size. The smallest of them is a 16th of the heap. If this size is
+         * more than a 64th of the heap, four messages need more than a 16th, so the pool gets larger. The heap can then
+         * become too small for what clients send.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);

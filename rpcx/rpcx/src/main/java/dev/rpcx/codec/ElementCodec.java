@@ -121,8 +121,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Refers to the codec of a message type, which may not exist yet. Types may contain each other or themselves, so
-     * other codecs may get the link before the codec has been created. The codec is then set in the link later.
+     * Link to the codec of a message type. Types may contain each other or themselves, so a codec may need a link to a
+     * codec that does not exist yet. That codec is set in the link as soon as it has been created.
      */
     static final class MessageLink {
         @Nullable

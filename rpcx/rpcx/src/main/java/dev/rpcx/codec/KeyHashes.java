@@ -73,8 +73,8 @@ final class KeyHashes {
     private static final int MAX_COMPONENTS = 8;
 
     /**
-     * Memory in bytes of the first arrays of this class. The constructor takes this memory if {@code minKeys} is 0,
-     * because then the first key of the set or map already needs the arrays.
+     * Memory in bytes of the first arrays of this class. If {@code minKeys} is 0, the arrays are needed as soon as the
+     * set or map has a key. In this case, the constructor counts their memory.
      */
     private static final int TABLE_BYTES = 128;
 

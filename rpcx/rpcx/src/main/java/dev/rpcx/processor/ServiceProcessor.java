@@ -318,8 +318,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Adds the type that declares a method to the configuration for native images. Reflection looks up the method in
-     * the declaring type.
+     * Adds a type to the configuration for native images: the type that declares {@code method}. Reflection looks up
+     * the method in this type.
      */
     private void addDeclaring(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {

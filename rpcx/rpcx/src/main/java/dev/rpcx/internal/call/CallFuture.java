@@ -88,8 +88,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     /**
      * Returns whether only the handled call with the context {@code call} needs this future. Returns false if this
      * future has ended or does not belong to this handled call. Also returns false if a thread waits for this future,
-     * or if a caller has attached a dependent. This method does not notice that another handled call has returned this
-     * future too, so the caller of this method has to check {@code Stages.hasOthers}.
+     * or if the caller of the proxy may have attached a dependent. This method does not notice that another handled
+     * call has returned this future too. Therefore {@code Stages.hasOthers} has to be checked as well.
      */
     public boolean isOnlyFor(TimedContext call) {
         return parent == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);

@@ -155,7 +155,8 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Lets the executor {@link #rest} run the remaining signals. Returns false if the calling thread has to run them.
+     * Hands the remaining signals over to the executor {@link #rest}. Returns false if the executor has not taken them,
+     * so that the calling thread has to run them.
      */
     private boolean isHandedOn() {
         state = AWAITED;

@@ -458,10 +458,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return whole;
     }
 
-    /**
-     * Forgets the parts that have been kept of an item, and releases the charge for the memory of the parts. The caller
-     * holds the lock.
-     */
+    /** Forgets the kept parts of an item, and releases the charge for their memory. The caller holds the lock. */
     private void dropParts() {
         ByteBuf dropped = parts;
         if (dropped != null) {

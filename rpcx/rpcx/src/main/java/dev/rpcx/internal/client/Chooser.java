@@ -434,10 +434,10 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the index of the instance that has the next point on the ring, for a call with a key. Each further
-         * draw takes one point further on. Each instance usually has many points, and the points behind them belong to
-         * different instances. If an instance is gone, its keys therefore go to different instances, and not all to
-         * one.
+         * Returns the index of the instance to which another point on the ring belongs, for a call with a key. Draw 0
+         * takes the next point after the point of {@link #first}, draw 1 takes the point after that, and so on. Each
+         * instance usually has many points, and the next points after them belong to different instances. So if an
+         * instance takes no calls, its keys go to different instances, and not all to one.
          */
         @Override
         int redraw(int key, int draw) {

@@ -84,8 +84,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * Says to callers whether their calls were executed, if the connection ends after their requests have been
-     * completely sent. Only the event loop uses this field.
+     * What the errors of calls say about execution when the connection ends. It applies only to calls whose requests
+     * have been completely sent. Only the event loop uses this field.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 

@@ -21,14 +21,17 @@ final class ClientCallErrors {
 
     // ---- no reply
 
-    /** Returns the error for a call whose time was over before a reply came: DEADLINE_EXCEEDED, the given executed. */
+    /**
+     * Returns the error DEADLINE_EXCEEDED, with the given {@code executed}, for a call whose time was over before a
+     * reply came.
+     */
     static RPCXException noReply(String peer, RPCXException.Executed executed) {
         return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": " + NO_REPLY, executed, null);
     }
 
     /**
-     * Returns the error for a call whose time was over while the event loop was held up: DEADLINE_EXCEEDED, the given
-     * executed. It is a {@link LocalFailure} with the reason UNHEARD.
+     * Returns the error DEADLINE_EXCEEDED, with the given {@code executed}, for a call whose time was over while the
+     * event loop was held up. The error is a {@link LocalFailure} with the reason UNHEARD.
      *
      * @param lateNanos time in nanoseconds by which the event loop was late
      */
@@ -40,33 +43,35 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error with which a caller stops waiting, because the event loop is held up and has not ended the call
-     * in time: DEADLINE_EXCEEDED, MAYBE. It is a {@link LocalFailure} with the reason UNHEARD.
+     * Returns the error DEADLINE_EXCEEDED, with MAYBE. A caller stops waiting with this error if the event loop is held
+     * up and has not ended the call in time. The error is a {@link LocalFailure} with the reason UNHEARD.
      */
     static RPCXException unheard() {
         return LocalFailure.unheard(NO_REPLY + ", and the event loop is held up", RPCXException.Executed.MAYBE);
     }
 
     /**
-     * Returns the error for a call whose caller has stopped waiting, because the caller's thread was interrupted:
-     * CANCELLED, the given executed.
+     * Returns the error CANCELLED, with the given {@code executed}, for a call whose caller has stopped waiting because
+     * the caller's thread was interrupted.
      */
     static RPCXException interrupted(RPCXException.Executed executed) {
         return new RPCXException(RPCXException.Code.CANCELLED, "the caller was interrupted", executed, null);
     }
 
-    /** Returns the error for a call that this client has given up: the given code, text, executed and cause. */
+    /**
+     * Returns an error with the given code, text, {@code executed} and cause, for a call that this client has given up.
+     */
     static RPCXException givenUp(
             RPCXException.Code code, String why, RPCXException.Executed executed, @Nullable Throwable cause) {
         return new RPCXException(code, why, executed, cause);
     }
 
-    /** Returns the error for a call whose connection has ended: the given code, text and executed. */
+    /** Returns an error with the given code, text and {@code executed}, for a call whose connection has ended. */
     static RPCXException connectionLost(RPCXException.Code code, String why, RPCXException.Executed executed) {
         return new RPCXException(code, why, executed, null);
     }
 
-    /** Returns the error for a call that gets no connection: UNAVAILABLE, NOT_EXECUTED. */
+    /** Returns the error UNAVAILABLE, with NOT_EXECUTED, for a call that gets no connection. */
     static RPCXException unreachable(Route route, String why, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, route + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
@@ -87,14 +92,14 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error for a call whose request is too large for the server: TOO_LARGE, NOT_EXECUTED. It is a
-     * {@link LocalFailure} with the reason UNFIT.
+     * Returns the error TOO_LARGE, with NOT_EXECUTED, for a call whose request is too large for the server. The error
+     * is a {@link LocalFailure} with the reason UNFIT.
      */
     static LocalFailure largeRequest(int bytes, int maxBytes) {
         return LocalFailure.unfit(RPCXException.Code.TOO_LARGE, ConnectionErrors.largeRequest(bytes, maxBytes));
     }
 
-    /** Returns the error for a call whose request could not be sent: INVALID, NOT_EXECUTED. */
+    /** Returns the error INVALID, with NOT_EXECUTED, for a call whose request could not be sent. */
     static RPCXException unsentRequest(@Nullable Throwable thrown) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
@@ -105,7 +110,7 @@ final class ClientCallErrors {
 
     // ---- what cannot be received
 
-    /** Returns the error for a call whose result cannot be decoded: INVALID, EXECUTED. */
+    /** Returns the error INVALID, with EXECUTED, for a call whose result cannot be decoded. */
     static RPCXException unreadableResult(Throwable e) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
@@ -114,7 +119,10 @@ final class ClientCallErrors {
                 e);
     }
 
-    /** Returns the error for a call of the classic wire whose reply is too large: TOO_LARGE, the given executed. */
+    /**
+     * Returns the error TOO_LARGE, with the given {@code executed}, for a call of the classic wire whose reply is too
+     * large.
+     */
     static RPCXException largeReply(String peer, int bytes, int maxBytes, RPCXException.Executed executed) {
         return new RPCXException(
                 RPCXException.Code.TOO_LARGE,
@@ -124,8 +132,8 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error for a call of the native wire whose result, or an item of its stream, is too large: TOO_LARGE,
-     * EXECUTED.
+     * Returns the error TOO_LARGE, with EXECUTED, for a call of the native wire whose result, or an item of its stream,
+     * is too large.
      *
      * @param what name of the message that is too large
      */
@@ -133,7 +141,9 @@ final class ClientCallErrors {
         return new RPCXException(RPCXException.Code.TOO_LARGE, what + " of more than " + maxBytes + " bytes");
     }
 
-    /** Returns the error for a call with a frame that could not be handled: INVALID, the given executed. */
+    /**
+     * Returns the error INVALID, with the given {@code executed}, for a call with a frame that could not be handled.
+     */
     static RPCXException unhandledFrame(Throwable failure, RPCXException.Executed executed) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
@@ -142,7 +152,7 @@ final class ClientCallErrors {
                 failure);
     }
 
-    /** Returns the error for a stream that the server ends with a result: PROTOCOL, EXECUTED. */
+    /** Returns the error PROTOCOL, with EXECUTED, for a stream that the server ends with a result. */
     static RPCXException resultOfStream(int bytes) {
         return new RPCXException(
                 RPCXException.Code.PROTOCOL, "a result of " + bytes + " bytes at the end of a stream (expected: none)");
@@ -150,7 +160,7 @@ final class ClientCallErrors {
 
     // ---- what the caller sees
 
-    /** Returns the error for a call with an interceptor of this client that has failed: CANCELLED, MAYBE. */
+    /** Returns the error CANCELLED, with MAYBE, for a call with an interceptor of this client that has failed. */
     static RPCXException interceptorFailed(String how, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.CANCELLED,
@@ -160,16 +170,16 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error for a call of a method that the server does not have, with the route and the method in its
-     * text: code and executed of the given error.
+     * Returns the error for a call of a method that the server does not have. The error has the code and the
+     * {@code executed} of the given error. Its text names the route and the method.
      */
     static RPCXException methodNotFound(RPCXException error, Route at, Object method) {
         return new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
     }
 
     /**
-     * Returns the error for a call of which more is known than {@code error} says: code and text of {@code error}, the
-     * given executed. The given error is the cause.
+     * Returns the error for a call of which more is known than {@code error} says. The returned error has the code and
+     * the text of {@code error}, and the given {@code executed}. The cause of the returned error is {@code error}.
      */
     static RPCXException withExecuted(RPCXException error, RPCXException.Executed executed) {
         return new RPCXException(error.code(), error.getMessage(), executed, error);

@@ -260,8 +260,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Makes closing the client wait for this one-way call. While the call has no slot, the client could not find the
-     * call otherwise.
+     * Makes the close of the client wait for this one-way call. Without this method, the client would not find the call
+     * while the call has no slot.
      */
     private void awaitOnClose() {
         if (!isWaitedFor) {

@@ -240,8 +240,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Writes the request into the slot. The number or name of the method, the time and the metadata come first, and the
-     * arguments follow.
+     * Writes the request into the slot: first the number or name of the method, then the time that is left until the
+     * deadline, the metadata and the arguments.
      *
      * @param encoded arguments encoded when the call was made; null to encode {@code arguments} now
      * @param now time in nanoseconds at which this thread began this attempt

@@ -43,8 +43,8 @@ public abstract class Route {
     private final AtomicInteger waiting = new AtomicInteger();
 
     /**
-     * Text of the latest failure to connect. The errors of calls contain this text. Null if no call has got an error
-     * with such a text so far. Any thread stores and reads it.
+     * Text of the latest failure to connect, which the errors of calls contain; null until a call first gets an error
+     * with such a text. Any thread stores and reads it.
      */
     private volatile @Nullable FailureLine failureLine;
 

@@ -213,8 +213,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Begins to watch the endpoints, unless an earlier call has succeeded. Each client calls this method, since the
-     * earlier calls can have failed.
+     * Begins to watch the endpoints, unless the watch has begun already. Each client that joins calls this method,
+     * since the tries of earlier clients may have failed.
      */
     private void begin() {
         synchronized (beginning) {

@@ -136,9 +136,10 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Registration of one socket at epoll. Stands between epoll and the socket's channel, and passes the method calls
-     * of each to the other. Only Netty's epoll handler calls {@code close}. Used on the event loop only, except for
-     * {@link #send} and {@link #receive}: the thread calls them that has the right to write or to read.
+     * Registration of one socket at epoll. It stands between epoll and the socket's channel, and passes the method
+     * calls of each to the other. Only Netty's epoll handler calls {@code close}. Used on the event loop only, with two
+     * exceptions: the thread that has the right to write calls {@link #send}, and the thread that has the right to read
+     * calls {@link #receive}.
      */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle, DirectSocket {

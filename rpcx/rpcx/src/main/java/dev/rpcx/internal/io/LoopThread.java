@@ -51,7 +51,7 @@ public final class LoopThread extends FastThreadLocalThread {
         private @Nullable Untold nextUntold;
 
         /**
-         * Tells the caller that this call has ended, after an earlier try has failed for lack of memory.
+         * Tries again to tell the caller that this call has ended. The earlier try has failed for lack of memory.
          *
          * @return false if this try has failed for lack of memory too
          */

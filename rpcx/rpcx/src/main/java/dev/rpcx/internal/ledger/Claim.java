@@ -114,9 +114,9 @@ public final class Claim {
     }
 
     /**
-     * Begins a new {@link Hold}, because a wait for the peer is over: the peer has sent bytes for which the connection
-     * waited, or has read output. The new hold has the remaining bytes, and its waiting time begins at
-     * {@code nowNanos}. If nothing is held, does nothing.
+     * Begins a new {@link Hold} with the bytes that this claim still holds. Called when a wait for the peer is over:
+     * the peer has sent bytes for which the connection waited, or has read output. The waiting time of the new hold
+     * begins at {@code nowNanos}. If this claim holds nothing, does nothing.
      */
     public void renew(long nowNanos) {
         Hold held = hold;

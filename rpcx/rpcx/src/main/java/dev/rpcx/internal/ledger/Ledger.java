@@ -664,14 +664,14 @@ public final class Ledger {
         public final OrphanedWork handlers = new OrphanedWork();
 
         /**
-         * Counts the threads of the handler pool that still run handlers of closed connections of this address. Tasks
-         * of these connections that still wait for a thread count too.
+         * Counts the threads of the handler pool that still run handlers of closed connections of this address. A task
+         * of such a connection that still waits for a thread is also counted.
          */
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
          * Counts the threads that still run signals of closed connections of this {@code Address}. A signal is a task
-         * that notifies a stream or a call. Signals that still wait for a thread count too.
+         * that notifies a stream or a call. A signal that still waits for a thread is also counted.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 

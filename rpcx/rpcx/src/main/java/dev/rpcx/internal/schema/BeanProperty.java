@@ -24,18 +24,21 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Returns a property for each field that one class declares and that has accessors, by field name and in the order
-     * of declaration. Static and transient fields are left out. The accessors of a field can be declared in a subclass.
+     * Returns the properties of the fields that one class declares, by field name and in the order of declaration. A
+     * field that has neither a getter nor a setter has no property. Static and transient fields are left out. The
+     * getter and the setter can be declared in a subclass.
+     *
+     * <p>If {@code declaring} and a subclass have fields with the same name, the getter and the setter of this name
+     * belong to the field of the subclass. The property of that field is then returned in place of the field of
+     * {@code declaring}.
      *
      * @param declaring class that declares the fields
      * @param type class that is mapped: {@code declaring} or one of its subclasses
      * @param names names of the fields that subclasses of {@code declaring} declare; this method adds the names of the
-     *     fields of {@code declaring}. If a field of {@code declaring} has the same name as a field of a subclass, the
-     *     accessors of this name belong to the field of the subclass
-     * @param below properties for the fields that subclasses of {@code declaring} declare, by field name; such a
-     *     property is returned in place of a field of {@code declaring} with the same name
-     * @throws SchemaException if a field has only a getter, only a setter, or only accessors of another type, or if a
-     *     final field has a setter, since the value of the field would be lost
+     *     fields of {@code declaring}
+     * @param below properties of the fields that subclasses of {@code declaring} declare, by field name
+     * @throws SchemaException if the value of a field would be lost: the field has only a getter, only a setter, or
+     *     only accessors of another type, or the field is final and has a setter
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {

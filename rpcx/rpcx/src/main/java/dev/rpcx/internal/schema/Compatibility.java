@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Compares two versions of a schema, the Protobuf form of services and their types. Finds the changes after which a
- * peer with one version of the schema cannot read all that a peer with the other version sends, or reads some of it as
- * something else, such as null as 0. Each version is given as a {@link LockFile}, the content of its lock file, which has
- * the names, numbers and types of all members.
+ * peer with one version of the schema cannot read all that a peer with the other version sends, or reads a different
+ * value than was sent. For example, null may be read as 0. Each version is given as a {@link LockFile}, the content of
+ * its lock file, which has the names, numbers and types of all members.
  */
 public final class Compatibility {
     /** Says which peer can no longer read what the other peer sends, after a change of the schema. */
@@ -218,11 +218,16 @@ public final class Compatibility {
     }
 
     /**
-     * Adds each pair of a removed member and a new member that may be one member, renamed and with another number. A
-     * removed member is paired with the first new member of the same type, and a removed case of a sealed type with the
-     * first new case. Members whose types are different classes are also paired if the class itself may have been
-     * renamed. A class may have been renamed if the old class has an entry in the older lock file, and the new class
-     * has an entry only in the newer lock file.
+     * Finds members that may have been renamed and have got another number. Adds each such member to {@code renamed} as
+     * a pair: the member that was removed, and the first new member that may be the same one. Two members may be the
+     * same one if one of these conditions holds:
+     *
+     * <ul>
+     *   <li>Both have the same type.
+     *   <li>Both are cases of a sealed type.
+     *   <li>Their types are different classes, and the class itself may have been renamed: the old class has an entry
+     *       in the older lock file, and the new class has an entry only in the newer lock file.
+     * </ul>
      */
     private static void addComponents(
             LockFile.Entry before, LockFile.Entry after, LockFile older, LockFile newer, List<Renaming> renamed) {
@@ -325,7 +330,9 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    /** Says whether a lock file has a field for this request or reply. A field that is marked as removed counts too. */
+    /**
+     * Says whether the lock file lists a field of this request or reply. A field that is marked as removed counts too.
+     */
     private static boolean hasFields(LockFile.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }

@@ -155,8 +155,9 @@ public final class AdmissionLimit {
     private static final double FAR_FROM_LATE = 0.25;
 
     /**
-     * In {@link #ended}, the bits from this one upwards are the number of calls. The bits below it are the sum of the
-     * durations of these calls, in units of 2^16 ns; a call adds at most a minute.
+     * A number such as {@link #ended} has two parts. The bits from this one upwards are a number of calls. The bits
+     * below it are the sum of the durations of these calls, in units of 2^16 ns. A call that takes more than a minute
+     * adds a minute.
      */
     private static final int COUNT_SHIFT = 40;
 
@@ -416,11 +417,18 @@ public final class AdmissionLimit {
     private int refusingSteps;
 
     /**
-     * Value of the limit before it began to sink; 0 if no comparison is due. If fewer handlers ran than the limit
-     * allowed, this is the number of handlers instead. If the limit is above this value after an update, but below the
-     * maximum, the value is set anew. When the limit has sunk to half of this value, the rate at which calls end is
-     * compared with {@link #sinkingRate}. If a probe or late calls have halved the limit at once, the comparison waits
-     * until {@link #probeEndNanos}.
+     * Value of the limit before it began to sink. If fewer handlers ran at that time than the limit allowed, this is
+     * the number of these handlers. It is 0 if no comparison is due, for example while the limit is at its maximum.
+     *
+     * <p>The comparison is between the present rate at which calls end and {@link #sinkingRate}. If it shows that the
+     * lower limit is too low, the limit is raised to this value again. The time of the comparison depends on how the
+     * limit sinks:
+     *
+     * <ul>
+     *   <li>If the limit sinks step by step, the comparison is made when the limit is at most half of this value. If an
+     *       update leaves the limit above this value, but below the maximum, the update stores a new value.
+     *   <li>If a probe or late calls have halved the limit at once, the comparison is made at {@link #probeEndNanos}.
+     * </ul>
      */
     private double sinkingFrom;
 
@@ -610,7 +618,10 @@ public final class AdmissionLimit {
             AdmissionLimit.this.leaveUnbegun(stats, beganNanos, deadlineNanos, nowNanos);
         }
 
-        /** Reports that a call of this method has been refused: see {@link AdmissionLimit#refused(long)}. */
+        /**
+         * Reports that a call of this method has been refused. {@link AdmissionLimit#refused(long)} then checks whether
+         * the limit has to be raised.
+         */
         public void refused(long nowNanos) {
             AdmissionLimit.this.refused(nowNanos);
         }
@@ -1124,8 +1135,8 @@ public final class AdmissionLimit {
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
     /**
-     * Weighted number of calls that were compared with their deadlines: the sum of {@link #weights} over all groups of
-     * connections.
+     * Number of calls that were compared with their deadlines, where a group of connections counts only up to a bound:
+     * the sum of {@link #weights} over all groups.
      */
     private double counted;
 
@@ -1136,7 +1147,8 @@ public final class AdmissionLimit {
     private double endedByMost;
 
     /**
-     * Weighted number of calls that ended in time and with a result: the sum of {@link #doneWeights} over all groups.
+     * Number of calls that ended in time and with a result, where a group of connections counts only up to a bound: the
+     * sum of {@link #doneWeights} over all groups.
      */
     private double done;
 

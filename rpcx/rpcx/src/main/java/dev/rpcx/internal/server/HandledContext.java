@@ -355,7 +355,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Runs the next step of the call's chain of interceptors on the calling thread, in the call's context. The caller
      * has checked that the call has not ended. The step may return a lazy stage, which starts its work only when a
-     * callback is attached; this method attaches one to such a stage. See {@link ServerMethod#invoke}.
+     * callback is attached. In this case, {@link #ownIfActive} attaches a callback to the lazy stage, and another stage
+     * is returned in its place.
      *
      * @param steps {@link CallThreads.Steps} of the call; null if the call has no interceptors
      */

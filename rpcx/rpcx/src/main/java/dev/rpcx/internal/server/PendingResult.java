@@ -167,13 +167,14 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Hands the charge for the objects of a given-up call's request over to the handler's unfinished stage, since that
-     * stage may refer to them. The charge is released when the stage ends or becomes unreachable.
+     * Hands the charge for the objects of the call's request over to the stage that the handler has returned. Called
+     * when the call is given up. The unfinished stage may still refer to the objects, so the charge stays until the
+     * stage ends or becomes unreachable. If the stage has ended already, the charge is released at once.
      *
      * <p>If several calls return the same stage, RPCX attaches its callback to the stage only for the first of these
      * calls. This callback holds the charge of the first call. The other calls hand over no charge at this stage.
      *
-     * @param own stages that the call's interceptors saw in place of the returned stages
+     * @param own stages that the call's interceptors got in place of the stages that were returned to them
      * @param chargedBytes number of bytes already charged for the objects of the request; this method takes over the
      *     charge
      * @param unchargedBytes number of bytes of the handler's arguments that are not charged yet
@@ -194,8 +195,8 @@ public final class PendingResult extends Stages.Waiter {
 
     /**
      * Does the same as {@link #handOverCharge(Account, List, long, int, int)} for a call that has ended before the
-     * handler's stage, and does not wait for it. Either the result of such a call came from an interceptor, or the call
-     * was lost: see {@link LostCalls}.
+     * handler's stage, and that does not wait for this stage. Either the result of such a call came from an
+     * interceptor, or the call was lost: see {@link LostCalls}.
      */
     static boolean handOverChargeToOwn(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -203,10 +204,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Hands the charge for a call's request to a {@link Stages.Hook}, RPCX's callback at a stage, which releases the
-     * charge when the stage ends. This method first looks for a hook that the stages in {@code own} have attached to
-     * their sources. If there is none, it looks for the hook of {@code last}. If there is no hook at all, the charge is
-     * released at once.
+     * Hands the charge for a call's request over to a {@link Stages.Hook}, RPCX's callback at a stage. The hook
+     * releases the charge when the stage ends. The charge goes to the first hook that a stage in {@code own} has
+     * attached to its source. If there is no such hook, the charge goes to the hook of {@code last}. Without any hook,
+     * the charge is released at once.
      *
      * @param last object that waited for the call's result until the call was given up; null if there is none
      */

@@ -409,8 +409,8 @@ public final class PoolShares {
 
         /**
          * Makes room in the queue that this entry will join, so that {@link #joinQueue} needs no memory. The room lasts
-         * until another entry joins that queue, or until {@link #held} returns another number, because this entry will
-         * then join another queue.
+         * until another entry joins that queue. If the result of {@link #held} changes, this entry will join another
+         * queue, in which no room has been made.
          */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
@@ -522,8 +522,8 @@ public final class PoolShares {
 
         /**
          * Makes room for one more {@link Level} in this crowd, and for this crowd in the queue that it will join. So
-         * {@link #add} needs no memory. The room lasts until another entry joins that queue, or until {@link #held}
-         * returns another number, because the crowd will then join another queue.
+         * {@link #add} needs no memory. The room lasts until another entry joins that queue. If the result of
+         * {@link #held} changes, the crowd will join another queue, in which no room has been made.
          */
         void makeRoom() {
             levels.makeRoom();
@@ -672,10 +672,10 @@ public final class PoolShares {
         }
 
         /**
-         * Makes room for one more share in this level, and for this level in its {@link Crowd} or queue. So
-         * {@link #add} needs no memory. The room lasts until another entry joins the queue that this level or its crowd
-         * will join, or until {@link #held} of the level or crowd returns another number, because the level or crowd
-         * will then join another queue.
+         * Makes room so that {@link #add} needs no memory: for one more share in this level, and for this level in the
+         * queue that it will join. If the level belongs to a {@link Crowd}, room is made for the level in the crowd
+         * instead, and for the crowd in its queue. The room lasts until another entry joins that queue. If the result
+         * of {@link #held} changes, the level or its crowd will join another queue, in which no room has been made.
          */
         void makeRoom() {
             shares.makeRoom();

@@ -100,8 +100,8 @@ final class PostponedCalls {
 
     /**
      * Stops counting a call in {@link #resumed}, the number of calls that were started although much was unread. Called
-     * when the call is over, or when its stream is opened, since from then on the unsent items of the stream count as
-     * unread bytes.
+     * when the call is over. For a call that returns a stream, called already when the stream is opened, since the
+     * unsent items of the stream count as unread bytes from then on.
      */
     void stopCountingResumed(ServerCall call) {
         call.resumed = false;

@@ -18,9 +18,9 @@ public interface ServedConnection {
     void giveUpIdlePlaces();
 
     /**
-     * Closes the connection, because the server's time for stopping is over. Handlers that would go on without the
-     * connection are interrupted, or their results are dropped. The server calls this method again later in the stop,
-     * for handlers that have lost their connection in the meantime.
+     * Closes the connection, because the server's time for stopping is over. Some handlers go on without a connection,
+     * for example the handler of a notice. Such a handler is interrupted, or its result is dropped. The server calls
+     * this method again later in the stop, for handlers that have lost their connection in the meantime.
      */
     void cutOff();
 }

@@ -274,9 +274,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Returns the number of bytes to charge for the reply. The reply's buffer and the request's metadata stay in memory
-     * until the call ends, so their bytes are added up. What is charged already for the request, and for a buffer that
-     * was kept from an earlier call, is subtracted. The result includes what is charged already for the reply, and is
-     * at least the size of the reply.
+     * until the call ends. So the result is the size of both, minus the bytes that are charged already for the request,
+     * and for a buffer that was kept from an earlier call. Bytes that are charged already for the reply itself are not
+     * subtracted. The result is at least the size of the reply.
      */
     public long replyBytes() {
         CallCharges own = charges;

@@ -52,48 +52,51 @@ final class ServerCallErrors {
         return RPCXException.refused(RPCXException.Code.CANCELLED, GONE);
     }
 
-    /** Returns the error for the stream that a caller sends, if the call is given up: CANCELLED, EXECUTED. */
+    /** Returns the error CANCELLED, with EXECUTED, for the stream that a caller sends, if the call is given up. */
     static RPCXException goneDuringStream() {
         return new RPCXException(RPCXException.Code.CANCELLED, GONE);
     }
 
-    /** Returns the error for a stream or a stage that is still open when its call ends: CANCELLED, EXECUTED. */
+    /** Returns the error CANCELLED, with EXECUTED, for a stream or a stage that is still open when its call ends. */
     static RPCXException over() {
         return new RPCXException(RPCXException.Code.CANCELLED, "the call is over");
     }
 
     /**
-     * Returns the error for a call whose handler is not started, or for a classic connection that ends, because the
-     * server is closing: UNAVAILABLE, NOT_EXECUTED.
+     * Returns the error UNAVAILABLE, with NOT_EXECUTED, which says that the server is closing. A call whose handler is
+     * not started for this reason ends with this error, and so does a classic connection.
      */
     static RPCXException closing() {
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, ConnectionErrors.SERVER_CLOSING);
     }
 
-    /** Returns the error for a call for whose handler no thread can be started: UNAVAILABLE, NOT_EXECUTED. */
+    /** Returns the error UNAVAILABLE, with NOT_EXECUTED, for a call for whose handler no thread can be started. */
     static RPCXException noThread() {
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, NO_THREAD);
     }
 
-    /** Returns the error for a call whose handler is not admitted: OVERLOADED, NOT_EXECUTED. */
+    /** Returns the error OVERLOADED, with NOT_EXECUTED, for a call whose handler is not admitted. */
     static RPCXException notAdmitted() {
         return RPCXException.refused(
                 RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
     }
 
-    /** Returns the error for a call whose thread has failed before it ended: HANDLER_FAILED, the given executed. */
+    /**
+     * Returns the error HANDLER_FAILED, with the given {@code executed}, for a call whose thread has failed before the
+     * call ended.
+     */
     static RPCXException threadFailed(RPCXException.Executed executed) {
         return new RPCXException(RPCXException.Code.HANDLER_FAILED, THREAD_FAILED, executed, null);
     }
 
-    /** Returns the error for a call whose reply cannot be charged: OVERLOADED, the given executed. */
+    /** Returns the error OVERLOADED, with the given {@code executed}, for a call whose reply cannot be charged. */
     static RPCXException replyNotKept(RPCXException.Executed executed) {
         return new RPCXException(RPCXException.Code.OVERLOADED, REPLY_NOT_KEPT, executed, null);
     }
 
     /**
-     * Returns the error for a classic call that has not ended within its time: DEADLINE_EXCEEDED, with MAYBE if its
-     * handler may have run, and with NOT_EXECUTED otherwise.
+     * Returns the error DEADLINE_EXCEEDED for a classic call that has not ended within its time. The error says MAYBE
+     * if the call's handler may have run, and NOT_EXECUTED otherwise.
      *
      * @param time time of a classic call, with its unit
      */
@@ -105,12 +108,17 @@ final class ServerCallErrors {
                 null);
     }
 
-    /** Returns the error for a call that its connection ends or refuses: the given code, text and executed. */
+    /**
+     * Returns an error with the given code, text and {@code executed}, for a call that its connection ends or refuses.
+     */
     static RPCXException ended(RPCXException.Code code, String text, RPCXException.Executed executed) {
         return new RPCXException(code, text, executed, null);
     }
 
-    /** Returns the error for a call whose handler has thrown {@code thrown}: the code and text of that, EXECUTED. */
+    /**
+     * Returns the error for a call whose handler has thrown {@code thrown}. The error has the code and the text of
+     * {@code thrown}, and says EXECUTED.
+     */
     static RPCXException thrownByHandler(RPCXException thrown) {
         return new RPCXException(thrown.code(), thrown.getMessage());
     }
@@ -122,9 +130,10 @@ final class ServerCallErrors {
     }
 
     /**
-     * Returns the error for a call whose handler, interceptor or stream has failed with an exception. The error has the
-     * code of an {@link RPCXException}, and repeats the exception's message unless {@link PeerText} replaces the message.
-     * The error does not name the exception's class.
+     * Returns the error for a call whose handler, interceptor or stream has failed with an exception. If the exception
+     * is an {@link RPCXException}, the error has the same code and message. Otherwise the code is HANDLER_FAILED, and
+     * the message is that of the exception, unless {@link PeerText} replaces it. The error does not name the
+     * exception's class.
      *
      * <p>The error says that the handler has not run only if the method has interceptors and the call has ended before
      * the handler started. If the exception is an {@link RPCXException}, a further condition is that the exception says
@@ -147,9 +156,10 @@ final class ServerCallErrors {
     }
 
     /**
-     * Returns the error for a call whose handler has thrown an exception; the error says that the handler has run. The
-     * error has the code of an {@link RPCXException}, and repeats the exception's message unless {@link PeerText} replaces
-     * the message. The error does not name the exception's class.
+     * Returns the error for a call whose handler has thrown an exception. The error says that the handler has run. If
+     * the exception is an {@link RPCXException}, the error has the same code and message. Otherwise the code is
+     * HANDLER_FAILED, and the message is that of the exception, unless {@link PeerText} replaces it. The error does not
+     * name the exception's class.
      */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);

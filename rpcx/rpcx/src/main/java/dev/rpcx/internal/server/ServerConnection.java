@@ -858,8 +858,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Stops counting the handler of a call as running, although the reply has not been sent yet. Called when the last
-     * thread that {@link CallThreads} runs for the call has ended.
+     * Stops counting the handler of a call as running. Called when the last of the threads that {@link CallThreads}
+     * counts for the call has ended, but the reply has not been sent yet.
      */
     public void threadsEnded(ServerCall call) {
         handled(call);

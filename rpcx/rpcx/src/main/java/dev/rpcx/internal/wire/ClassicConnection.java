@@ -234,8 +234,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * If the connection ends because this side lacked memory, returns a text about that memory. Otherwise returns null.
-     * This method is thread-safe.
+     * If the connection ends because this side lacked memory, returns a text that says for what, or the message of the
+     * {@link OutOfMemoryError}. Otherwise returns null. This method is thread-safe.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;

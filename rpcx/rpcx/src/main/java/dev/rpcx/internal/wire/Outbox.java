@@ -45,8 +45,8 @@ public final class Outbox {
     }
 
     /**
-     * Returns the message that was added last. The result can also be a placeholder that {@link #poll} never returns,
-     * and always is the placeholder if the queue is empty.
+     * Returns the message that was added last. If the queue is empty, returns a placeholder, which {@link #poll} never
+     * returns. The result can be the placeholder even if the queue is not empty.
      */
     Outbound last() {
         return tail;

@@ -1049,8 +1049,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns whether output waits for the peer, and the peer has taken none of that output since the last call of this
-     * method. Only one class may use this method, see {@link SocketQueue#isStalled}.
+     * Returns whether output waits for the peer, and the peer has taken no byte of output since the last call of this
+     * method. Only {@link KeepAlive} may call this method, because each call is compared with the call before.
      */
     public final boolean isStalled() {
         return unsent.isStalled();
