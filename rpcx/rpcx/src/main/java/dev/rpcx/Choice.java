@@ -2,9 +2,9 @@ package dev.rpcx;
 
 /**
  * The rule by which a client chooses one instance of a service for each call. The client chooses among the connected
- * instances that are not ejected. The client ejects an instance for some seconds after too many of the instance's calls
- * have failed, but at most half of the instances at a time. If all connected instances are ejected, the client chooses
- * among all of them.
+ * instances that are not ejected. When too many calls to an instance have failed, the client ejects the instance for
+ * some seconds. At most half of the instances are ejected at a time. If all connected instances are ejected, the client
+ * chooses among all connected instances.
  */
 public enum Choice {
     /**

@@ -613,9 +613,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts the cost of looking up one element of a set or map that is part of a key, since each comparison of that
-     * key looks up the element. Does nothing for a set or map that is not part of a key. Called only for elements for
-     * which {@link ElementCodec#hasOrder} is true. For elements whose {@code hasOrder} is false, {@link KeyHashes}
+     * Counts the cost of looking up one element of a set or map. Does nothing if the set or map is not part of a key of
+     * another set or map. If it is part of a key, each comparison of this key with another key looks up the element.
+     * Called only for elements for which {@link ElementCodec#hasOrder} is true. For other elements, {@link KeyHashes}
      * counts the comparisons instead.
      *
      * @param others number of elements that the set or map has already

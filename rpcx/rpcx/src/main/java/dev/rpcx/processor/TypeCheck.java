@@ -99,8 +99,8 @@ final class TypeCheck {
     private final Set<String> seen = new HashSet<>();
 
     /**
-     * Classes that the configuration for native images names, since no code can be generated in a native image: RPCX
-     * creates and reads objects of these classes by reflection there.
+     * Classes that the configuration for native images contains. In a native image, no code can be generated, so RPCX
+     * creates and reads objects of these classes by reflection.
      */
     private final Set<TypeElement> mapped = new LinkedHashSet<>();
 
@@ -721,7 +721,8 @@ final class TypeCheck {
 
     /**
      * Returns the method that runs if the getter {@code found} is called on an object of the mapped class {@code in}.
-     * This is the override that this class declares or inherits; if there is none, {@code found} itself.
+     * The result is the override that {@code in} declares or inherits. If there is no override, the result is
+     * {@code found}.
      */
     private ExecutableElement getter(TypeElement in, ExecutableElement found) {
         return accessors(in).stream()

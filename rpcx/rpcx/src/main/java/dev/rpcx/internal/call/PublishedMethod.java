@@ -251,9 +251,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns a key that is equal for a method and the method that it overrides, unless the overridden method is
-     * generic and has other parameter types. The key of a private method is unique, because a private method overrides
-     * no other method.
+     * Returns the key by which overrides are found: an override has the same key as the overridden method. There is one
+     * exception. If the overridden method has a parameter of a type variable {@code T}, the override can have a
+     * parameter of type {@code String} instead, and so another key. The key of a private method is unique, because a
+     * private method overrides no other method.
      */
     private static List<Object> signature(Method method) {
         Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";

@@ -84,7 +84,7 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether there is an instance that the call has not tried yet.
+     * Returns whether {@link #all} contains an instance that the call has not tried yet.
      *
      * @param asked instances that the call has tried; some may no longer be in {@link #all}
      */
@@ -98,8 +98,8 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether a call could go to another connected instance that {@link Health} lets take calls. The method only looks,
-     * and reserves nothing for the call.
+     * Returns whether a call could go to another connected instance that {@link Health} lets take calls. This method
+     * reserves nothing for the call.
      *
      * @param asked the instance that the call has tried
      */

@@ -461,8 +461,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with this index, or the try to make that connection. If there is neither, begins to
-     * connect. If the address is in a pause that is too long to wait for, returns a try that has already failed.
+     * Returns the connection with this index, or the try to make that connection. If there is neither, begins a try. In
+     * a pause after a failure, the try connects at the end of the pause. If the pause goes on for more than
+     * {@code patienceNanos}, returns a try that has already failed.
      *
      * @param patienceNanos maximum time for which a try waits for the end of a pause
      */

@@ -529,9 +529,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call because its caller gives it up. Does nothing if the call does not use this slot any more. The call is
-     * identified by its object, since the event loop may be making another attempt, which changes the call's serial.
-     * Thread-safe.
+     * Ends a call because its caller gives it up. Does nothing if the call does not use this slot any more. The
+     * parameter is the call's object and not its {@link #serial}. The event loop may be making another attempt, which
+     * changes the call's serial. Thread-safe.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, ClientCallErrors.GIVEN_UP, null) {
@@ -596,10 +596,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the field TIME is in the request. The field says how much time the call has left. If the request waits
-     * for the socket, {@link #begins} writes the field again with the time that is then left. A request has no such
-     * field if its call has about the full default time. If this is no longer so after the wait, {@code begins} inserts
-     * the field. Called before the call is queued for sending.
+     * Sets where the field TIME is in the request. The field says how much time the call has left. A request has no
+     * such field if its call has about the full default time. Called before the call is queued for sending.
+     *
+     * <p>If the request waits for the socket, {@link #begins} is called after the wait. If the request has the field,
+     * {@code begins} writes the field again, with the time that is then left. If the request does not have the field,
+     * and the call no longer has about the full default time, {@code begins} inserts the field.
      *
      * @param index index in the request of the first byte of the field; if the request does not have the field, index
      *     at which {@code begins} can insert the field

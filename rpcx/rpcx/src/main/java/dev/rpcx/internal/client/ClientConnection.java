@@ -1060,12 +1060,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sets a timer without delay that ends the overdue calls. If the event loop was held up, replies may have arrived
-     * that it has not read. The loop reads these replies before it runs the new timer. It would run a plain task before
-     * it reads them.
+     * Sets a timer with a delay of 0, which ends the overdue calls. If the event loop was held up, replies may have
+     * arrived that it has not read. The loop reads these replies before it runs the new timer. It would run a plain
+     * task before it reads them.
      *
      * @param seenNanos calls with deadlines up to this time are overdue
-     * @param longestOver time in nanoseconds by which the most overdue call is past its deadline
+     * @param longestOver nanoseconds from the earliest deadline of these calls to {@code seenNanos}
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(

@@ -84,8 +84,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
     /**
      * Creates a call without starting it.
      *
-     * @param earlier names the instance that the second call of a hedge avoids; null for any other call
-     * @param hedged future that the caller of a hedge has; null if the call does not belong to a hedge
+     * @param earlier for the second call of a hedge, the result of {@link Attempts#beside}, which contains the instance
+     *     that this call avoids at first; null for any other call
+     * @param hedged for a call of a hedge, the future that the caller of the hedge has; null for any other call
      */
     public FutureCall(
             ClientSteps steps,

@@ -9,20 +9,25 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides whether one instance of a service is healthy, from the ends of the calls to the instance. An instance has to
- * be ejected if five calls in a row fail, or if more than half of at least 20 calls fail within 10 s after a first
- * failure. The
- * {@link ClientCluster} then gives the instance no calls for 2 s, and for longer if the instance was ejected lately, up
- * to 30 s. An instance is not ejected if more than half of all instances would then be ejected. An exceeded deadline
+ * Decides whether one instance of a service is healthy, from the ends of the calls to the instance. A healthy instance
+ * has to be ejected in two cases:
+ *
+ * <ul>
+ *   <li>Five calls in a row fail.
+ *   <li>At least 20 calls end within 10 s after a first failure, and more than half of these calls fail.
+ * </ul>
+ *
+ * <p>The {@link ClientCluster} then gives the instance no calls for 2 s, or for up to 30 s if the instance was ejected
+ * lately. An instance is not ejected if more than half of all instances would then be ejected. An exceeded deadline
  * does not count as a failure if the call had too little time for an answer: see {@link AnswerTimes}.
  *
  * <p>After its ejection an instance is on trial, that is, it gets only one call at a time. If the instance then answers
- * any call, the instance is healthy again; if a call fails that was sent during the trial, the instance is ejected
+ * any call, the instance is healthy again. If a call that was sent during the trial fails, the instance is ejected
  * again. If no other instance is available, calls use an ejected instance too.
  *
- * <p>Source: the outlier detection of Envoy and of gRPC (proposal A50). They eject for 30 s; here 2 s are enough, since
- * a trial costs only one call. They eject at 85 % of failures; here it is half, since an instance that fails
- * immediately has the least load and so attracts calls.
+ * <p>Source: the outlier detection of Envoy and of gRPC (proposal A50). They eject for 30 s. Here 2 s are enough, since
+ * a trial costs only one call. They eject at 85 % of failures. This class ejects at more than half, since an instance
+ * that fails immediately has the least load and so attracts calls.
  */
 public final class Health {
     private static final int FAILURES = 5;

@@ -511,8 +511,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait with an error, since too many calls wait for a connection. The order of the steps is that of
-         * {@link #giveUp}.
+         * Ends the wait with an error, since too many calls wait for a connection. First marks the wait as ended, and
+         * then reads {@code pending} and removes the call there. {@link #giveUp} explains this order.
          */
         void refuse() {
             RPCXException refused = RPCXException.refused(
@@ -562,11 +562,10 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the deadline has passed. If an earlier try to end the wait has failed halfway, the
-         * call can still be counted as waiting; this method then also stops counting the call. As in {@link #ended},
-         * the error for the call is created before the wait is marked as ended. The order of the other steps is that of
-         * {@link #giveUp}. Tested by
-         * {@code WaitingCallsTest.aCallWhoseTimeIsOverAsItGoesOnToTheNextWaitIsOver}.
+         * Ends the wait because the deadline has passed. As in {@link #ended}, the error for the call is created before
+         * the wait is marked as ended. The other steps are those of {@link #stop}. If an earlier try to end the wait
+         * has failed halfway, the call can still be counted as waiting. This method then also stops counting the call.
+         * Tested by {@code WaitingCallsTest.aCallWhoseTimeIsOverAsItGoesOnToTheNextWaitIsOver}.
          */
         @Override
         public void run() {
@@ -575,8 +574,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait with an error from outside of the connection that the call waits for. The order of the steps is
-         * that of {@link #giveUp}.
+         * Ends the wait with an error from outside of the connection that the call waits for. First marks the wait as
+         * ended, and then reads {@code pending} and removes the call there. {@link #giveUp} explains this order.
          */
         private void stop(RPCXException failure) {
             ConnectionCallback<C> callback = over();

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watch of a registry that all clients of the process with equal endpoints share. So these clients need only one thread
- * or connection to the registry. The watch begins when the first client joins, and ends when the last client quits.
- * Thread-safe.
+ * Watch of a registry, shared by all clients of the process that have equal {@code Endpoints}. So these clients need
+ * only one thread or connection to the registry. The watch begins when the first client joins, and ends when the last
+ * client quits. Thread-safe.
  *
  * <p>The user's {@code Endpoints} are never called under the lock of the whole process. So if {@code watch},
  * {@code hashCode} or {@code equals} blocks, only clients that use the same endpoints wait.

@@ -69,7 +69,7 @@ final class Numbers {
     /**
      * Makes sure that no member of the type gets this number.
      *
-     * @param by what has the number instead, named in errors
+     * @param by text that says what the number stands for, used in errors
      */
     void reserve(int number, String by) {
         taken.put(number, by);

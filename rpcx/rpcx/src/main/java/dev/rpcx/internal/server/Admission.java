@@ -332,10 +332,10 @@ final class Admission {
     }
 
     /**
-     * Removes the handler of a call that has begun from the count of running handlers in its method's
-     * {@link AdmissionLimit}, even if other threads still run for the call. A call begins when its handler or an
-     * interceptor starts. If this method is called again for the same handler, it does nothing. Any thread may call
-     * this, but only one at a time.
+     * Removes the call's handler from the count of running handlers in its method's {@link AdmissionLimit}, even if
+     * other threads still run for the call. Called only for a call that has begun, that is, whose handler or first
+     * interceptor has started. If this method is called again for the same handler, it does nothing. Any thread may
+     * call this, but only one at a time for a call.
      *
      * @param isDone whether the call has brought a result
      */

@@ -175,7 +175,7 @@ public final class AdmissionLimit {
     private static final double MAX_FRACTION = 2;
 
     /**
-     * A call is not compared with its deadline if it was given less than this time, in nanoseconds. Any pause of the
+     * A call that was given less than this time, in nanoseconds, is not compared with its deadline. Any pause of the
      * process makes such a call late, so the call says nothing about the load.
      */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -375,8 +375,8 @@ public final class AdmissionLimit {
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
     /**
-     * A call is compared with its deadline only if it is given at least this time until then, in nanoseconds. Calls
-     * that are given less would be late whatever the limit is.
+     * A call that was given less than this time, in nanoseconds, is not compared with its deadline. Such a call would
+     * be late whatever the limit is.
      */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
@@ -439,8 +439,8 @@ public final class AdmissionLimit {
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended in the time before late calls last caused the limit to be halved, in calls per
-     * nanosecond. Calls that brought no result in time are counted too.
+     * Rate at which calls ended before the limit was last halved because most calls were late, in calls per nanosecond.
+     * Unlike {@link #sinkingRate}, this rate also covers calls that brought no result in time.
      */
     private double sinkingEnds;
 

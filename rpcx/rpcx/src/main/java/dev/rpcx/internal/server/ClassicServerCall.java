@@ -616,8 +616,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Ends the {@link DetachableStage}s for which this call's interceptors may still wait, since the call has ended. If
-     * the handler's own stage has not ended, what that stage may hold stays charged.
+     * Ends the {@link DetachableStage}s for which this call's interceptors may still wait, because the call has ended.
+     * If the stage that the handler has returned has not ended, it may still hold the objects of the request. So these
+     * objects stay charged until that stage ends.
      */
     private void endStages() {
         if (method.chain() == null) {

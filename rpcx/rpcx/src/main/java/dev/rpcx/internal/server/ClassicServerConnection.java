@@ -64,8 +64,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final int unchargedBytes;
 
     /**
-     * Maximum number of calls at one time for which the tables of calls are kept. Tables that have held more calls are
-     * replaced when no call is left.
+     * If more than this number of calls have held a place at one time, the tables of calls are replaced when no call is
+     * left.
      */
     private static final int MAX_PLACES_KEPT = 64;
 

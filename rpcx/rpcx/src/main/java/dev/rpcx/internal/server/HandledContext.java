@@ -47,7 +47,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * Bit in the field {@code handler} that is set if the handler or an interceptor has produced a result. It is set
-     * only together with {@code LEAVE_PENDING}, for the thread that then removes the handler from the count.
+     * only together with {@code LEAVE_PENDING}. The last of the call's threads reads this bit when it removes the
+     * handler from the count.
      */
     private static final int DONE = 16;
 
@@ -437,8 +438,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has been cancelled.
      *
-     * @return tasks that the caller has to run now, in this order. The tasks that users gave to {@link #onCancel} are
-     *     last, since they may wait for threads that the other tasks interrupt, or for RPCs that the other tasks cancel
+     * @return tasks that the caller has to run now, in the order of the list. The tasks that users gave to
+     *     {@link #onCancel} are last, since they may wait for threads that the other tasks interrupt, or for RPCs that
+     *     the other tasks cancel
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;

@@ -818,8 +818,8 @@ public final class PoolShares {
         /**
          * Takes back a task that still waits for a thread, so that the task will not run.
          *
-         * @return false if the task does not wait, because the task has begun, is about to begin or has been removed
-         *     already, for example to be refused
+         * @return false if the task does not wait: it has begun, is about to begin, or has been removed already, for
+         *     example because the pool refuses it
          */
         public boolean withdraw(Task task) {
             boolean isOfOthers;

@@ -44,9 +44,9 @@ final class SentReplies {
     /**
      * Sends the reply of a call. Called on the handler's thread, which must not be the event loop.
      *
-     * <p>If the handler's thread writes the reply, the event loop usually releases what the call holds only when the
-     * client sends its next bytes, which can be much later. So the event loop itself writes the reply of a call that
-     * holds charged memory, a stream or a large buffer.
+     * <p>If the handler's thread writes the reply, the event loop releases what the call holds afterwards. Usually it
+     * does so only when the client sends its next bytes, which can be much later. So if a call holds charged memory, a
+     * stream or a large buffer, the event loop itself writes the reply.
      */
     void send(ServerCall call) {
         if (!maySendHere(call) || !connection.sendHere(call)) {

@@ -1271,10 +1271,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels each call in {@link #detached} whose time is over. If the call has been cancelled before, stops waiting
-     * for its handler.
+     * Cancels each call in {@link #detached} whose time limit has passed. If such a call has been cancelled before,
+     * stops waiting for its handler instead.
      *
-     * @return nanoseconds until the time of the next of these calls is over
+     * @return nanoseconds until the next time limit of a call in {@code detached} passes
      */
     private long checkDetached(long now) {
         long next = Long.MAX_VALUE / 2;

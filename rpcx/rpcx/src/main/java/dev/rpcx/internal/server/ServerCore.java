@@ -331,9 +331,14 @@ public final class ServerCore {
     }
 
     /**
-     * Returns the limit that {@link HalfClose} gets for sending the last bytes of a connection that has ended, in
-     * nanoseconds. This is the keep-alive time, or no limit during a stop. After the time for the stop is over, the
-     * value is 0. {@link HalfClose} allows at least 2 s, even if the value is smaller.
+     * Returns how long, in nanoseconds, {@link HalfClose} may take to send the last bytes of a connection that has
+     * ended. {@link HalfClose} allows at least 2 s, even if the result is smaller. The result is:
+     *
+     * <ul>
+     *   <li>before a stop: the keep-alive time;
+     *   <li>during a stop: {@code Long.MAX_VALUE}, that is, no limit;
+     *   <li>after the time for the stop is over: 0.
+     * </ul>
      */
     private long lingerNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
@@ -617,10 +622,16 @@ public final class ServerCore {
     }
 
     /**
-     * Asks all connections to give back places that they keep for later calls; a place allows one call. Called when a
-     * new place is refused, and already when a new place is needed while more than half of the server's places are
-     * taken, since connections on other event loops need a moment to give places back. Does nothing if the last such
-     * request was less than {@code MIN_RECLAIM_NANOS} ago. Can be called on any thread.
+     * Asks all connections to give back places that they keep for later calls. Does nothing if the connections were
+     * last asked less than {@code MIN_RECLAIM_NANOS} ago. Can be called on any thread.
+     *
+     * <p>Called when a call needs a new place, in two cases:
+     *
+     * <ul>
+     *   <li>The place is refused.
+     *   <li>More than half of the server's places are taken. The connections are asked before any place is refused,
+     *       because connections on other event loops need a moment to give places back.
+     * </ul>
      */
     void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();

@@ -69,8 +69,9 @@ public final class MetadataFields {
         private int bytes;
 
         /**
-         * Number of characters in all entries so far. Each character takes at least one byte, so this number alone can
-         * show that the metadata is too large. From then on, nothing is added to {@code bytes}, which could overflow.
+         * Number of characters in all entries so far. Each character takes at least one byte. So the metadata is too
+         * large if this number exceeds {@code Metadata.MAX_BYTES}. Further entries are then not added to {@code bytes},
+         * because {@code bytes} could overflow.
          */
         private long characters;
 

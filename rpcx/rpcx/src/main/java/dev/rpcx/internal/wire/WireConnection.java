@@ -211,10 +211,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private volatile boolean closed;
 
     /**
-     * Reason why the connection ended if this side lacked memory for something, such as a frame; otherwise null. After
-     * an {@link OutOfMemoryError}, the reason is the message of the error. A new string literal must not be used after
-     * such an error, because the JVM needs memory to create a literal that is used for the first time. Stored on the
-     * event loop, and read by any thread.
+     * Reason for the end of a connection that ended because this side lacked memory, for example for a frame; null for
+     * any other connection. After an {@link OutOfMemoryError}, the reason is the message of the error. A new string
+     * literal must not be used after such an error, because the JVM needs memory to create a literal that is used for
+     * the first time. Stored on the event loop, and read by any thread.
      */
     private volatile @Nullable String memoryWanted;
 
@@ -1525,8 +1525,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the reason why the connection ended if this side lacked memory for something, such as a frame; otherwise
-     * returns null. Any thread may call this method.
+     * Returns the reason for the end of the connection if it ended because this side lacked memory, for example for a
+     * frame. Otherwise, returns null. Any thread may call this method.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
