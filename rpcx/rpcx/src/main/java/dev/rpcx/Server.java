@@ -99,8 +99,8 @@ public final class Server implements AutoCloseable {
      *   <li>The log says how many one-way calls were cut off.
      * </ul>
      *
-     * <p>A one-way call that the server has acknowledged is under way until its handler has ended, and so is a call
-     * whose caller is gone.
+     * <p>Two kinds of calls are under way until their handlers have ended, although nobody waits for a reply: one-way
+     * calls that the server has acknowledged, and calls whose callers are gone.
      *
      * <p>This method blocks until all sockets and threads of the server have ended, but at most 5 s longer than
      * {@code time}. After that, only handlers that ignore the interrupt can remain, with their threads. If such a
@@ -360,9 +360,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the number of threads in the pool that runs handlers with {@link RunOn.Place#POOL}: 1 to 10 000. The
-         * default is eight for each processor, but at least 64. A connection gets one more thread unless it already
-         * holds more threads than are free. For example, a connection gets at most 51 of 100 threads while no other
+         * Sets the number of threads, 1 to 10 000, in the pool that runs handlers with {@link RunOn.Place#POOL}. The
+         * default is eight for each processor, but at least 64. A connection may take another thread if it holds at
+         * most as many threads as are free. For example, a connection gets at most 51 of 100 threads while no other
          * connection holds threads. Further calls wait, and connections with waiting calls are served in rotation.
          */
         public Builder poolSize(int threads) {

@@ -84,8 +84,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Returns null if a plain field of this shape may be null. Otherwise returns the words for a value of this shape in
-     * the error for a null field, for example "a string".
+     * Returns null if a plain field of this shape may be null. If the field must not be null, returns the name of its
+     * value for the error, for example "a string" for the text "a string is null".
      */
     @Nullable
     String refusesNull() {

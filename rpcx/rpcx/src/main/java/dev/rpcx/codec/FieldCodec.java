@@ -353,15 +353,16 @@ public abstract class FieldCodec {
         private static final int LIST_BYTES = 104;
 
         /**
-         * The memory in bytes that is counted for the references to one element. They stand in the list, and in the
-         * arrays that collect the elements before the list is created. The unused places of these arrays are included.
+         * The memory in bytes that is counted for the references to one element. The references are in the list, and in
+         * the arrays that collect the elements before the list is created. The unused places of these arrays are
+         * included.
          */
         private static final int ELEMENT_OVERHEAD_BYTES = 16;
 
         /**
-         * The number of elements for which the next list gets room, as far as {@link In#room} allows. This number is at
-         * least the size of the previous list. Any thread that reads a list reads and writes this field without
-         * synchronisation, because a race only makes an array longer or shorter than needed.
+         * The number of elements for which an array is created when the next list begins, as far as {@link In#room}
+         * allows. The number is at least the size of the previous list. Threads that read lists use this field without
+         * synchronisation. If they race, an array is only longer or shorter than needed.
          */
         private int expected = MIN_ROOM;
 

@@ -184,8 +184,8 @@ public final class HeapArray {
         }
 
         /**
-         * Returns the size of a region in bytes that is assumed if the JVM does not report the size. The assumed size
-         * is 1/2048 of the maximum heap, rounded down to a power of two, at least 1 MiB and at most 32 MiB. G1 computes
+         * Returns the assumed size of a region, in bytes, for a JVM that does not report the size. The assumed size is
+         * 1/2048 of the maximum heap, rounded down to a power of two, at least 1 MiB and at most 32 MiB. G1 computes
          * the size in the same way, except that current versions of HotSpot round up.
          */
         private static long assumed() {

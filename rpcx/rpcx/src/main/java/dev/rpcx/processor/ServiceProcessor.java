@@ -392,9 +392,10 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Writes the index of services to the folder of the compiled classes. A service that only an earlier build has
-     * compiled stays in the index as long as its class exists, has the annotation {@link RPCXServer}, and is not
-     * abstract. If no service is left, the index becomes an empty file. The file is not written if it would not change.
+     * Writes the index of services to the folder of the compiled classes. A service that an earlier build has compiled,
+     * and this build has not, stays in the index as long as its class exists. If the compiler finds the class, the
+     * class must also have the annotation {@link RPCXServer}, and must not be abstract. If no service is left, the
+     * index becomes an empty file. The file is not written if it would not change.
      */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();

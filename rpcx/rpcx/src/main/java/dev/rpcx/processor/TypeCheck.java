@@ -635,8 +635,9 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the type of a getter's result, with the type arguments that {@code type} has. If an interface or a raw
-     * superclass declares the getter, returns the result's type as declared there.
+     * Returns the type of a getter's result. The type arguments of {@code type} replace the type variables in the
+     * result. But if an interface or a raw class declares the getter, returns the type as it stands in that
+     * declaration.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {

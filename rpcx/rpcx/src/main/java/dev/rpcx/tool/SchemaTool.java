@@ -156,9 +156,9 @@ public final class SchemaTool {
 
     /**
      * Returns the requests and replies of all services. The key is the name in a lock file, for example
-     * {@code greeter/hello.request}. If a service's class is among {@code services}, only the requests and replies of
-     * this class are returned. Otherwise those of the service's other types, such as a client's interface, are
-     * returned.
+     * {@code greeter/hello.request}. If the class of a service, with {@code @RPCXServer}, is among {@code services},
+     * only the requests and replies of this class are returned for the service. If the class is missing, those of the
+     * other types of the service, such as a client's interface, are returned.
      *
      * @throws SchemaException if two classes or interfaces of one service cannot read each other's calls
      */

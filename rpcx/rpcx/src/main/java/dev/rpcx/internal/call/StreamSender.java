@@ -341,8 +341,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Stops counting this stream as one of the connection's streams when no method of the publisher runs or waits to
-     * run in {@link #signals} any more. Until that time, the publisher may keep a thread busy.
+     * Stops counting this stream as one of the connection's streams. If methods of the publisher run or wait to run in
+     * {@link #signals}, the stream is counted until they have ended, because they may keep a thread busy.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {

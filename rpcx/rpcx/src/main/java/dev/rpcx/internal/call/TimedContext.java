@@ -12,10 +12,11 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A context in which calls are made. The context has the latest deadline that these calls can have, and the metadata
- * and the caller of the handled call for which they are made. {@link CallContext#within} creates such a context for a
- * part of a handled call, or for calls outside of any handled call. The context of an entire handled call is an object
- * of a subclass.
+ * A context in which calls are made. The context has the latest deadline that the calls can have. If the calls are made
+ * for a handled call, the context also has the metadata and the caller of that handled call.
+ *
+ * <p>{@link CallContext#within} creates an object of this class, for a part of a handled call or for calls outside of
+ * any handled call. The context of an entire handled call is an object of a subclass.
  */
 public class TimedContext implements CallContext {
     private final long deadlineNanos;

@@ -16,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Attempts {
     /**
-     * If an attempt has failed before a byte of it was sent, the call makes another attempt only if fewer than this
-     * number of its attempts have failed. Failed attempts that were sent count too.
+     * Number of failed attempts at which a call gives up, if no byte of its latest attempt was sent. All failed
+     * attempts of the call count, whether or not they were sent. If a byte of the latest attempt was sent,
+     * {@link #MAX_SENT} applies instead.
      */
     static final int MAX_ATTEMPTS = 8;
 

@@ -62,10 +62,12 @@ public final class CallSlots {
     public volatile boolean hasOrphans;
 
     /**
-     * A counter that is odd while {@link #trim} runs, and even otherwise. A thread that finds no free slot compares the
-     * counter before and after its search, since {@code trim} takes all free slots for a moment. Written under the lock
-     * of {@code this}, by any thread: odd before {@code trim} takes the first slot, and even after the last slot is
-     * back. Otherwise a call could be refused although slots are free. Tested by
+     * A counter that is odd while {@link #trim} runs, and even otherwise. Because {@code trim} takes all free slots for
+     * a moment, a thread can find no free slot although slots are free. So the thread searches again if the counter is
+     * odd, or has changed during the search. Without this, the call would be refused.
+     *
+     * <p>Any thread writes the counter, under the lock of {@code this}. {@code trim} makes the counter odd before it
+     * takes the first slot, and even after it has put the last slot back. Tested by
      * {@code CallSlotsAloneTest.whileSlotsAreTrimmedNobodyIsToldThatThereAreNone}.
      */
     private volatile int trims;

@@ -78,8 +78,8 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     /**
      * Why the connection has ended; null before. The event loop stores the reason before it ends the calls, and any
-     * thread reads it. If another thread adds a call after that, the task that is to send this call finds the reason on
-     * the event loop, and ends the call.
+     * thread reads it. Another thread can still add a call after the event loop has ended the calls. In this case, the
+     * task that was to send the added call finds the reason and ends the call. The task runs on the event loop.
      */
     private volatile @Nullable RPCXException endReason;
 

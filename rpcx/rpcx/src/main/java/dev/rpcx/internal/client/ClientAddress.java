@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientAddress extends Route {
     /**
-     * Time for which a server has to keep a connection, so that the connection counts as a success. When such a
-     * connection ends or takes no new calls any more, the server's earlier failures are forgotten.
+     * Minimum time for which a server has to keep a connection, so that the connection counts as a success. When a
+     * successful connection ends or takes no new calls any more, the earlier failures of the server are forgotten.
      */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 

@@ -622,8 +622,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Repeats work that an Error has interrupted, for example an OutOfMemoryError: uses the registry's new list if one
-     * is due, connects instances and serves waiting calls. Runs once a second.
+     * Repeats work that an {@code Error}, for example an {@code OutOfMemoryError}, may have interrupted. The work is to
+     * use the registry's new list if its time has come, to connect to instances, and to serve waiting calls. Runs once
+     * a second.
      */
     private void lookAfter() {
         if (client.isClosed()) {

@@ -174,9 +174,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * The methods that the server publishes, by the names of their service and method. A method that is not in this map
-     * is called by its name instead of its number. The map has all published methods that this client's proxies had
-     * when the server sent its list, and as many others as there is room for. The event loop changes the map, and any
-     * thread reads it. The lock of the map guards {@link #numbers}.
+     * is called by its name instead of its number. The map has these methods:
+     *
+     * <ul>
+     *   <li>All published methods that this client's proxies had when the server sent its list.
+     *   <li>Of the other methods, those among the first {@code Wire.MAX_DICTIONARY} of the list for which there was
+     *       room.
+     * </ul>
+     *
+     * <p>The event loop changes the map, and any thread reads it. The lock of the map guards {@link #numbers}.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
@@ -410,8 +416,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns how many more calls this connection can take; at least 1. The number may be too high, since calls that
-     * are queued but not sent yet are left out. Call this method only if the connection is not full.
+     * Returns how many more calls this connection can take. Call this method only if the connection is not full; the
+     * result is at least 1. The number may be too high, since calls that are queued but not sent yet are not
+     * subtracted.
      */
     int room() {
         return Math.max(1, slots.limit() - load());

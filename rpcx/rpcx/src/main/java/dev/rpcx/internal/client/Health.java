@@ -356,8 +356,9 @@ public final class Health {
     }
 
     /**
-     * Ejects the instance, so that it gets no calls for a while. The time is longer if the instance was ejected lately.
-     * The caller holds the lock of the {@link ClientCluster}.
+     * Ejects the instance, so that it gets no calls for a while. The first ejection lasts 2 s, and each further one 2 s
+     * longer, up to 30 s. Time without an ejection shortens the next ejection: see {@link #FORGIVEN_NANOS}. The caller
+     * holds the lock of the {@link ClientCluster}.
      */
     public void eject() {
         long now = ticker.nanoTime();

@@ -60,7 +60,7 @@ final class Hedge extends LoopThread.Untold {
         @Nullable
         CallFuture<@Nullable Object> answered;
 
-        /** Whether this call has been subtracted from {@code inFlight}, because it has ended. */
+        /** Whether this call has ended and is no longer counted in {@code inFlight}. */
         boolean isOver;
 
         @Nullable

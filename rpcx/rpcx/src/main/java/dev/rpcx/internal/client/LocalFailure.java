@@ -53,7 +53,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Creates the error of a call for which there is no room: {@link Why#FULL}. Another connection can take the call.
+     * Creates the error of a call that a connection does not take because of {@link Why#FULL}. Another connection can
+     * take the call.
      */
     static LocalFailure full(String message) {
         return new LocalFailure(Why.FULL, Code.OVERLOADED, message, Executed.NOT_EXECUTED);

@@ -10,8 +10,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A future of a connection for which calls wait. A call can be removed when its time is over, while a plain future
- * would keep the callback of the call in memory. This class is thread-safe.
+ * A future of a connection for which calls wait. When the time of a call is over, the call can be removed. A plain
+ * future would keep the callback of the call in memory. This class is thread-safe.
  *
  * @param <C> class of the connection, which depends on the wire
  */

@@ -9,7 +9,8 @@ import java.util.List;
 /**
  * Instances of a service that are found in DNS. DNS is asked at regular intervals, on an event loop that clients share.
  *
- * @param refresh time from a question that has been answered to the next question: 100 ms to 1 h
+ * @param refresh time from one question to the next, 100 ms to 1 h. As long as no instance has been found, or if the
+ *     last question has failed, the next question comes at most 2 s after the answer or the failure
  * @param nameServers name servers to ask; empty for the name servers of the system
  */
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)

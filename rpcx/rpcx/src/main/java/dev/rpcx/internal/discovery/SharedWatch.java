@@ -57,7 +57,7 @@ public final class SharedWatch implements Endpoints.Listener {
      * News from the registry, which reports a list of instances or a failure.
      *
      * @param number number of this news, counted from 1; 0 if the registry has reported nothing yet
-     * @param foundAs number of the news that has brought the list {@code found}; 0 if there is no list yet
+     * @param foundAs number of the news in which the registry reported {@code found}; 0 if there is no list yet
      * @param found latest list of instances that is not empty; null if there is none yet
      * @param failure failure that this news reports; null if this news reports no failure
      */

@@ -43,10 +43,10 @@ public final class HalfClose {
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * Number of checks, one every 500 ms, after which the connection is closed if a peer that has taken some bytes
-     * takes no more: 10 s in all. A slow peer can seem to take nothing for some seconds: bytes move in steps of up to
-     * 64 KiB, and a peer that reads 16 KiB a second needs 4 s for each such step. The 10 s are the longest silence that
-     * the classic wire allows within a frame.
+     * Number of checks, one every 500 ms, after which a peer that has taken some bytes, and then takes no more, loses
+     * the connection: 10 s in all. A slow peer can seem to take nothing for some seconds: bytes move in steps of up to
+     * 64 KiB, and a peer that reads 16 KiB a second needs 4 s for each such step. The classic wire also allows at most
+     * 10 s of silence within a frame.
      */
     private static final int MORE_LOOKS = 20;
 

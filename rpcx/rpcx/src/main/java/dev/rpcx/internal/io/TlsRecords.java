@@ -148,10 +148,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Creates the handler that comes before the TLS engine in the pipeline.
      *
-     * @param recordNanos longest time, in nanoseconds, from the first byte of a record to the last byte. The limit
-     *     applies to records of which more than {@code UnchargedAllowance.MAX_SMALL_BYTES} have arrived. The limit is
-     *     checked at the latest {@code recordNanos} after more than {@code MAX_SMALL_BYTES} have arrived, so the record
-     *     can take longer. Time in which this side does not read is not counted
+     * @param recordNanos longest time, in nanoseconds, from the first byte of a record to the last byte. Time in which
+     *     this side does not read is not counted. A record of which at most {@code UnchargedAllowance.MAX_SMALL_BYTES}
+     *     have arrived has no limit. For a record of which more have arrived, the limit is checked within the next
+     *     {@code recordNanos}, so the record can take longer than the limit
      * @param maxSilent limit for the records without data: {@link #MAX_SILENT_OF_CLIENT} or
      *     {@link #MAX_SILENT_OF_SERVER}
      */

@@ -53,8 +53,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Largest number of bytes of an array that the event loop writes directly to the socket. The event loop first
-     * copies the bytes to its direct buffer, which has this size. The channel writes longer arrays.
+     * Largest number of bytes of an array that the event loop writes to the socket without the channel. The event loop
+     * first copies the bytes to its direct buffer, which has this size. Longer arrays are written through the channel.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -312,8 +312,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Makes the event loop the owner of the right to write for good. Drops the buffer, because this object can stay in
-     * memory for a long time.
+     * Gives the right to write to the event loop, which never gives it back. Drops the buffer for messages of other
+     * threads, because this object can stay in memory for a long time.
      */
     private void endTurn() {
         buffer = null;

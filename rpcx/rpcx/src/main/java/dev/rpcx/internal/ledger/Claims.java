@@ -26,11 +26,13 @@ import java.util.concurrent.atomic.AtomicLong;
  * holds. The connection that asks for room is compared by the bytes that it already holds.
  *
  * <p><b>When they end.</b> A chosen connection ends immediately if it is on the event loop that asks for room. Thus,
- * with a single event loop, the connections never hold more than the pool. The other chosen connections end a little
- * later, on their own event loops, and can grow until they end. Thus all connections together can hold more than the
- * pool for a moment. This class adds up the bytes that chosen connections of other event loops held when they were
- * chosen. As soon as this sum reaches the pool's size, no more such connections are chosen. So the sum is less than the
- * pool's size plus the bytes of one connection.
+ * with a single event loop, the connections never hold more than the pool. A chosen connection of another event loop
+ * ends a little later, on its own event loop, and can grow until it ends. Thus all connections together can hold more
+ * than the pool for a moment.
+ *
+ * <p>This class adds up the bytes that chosen connections of other event loops held when they were chosen. When this
+ * sum has reached the pool's size, no more connections of other event loops are chosen. So the sum is always less than
+ * the pool's size plus the bytes of one connection.
  */
 final class Claims {
     /**

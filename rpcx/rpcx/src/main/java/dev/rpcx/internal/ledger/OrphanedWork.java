@@ -11,10 +11,17 @@ import java.util.concurrent.atomic.AtomicLong;
  * Only these tasks count in the connection's share, so a connection that closes later does not reduce the shares of
  * connections that exist. This class assumes that tasks end in the order in which they were orphaned.
  *
- * <p>This class is thread-safe. For handlers, the event loops of the address's connections use it, and after the end of
- * an event loop any thread that holds the connection's lock. For threads of the pool, {@code PoolShares} uses it while
- * holding a lock, except that a new connection reads its mark without the lock. Without a common lock, a method that
- * reads two counts can return a number that is wrong by some tasks for a moment.
+ * <p>This class is thread-safe. Which threads use an object depends on what it counts:
+ *
+ * <ul>
+ *   <li>Handlers: the event loops of the address's connections and, after the end of an event loop, any thread that
+ *       holds the connection's lock.
+ *   <li>Threads of a pool: threads that hold the lock of {@code PoolShares}. Only the mark of a new connection is read
+ *       without this lock.
+ * </ul>
+ *
+ * <p>So the threads that count handlers have no common lock. For a moment, a method that reads two counts can then
+ * return a number that is wrong by some tasks.
  */
 public final class OrphanedWork {
     /**

@@ -16,8 +16,8 @@ public enum Resource {
     OBJECT_BYTES,
 
     /**
-     * Bytes of replies. A server counts a reply while the reply waits to be sent, and a client until the caller has
-     * taken the reply. A client also counts stream items here, until they have arrived completely.
+     * Bytes of replies. A server counts a reply while the reply waits to be sent. A client counts a reply until the
+     * caller has taken it. A client also counts stream items here, until they have arrived completely.
      */
     REPLY_BYTES,
 

@@ -18,8 +18,9 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
     static final int HEAP_DIVISOR = 16;
 
     /**
-     * Number of bytes of metadata that a call is allowed to hold without a charge while its handler does not count as
-     * running, or if its method returns a stream. This is enough for an access token.
+     * Number of bytes of metadata that a call without the allowance may hold without a charge. A call has no allowance
+     * while its handler does not count as running, or if its method returns a stream. The number is enough for an
+     * access token.
      */
     public static final int MAX_IDLE_METADATA_BYTES = 512;
 

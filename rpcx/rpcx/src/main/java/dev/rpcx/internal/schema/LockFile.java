@@ -139,7 +139,10 @@ public final class LockFile {
     /** Builder that joins several lock files into one {@code LockFile}. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
-        /** Files or URLs of the lock files that list a type, under the name of the type. They are named in errors. */
+        /**
+         * For each type, the files or URLs of the lock files that list it, separated by commas. The key is the name of
+         * the type. The texts are for errors.
+         */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {

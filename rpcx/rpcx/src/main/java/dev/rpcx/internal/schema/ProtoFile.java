@@ -160,7 +160,7 @@ public final class ProtoFile {
     }
 
     /**
-     * Replaces the characters of a name that Protobuf does not allow. The result has only ASCII letters, digits and
+     * Replaces the characters that Protobuf does not allow in a name. The result has only ASCII letters, digits and
      * underscores, and begins with a letter.
      */
     private static String ascii(String name) {

@@ -10,19 +10,26 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin. A call needs a place, that is, a {@link ServerCall} object; room for
- * its request; and room for its handler under the {@link AdmissionLimit} of its method, the limit on how many handlers
- * of that method run at once. {@link #enter} counts the handler against that limit, and {@link #leave} stops counting
- * it. Handlers that run on the event loop have no limit, and are not counted.
+ * Decides which calls of one connection may begin. A call needs:
+ *
+ * <ul>
+ *   <li>a place, that is, a {@link ServerCall} object
+ *   <li>room for its request
+ *   <li>room for its handler under the {@link AdmissionLimit} of its method, the limit on how many handlers of that
+ *       method run at once
+ * </ul>
+ *
+ * <p>{@link #enter} counts the handler against that limit, and {@link #leave} stops counting it. Handlers that run on
+ * the event loop have no limit, and are not counted.
  *
  * <p>Every other handler is counted by the limit of its method, and also by the connection. The limit counts the
  * handler until the handler ends, on whatever thread. {@link RunningHandlers}, the counter of the connection, counts
  * the handler until the event loop has noticed the end. Neither counts the handler of a call that is postponed because
  * the client does not read its replies.
  *
- * <p>Event loop only, unless a method says otherwise. The static methods can also run on the threads that run handlers,
- * so they read no field of this object. The event loop writes these fields with each call, so each read on another
- * thread would be a cache miss.
+ * <p>Event loop only, unless a method says otherwise. The static methods can also run on the threads that run handlers.
+ * These methods read no field of this object, because the event loop writes the fields with each call, and each read on
+ * another thread would be a cache miss.
  */
 final class Admission {
     /**

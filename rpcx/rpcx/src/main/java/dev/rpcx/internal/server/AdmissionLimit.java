@@ -183,7 +183,7 @@ public final class AdmissionLimit {
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * Of this number of calls, one is given at most the usual time, {@link #usualNanos}, from its start to its
+     * About one call in this number is given at most the usual time, {@link #usualNanos}, from its admission to its
      * deadline. So the usual time is about the 5th percentile of the times that calls are given.
      */
     private static final int USUAL_PART = 20;
@@ -261,8 +261,9 @@ public final class AdmissionLimit {
     private final AtomicInteger running = new AtomicInteger();
 
     /**
-     * Groups of connections, by number. An element is null until {@code group} is first called for this number. If two
-     * event loops make the same group at once, only the first one stores it, and both use that one.
+     * Groups of connections, by number. An element is null until {@code group} is first called for its number. If two
+     * event loops create a group for the same number at once, only the first one stores its group, and both use the
+     * stored group.
      */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
@@ -368,9 +369,9 @@ public final class AdmissionLimit {
     private long timeMemoryEndNanos;
 
     /**
-     * Usual time that calls are given: about the 5th percentile of the times from the start of a call to its deadline,
-     * in nanoseconds. The lower bound depends on the time that a call needs: see {@link #ROOMY}. Until an update of the
-     * limit has computed this time, it is {@link #MAX_GIVEN_NANOS}.
+     * Usual time that calls are given: about the 5th percentile of the times from the admission of a call to its
+     * deadline, in nanoseconds. The lower bound depends on the time that a call needs: see {@link #ROOMY}. Until an
+     * update of the limit has computed this time, it is {@link #MAX_GIVEN_NANOS}.
      */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
@@ -638,8 +639,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Results of the calls of one group of connections: counters since the last update of the limit, and the values
-     * that the counters had at that update.
+     * Counts how the calls of one group of connections have ended since the last update of the limit. Each update
+     * copies three counters to fields whose names end with {@code Sum}, and then sets all counters to 0.
      */
     private static final class GroupStats {
         // Any thread may write the fields from "done" to "given". They count calls since the last update of the limit.

@@ -578,7 +578,7 @@ public final class CallThreads {
     }
 
     /**
-     * Interrupts a thread when the call is cancelled, as long as the thread runs a part of the call's chain of
+     * Interrupts a thread when the call is cancelled, but only while the thread runs its part of the call's chain of
      * interceptors.
      */
     static final class Interruptible implements Runnable {

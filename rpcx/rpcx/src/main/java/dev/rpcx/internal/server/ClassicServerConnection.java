@@ -115,7 +115,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      */
     long peakPlaces;
 
-    /** Flag that says whether threads may have failed to end their calls. Any thread can set the flag. */
+    /**
+     * Flag that says that calls may be lost, because threads have failed while they were ending these calls. Any thread
+     * can set the flag, and the event loop then looks for lost calls and ends them.
+     */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;

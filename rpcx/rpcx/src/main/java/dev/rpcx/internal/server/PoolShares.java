@@ -137,9 +137,16 @@ public final class PoolShares {
 
     /**
      * Creates shares of a pool for tasks that should not be refused, because other tasks may depend on them. If no
-     * thread can be started for a task, the task waits, and the pool tries again every 10 ms. Nevertheless, tasks may
-     * be refused if memory is lacking. If no timer can be set, all waiting tasks are refused, unless a task runs. The
-     * parameters are those of the public constructor.
+     * thread can be started for a task, the task waits, and the pool tries again every 10 ms. Nevertheless, tasks are
+     * refused in two cases:
+     *
+     * <ul>
+     *   <li>If memory is lacking to let a task wait, that task is refused.
+     *   <li>If no timer can be set, or memory is lacking to take a waiting task, all waiting tasks are refused, but
+     *       only while no task runs.
+     * </ul>
+     *
+     * <p>The parameters are those of the public constructor.
      */
     public static PoolShares patient(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         return new PoolShares(maxThreads, true, pool, orphanedWorkAt);
@@ -505,10 +512,12 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one address that hold equally many threads. In addition, all running orphaned tasks of the
-     * address count in the share of each connection. The crowd stands in a queue as one entry, so usually only this
-     * entry moves when an orphaned task begins or ends. If such a task begins but does not count in the share of a
-     * connection, that connection moves out of the crowd: see {@link Peers#moveOutOfCrowds}.
+     * Waiting connections of one address that hold equally many threads, and in whose shares all running orphaned tasks
+     * of the address count. The crowd stands in a queue as one entry. So when an orphaned task begins or ends, usually
+     * only this entry moves.
+     *
+     * <p>A task that is orphaned after a connection has come does not count in the share of that connection. When such
+     * a task begins, the connection moves out of the crowd: see {@link Peers#moveOutOfCrowds}.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork orphanedWork;
@@ -627,9 +636,9 @@ public final class PoolShares {
 
         /**
          * Moves each group of {@link #byOwn} out of its {@link Crowd}, so that the group becomes an entry of a queue
-         * itself. Consider a task that was orphaned after these connections had come. While the task runs, it counts in
-         * the shares of the crowd, but not in the shares of these connections. So this method is called when, by the
-         * counts of {@link OrphanedWork}, such a task has begun or will never run.
+         * itself. Called when a task that was orphaned after these connections had come has begun or will never run, by
+         * the counts of {@link OrphanedWork}. While such a task runs, it counts in the shares of the crowd, but not in
+         * the shares of these connections, so they no longer fit the crowd.
          */
         void moveOutOfCrowds() {
             removeFromCrowdsOrQueues();

@@ -355,9 +355,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Decrements {@code opening}, the number of publishers that wait for the server to subscribe. Called when the
-     * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this. The number
-     * is decremented before {@code isCongested} is asked, for the reason that {@code PostponedCalls.resume} gives.
+     * Decrements {@code opening}, the number of publishers to which the server has not subscribed yet. Called when the
+     * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this.
+     *
+     * <p>The number is decremented before {@code isCongested} reads the flag {@code congested}. In
+     * {@code PostponedCalls.resume}, the event loop sets this flag before it reads the number. So at least one of the
+     * two threads sees what the other has written. In the other order, postponed calls could stay postponed.
      */
     private void opened() {
         opening.decrementAndGet();
@@ -1570,8 +1573,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
 
         /**
-         * Decrements {@code opening}, the number of publishers that wait for the server to subscribe. A second call of
-         * this method does nothing. Any thread may call this.
+         * Decrements {@code opening}, the number of publishers to which the server has not subscribed yet. A second
+         * call of this method does nothing. Any thread may call this.
          */
         void opened() {
             if (compareAndSet(false, true)) {
@@ -1720,7 +1723,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Makes sure that a call ends, now or later, although the code that was ending it has thrown an exception. */
+    /**
+     * Makes sure that a call ends, although the code that was ending it has thrown an exception. If neither the handler
+     * nor another thread of the call runs, ends the call at once. Otherwise makes sure that the call is in a list of
+     * this connection, so that it ends later.
+     */
     private void keepInSight(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;

@@ -223,8 +223,8 @@ public final class ServerCore {
     }
 
     /**
-     * Removes a connection that has ended, and whose calls have all ended, from {@link #served}. A repeated call for
-     * the same connection does nothing.
+     * Removes a connection from {@link #served}. Called when the connection and all its calls have ended. A repeated
+     * call for the same connection does nothing.
      */
     void ended(Channel channel) {
         served.remove(channel);

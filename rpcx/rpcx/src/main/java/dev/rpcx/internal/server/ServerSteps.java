@@ -17,16 +17,16 @@ import org.jspecify.annotations.Nullable;
  *   <li>Decode: {@link #decode} reads the arguments.
  *   <li>Run: {@link #handle} runs the interceptors and the handler. If the result comes later, the thread that brings
  *       the result calls {@link #onResult}.
- *   <li>Encode: {@link #finish} calls {@link Admission#leave}, which stops counting the handler, and
- *       {@link ReplyWriter}, which writes the reply.
- *   <li>Reply: {@link SentReplies} sends the reply. If {@link #finish} runs on the event loop, the connection sends the
- *       reply itself.
+ *   <li>Encode: {@link #finish} calls {@link Admission#leave}, which stops counting the handler. Then {@code finish}
+ *       calls {@link ReplyWriter}, which writes the reply.
+ *   <li>Reply: {@link SentReplies} sends the reply. If {@link #finish} runs on the event loop, the
+ *       {@link ServerConnection} sends the reply instead.
  * </ol>
  *
  * <p>All methods are static. At any time, only one thread takes a call through these steps: the handler's thread, the
  * thread that completes a stage, or the event loop. {@link ServerCall} coordinates this thread with threads that end
- * the call in another way, such as by a cancel. If a method throws, {@link ServerCall} or, after {@link #onResult},
- * {@link PendingResult} makes the event loop end the call.
+ * the call in another way, such as by a cancel. If a method throws, {@link ServerCall} makes the event loop end the
+ * call. If {@link #onResult} throws, {@link PendingResult} does so.
  */
 final class ServerSteps {
     private ServerSteps() {}

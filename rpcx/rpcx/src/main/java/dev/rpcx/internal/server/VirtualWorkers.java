@@ -69,8 +69,9 @@ public final class VirtualWorkers {
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
 
     /**
-     * Number of workers in the stack of idle workers. A worker counts itself before it pushes itself, and the thread
-     * that pops the worker subtracts it after that. So the number can be too large for a moment, but never too small.
+     * Number of workers in the stack of idle workers. A worker increments the number before it pushes itself. The
+     * thread that pops a worker decrements the number after the pop. So the number can be too large for a moment, but
+     * never too small.
      */
     private final AtomicInteger idleCount = new AtomicInteger();
 

@@ -617,9 +617,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Returns true if the peer is a server that seems to have paused reading but is alive. Such a server still sends
-     * replies, and is expected to read some output within four times the keep-alive time of this client. At a server,
-     * the result is always false, since a client must read its replies even while it sends requests.
+     * Returns true if the peer is a server that seems to have paused reading but is alive. A server that has paused
+     * reading still sends replies. It is also expected to read some of this client's output within four times this
+     * client's keep-alive time. At a server, the result is always false, since a client must read its replies even
+     * while it sends requests.
      */
     private boolean isHeard(long nowNanos) {
         return isClient

@@ -189,8 +189,8 @@ public final class ClassicFrames {
     }
 
     /**
-     * Adds {@code nanos}, a time in which this side was unable to read, to the result of {@link #firstBeganNanos}. For
-     * example, the event loop was held up for that time.
+     * Adds {@code nanos} to the result of {@link #firstBeganNanos}. For this time, this side was unable to read, for
+     * example because the event loop was held up.
      */
     void postponeFirst(long nanos) {
         firstBeganNanos += nanos;

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the largest size in bytes in the first size class, which is 64 KiB. In each further class,
-     * the largest size is four times that of the class before.
+     * Binary logarithm of the largest size, in bytes, of the messages in the first size class. This size is 64 KiB. In
+     * each further class, the largest size is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
