@@ -306,10 +306,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loop threads, which serve only this client: 1 to 1024. By default, the client shares
-         * a pool with all other clients of the process that have no such setting. The pool has one event loop for each
-         * processor, but at most four, and ends one second after the last of these clients has closed. Clients that use
-         * {@link #inProcess} share a separate pool.
+         * Sets the number of event loop threads, which serve only this client: 1 to 1024. Without this setting, the
+         * client shares a pool of event loops with all other clients of the process that do not set the number. The
+         * pool has one event loop for each processor, but at most four. The pool ends one second after the last client
+         * that shares it has closed. Clients that use {@link #inProcess} share a separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {

@@ -21,10 +21,10 @@ public @interface Method {
     String value() default "";
 
     /**
-     * Maximum time of a call in milliseconds, on a client's method: at most 3 600 000 (1 h). With 0, the default, the
-     * time is the client's call timeout ({@link Client.Builder#callTimeout}), or 365 days if the method takes or
-     * returns a stream. The limit of {@link CallContext#within} replaces this time, even if the limit is longer. A call
-     * that a handler makes gets at most the time that remains for the handled call.
+     * Maximum time, in milliseconds, of a call of this client's method: at most 3 600 000 (1 h). With 0, the default,
+     * the maximum is the client's call timeout ({@link Client.Builder#callTimeout}), or 365 days if the method takes or
+     * returns a stream. A limit that is set by {@link CallContext#within} replaces this maximum, even if the limit is
+     * longer. A call that a handler makes gets at most the time that remains for the handled call.
      */
     long timeoutMillis() default 0;
 

@@ -327,9 +327,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum number of calls under way on one connection: 1 to 4096. The default is 4096. All connections
-         * from one address together can have this number of calls, multiplied by the maximum number of connections from
-         * one address. Handlers that go on after their connections have ended count too.
+         * Sets the maximum number of calls under way on one connection: 1 to 4096. The default is 4096. The maximum for
+         * all connections from one address together is this number, multiplied by the maximum number of connections
+         * from one address. A handler that goes on after its connection has ended still counts for its address.
          */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);

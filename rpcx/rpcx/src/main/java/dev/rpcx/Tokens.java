@@ -94,12 +94,12 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a client with which a service calls other services. The interceptor signs every call
-     * with the calling service's secret. The token also names the caller for whom the service works: the
+     * Returns an interceptor for the client that a service uses to call other services. The interceptor signs every
+     * call with the calling service's secret. The token also names the caller for whom the service works: the
      * {@link CallContext#principal} of the call that the same thread is handling. A name is forwarded through at most
      * 16 services.
      *
-     * <p>In these cases there is no caller to name, and the call is made with the service's own rights:
+     * <p>In these cases there is no caller to name:
      *
      * <ul>
      *   <li>The thread handles no call, for example because a handler makes calls on another thread without
@@ -107,7 +107,8 @@ public final class Tokens {
      *   <li>The thread handles a call without a principal.
      * </ul>
      *
-     * <p>{@link #forwardingOnly} refuses such calls.
+     * <p>A call without a caller to name is made with the service's own rights. {@link #forwardingOnly} refuses such a
+     * call instead.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -308,13 +309,14 @@ public final class Tokens {
 
         /**
          * Returns the store of used tokens that all servers of this process share. The store takes at most an eighth of
-         * the heap, and the tokens of one signer take at most half of that. A token takes 130 bytes for about 40 s, or
-         * for up to 50 s if the signer's clock is ahead. So there is room for about 26,000 calls a second for each GiB
-         * of heap. The store holds at most about 4 million tokens, which is enough for about 100,000 calls a second.
+         * the heap, and the tokens of one signer take at most half of the store. A token takes 130 bytes for about
+         * 40 s, or for up to 50 s if the signer's clock is ahead. So there is room for about 26,000 calls a second for
+         * each GiB of heap. The store holds at most about 4 million tokens, which is enough for about 100,000 calls a
+         * second.
          *
          * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
-         * expired. No token is forgotten early. After a restart of the process, a token that was intercepted on its way
-         * is valid once more until it expires.
+         * expired. The store forgets no token before it has expired, but a restart of the process empties the store. So
+         * whoever has intercepted a used token can use it once more after the restart, until the token expires.
          */
         static OneUse inProcess() {
             return InMemory.OF_PROCESS;

@@ -70,16 +70,15 @@ public final class VisibleText {
     }
 
     /**
-     * Returns whether an exception with untrusted text can safely be attached to another error as the cause. This is so
-     * if {@link #line} would change nothing in the exception's text, or in the texts of its causes and suppressed
-     * exceptions.
-     *
-     * <p>The method also returns false in these cases:
+     * Returns whether an exception with untrusted text can safely be attached to another error as the cause. The method
+     * checks the text of the exception, and the texts of all its causes and suppressed exceptions. It returns false in
+     * these cases:
      *
      * <ul>
-     *   <li>The exception, its causes and its suppressed exceptions are together more than 50.
-     *   <li>One of their texts has more than 10,000 characters.
+     *   <li>One of the texts contains an invisible character, which {@link #append} would escape.
+     *   <li>One of the texts has more than 10,000 characters.
      *   <li>A text cannot be read because the exception's own code throws.
+     *   <li>The exception, its causes and its suppressed exceptions are together more than 50.
      * </ul>
      */
     public static boolean isOf(Throwable thrown) {

@@ -63,8 +63,8 @@ final class Generator {
     /**
      * Ordinary codec classes of each type; hidden codec classes are not stored. An ordinary class stays loaded as long
      * as the type's class loader, so codecs of a type that have the same code share one class. The name of each
-     * ordinary class ends with a number of its own. To make equal code recognizable, the key of a class is its class
-     * file without this number in the name. Any thread uses the map of a type, under the lock of the map itself.
+     * ordinary class ends with a different number. The key of a class is its class file, generated without the number,
+     * so that equal code has equal keys. Any thread uses the map of a type, while it holds the lock of that map.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override

@@ -51,7 +51,7 @@ public final class HeapArray {
      */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
-    /** Whether {@link #prepare} has been called, by any thread. Only the first thread to set this starts a thread. */
+    /** Whether {@link #prepare} has been called. Any thread may call it, but only the first call starts a thread. */
     private static final AtomicBoolean PREPARED = new AtomicBoolean();
 
     private HeapArray() {}

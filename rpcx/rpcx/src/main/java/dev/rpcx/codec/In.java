@@ -574,8 +574,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Records that a key of a set or map has been read. Returns the costs that were added for this key to the sum in
-     * {@link #lookupCost}.
+     * Records that a key of a set or map has been read. Returns the part of {@link #lookupCost} that was added while
+     * this key was read.
      *
      * @param begin result of {@code beginKey} for this key
      */

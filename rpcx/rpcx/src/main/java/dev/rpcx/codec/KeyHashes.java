@@ -188,10 +188,15 @@ final class KeyHashes {
     }
 
     /**
-     * Returns whether comparing a key may cost far more than the key's bytes in the message suggest. This is so for a
-     * message, or a case of a sealed type, with many components or with another message in it, because components that
-     * are not sent are compared too. It is also so if a comparison of keys may call {@code compareTo} of decimals,
-     * because that method may multiply one decimal by a large power of ten.
+     * Returns whether comparing a key may cost far more than the key's bytes in the message suggest. The result is true
+     * in two cases:
+     *
+     * <ul>
+     *   <li>The key, or a case of its sealed type, is a message with more than {@link #MAX_COMPONENTS} components or
+     *       with another message in it. Components that are not sent are compared too.
+     *   <li>A comparison of keys may call {@code compareTo} of decimals. That method may multiply one decimal by a
+     *       large power of ten.
+     * </ul>
      */
     private static boolean mayBeLarge(Shape key) {
         if (isOrderedByDecimals(key)) {
@@ -276,8 +281,8 @@ final class KeyHashes {
      * Counts the cost of comparing a key with those keys of a set or map that have the same hash. Called just before
      * the key is added to the set or map.
      *
-     * @param key key that is about to be added; the last call of {@link #endKey} or {@link #noKey} has stored its size
-     *     and costs
+     * @param key key that is about to be added; {@link #endKey} or {@link #noKey} has already stored the size and the
+     *     costs of this key
      * @param before number of keys that the set or map has already
      */
     void beforeAdding(In in, Object key, int before) {

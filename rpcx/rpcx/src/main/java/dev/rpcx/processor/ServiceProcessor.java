@@ -49,11 +49,11 @@ import org.jspecify.annotations.Nullable;
  *       reported only at start.
  *   <li>The index of services, from which RPCX finds the services at start if the program names none.
  *   <li>A configuration file for GraalVM native images. The option {@code rpcx.native} names the folder of this file
- *       below {@code META-INF/native-image/}; default {@code dev.rpcx/generated}.
+ *       below {@code META-INF/native-image/}. The default is {@code dev.rpcx/generated}.
  * </ul>
  *
- * <p>The compiler runs the processor for all sources, and not only for those with these annotations. If a class that is
- * compiled again has lost its annotation, the index has to be written without the class.
+ * <p>The compiler runs the processor for all sources, and not only for those with these annotations. So when a class
+ * that has lost its annotation is compiled again, the processor runs and removes the class from the index.
  *
  * <p>With JDK 17 to 22, the compiler finds the processor on the class path if no processor path is given. With any JDK,
  * the compiler finds the processor on the processor path.

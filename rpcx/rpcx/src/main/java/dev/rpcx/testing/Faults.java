@@ -16,8 +16,8 @@ import java.util.Random;
  *     begins when the earlier frame is passed on.
  * @param loss fraction of frames that do not arrive
  * @param duplicate fraction of frames that arrive twice
- * @param reorder fraction of frames that are overtaken by the next frame in the same direction that belongs to any
- *     call. The overtaking frame is not reordered itself. A frame without a next frame does not arrive.
+ * @param reorder fraction of frames that are overtaken by the next frame in the same direction, of the same call or of
+ *     another call. The overtaking frame is not reordered itself. A frame without a next frame does not arrive.
  * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive. Earlier
  *     frames of the same direction do, except a frame that {@code reorder} still holds back.
  */
@@ -42,7 +42,8 @@ public record Faults(
 
     /**
      * Says which faults one frame gets: whether the frame is delayed, whether it is lost, whether it arrives twice,
-     * whether the next frame that belongs to any call overtakes it, and whether the connection ends at this frame.
+     * whether the next frame of the same call or of another call overtakes it, and whether the connection ends at this
+     * frame.
      */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
@@ -115,14 +116,15 @@ public record Faults(
     }
 
     /**
-     * Returns a copy in which this fraction of the frames, 0 to 1, is overtaken by the next frame that belongs to any
-     * call. With 1, this is every second frame, because the overtaking frame is not reordered itself.
+     * Returns a copy in which this fraction of the frames, 0 to 1, is overtaken by the next frame in the same
+     * direction, of the same call or of another call. The overtaking frame is not reordered itself. So with 1, every
+     * second frame is overtaken.
      */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
-    /** Returns a copy in which this fraction of the frames, 0 to 1, ends the connection. */
+    /** Returns a copy in which the connection ends at this fraction of the frames: 0 for none, 1 for every frame. */
     public Faults cutting(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);
     }

@@ -151,9 +151,13 @@ public record PublishedMethod(String name, Method method) {
 
     /**
      * Returns whether {@code method} is the method of the class {@code type} that implements {@code declared}, a method
-     * of an interface. If {@code declared} is generic, the two methods can have different parameter types. In that
-     * case, {@code type} must have a bridge method with the parameter types of {@code declared}, and only one method
-     * that the bridge method can call.
+     * of an interface. If {@code declared} is generic, the two methods can have different parameter types. If the types
+     * differ, the result is true only if two conditions hold in {@code type} and its superclasses:
+     *
+     * <ul>
+     *   <li>There is a bridge method with the parameter types of {@code declared}.
+     *   <li>The bridge method can call only {@code method}: no other method looks like an override of {@code declared}.
+     * </ul>
      */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
         if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {

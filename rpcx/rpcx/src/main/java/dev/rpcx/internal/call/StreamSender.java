@@ -26,10 +26,15 @@ import org.jspecify.annotations.Nullable;
  * one. The connection is charged for each item until the item has been sent.
  *
  * <p>This object sends all messages of the stream, one after the other, since parts of different messages must not mix.
- * {@link #signals} calls the methods of the publisher and of its subscription. There are two exceptions:
- * {@link #subscribeHere} subscribes on the calling thread, and a subscription that is refused is cancelled by the
- * thread that brings it. At a server, {@code signals} makes its calls where the method's handlers run. At a client, it
- * makes them on a thread that asks for items or cancels the stream, or on the event loop.
+ *
+ * <p>{@link #signals} calls the methods of the publisher and of its subscription. At a server, {@code signals} calls
+ * them on the kind of thread on which the method's handlers run. At a client, it calls them on the event loop, or on a
+ * thread that asks for items or cancels the stream. Two methods do not use {@code signals}:
+ *
+ * <ul>
+ *   <li>{@link #subscribeHere} subscribes on the calling thread.
+ *   <li>{@link #onSubscribe} cancels a subscription that is refused, on the thread that calls {@code onSubscribe}.
+ * </ul>
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**

@@ -1047,8 +1047,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call with an error. Sends CANCEL to the server, unless the server has already sent the call's final
-     * frame or the call has ended before.
+     * Ends the call with an error. Also sends CANCEL to the server, unless the server has sent the call's final frame
+     * or the call had already ended.
      *
      * @param isFinal whether the frame that is being handled is the call's final frame
      */

@@ -192,8 +192,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Stores {@code begun}, a wait for a connection, so that {@link #cancel} can end it. Stores nothing if
-         * {@code begun} has ended by now, or if another wait is stored that has not ended.
+         * Stores {@code begun}, a wait for a connection, so that {@link #cancel} can end this wait. Stores nothing if
+         * {@code begun} has already ended, or if the wait that is stored now has not ended.
          */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;

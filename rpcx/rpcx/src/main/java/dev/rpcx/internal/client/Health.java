@@ -418,8 +418,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call has chosen this instance, but cannot be sent. If the instance is on trial, that is, gets one
-     * call at a time after an ejection, another call can choose it now.
+     * Called when a call has chosen this instance, but cannot be sent. An instance that is on trial after an ejection
+     * gets only one call at a time, so this method lets another call choose the instance.
      */
     void unsent() {
         Ejection current = ejection.get();

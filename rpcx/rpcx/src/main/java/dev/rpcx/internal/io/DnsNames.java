@@ -78,9 +78,9 @@ public final class DnsNames {
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
     /**
-     * Number of TCP answers that were refused as too long. If this number grows during a question that fails, the
-     * question has failed for this reason. This conclusion is certain only if no other question is asked at the same
-     * time. Used on the event loop only.
+     * Number of TCP answers that were refused as too long. Only {@link #ofAll} counts these answers. If the number
+     * grows during a question that fails, the failure is reported as an answer that is too long. The report can be
+     * wrong if another question is asked at the same time. Used on the event loop only.
      */
     private final AtomicInteger refused;
 

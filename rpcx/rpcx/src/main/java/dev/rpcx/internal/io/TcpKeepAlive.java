@@ -14,8 +14,8 @@ import jdk.net.ExtendedSocketOptions;
  * Lets the kernel detect a peer whose machine is gone, on the classic wire, a protocol without pings. The kernel probes
  * a silent connection twice within the keepalive time. A process that hangs on a working machine is not detected.
  *
- * <p>The probes are timed in whole seconds, at least 1 s apart, and {@code unreadNanos} counts as at least 1 s. Without
- * epoll, the times of the probes are set only as far as the system allows, and {@code unreadNanos} is not used.
+ * <p>The probes are timed in whole seconds, and are at least 1 s apart. Without epoll, the times of the probes are set
+ * only as far as the system allows.
  */
 public final class TcpKeepAlive {
     private static final int PROBES = 2;
@@ -23,14 +23,14 @@ public final class TcpKeepAlive {
     private TcpKeepAlive() {}
 
     /**
-     * Makes the kernel probe a connection when the connection is silent. With epoll, the connection ends after
-     * {@code unreadNanos} if the peer is silent and answers no probe (tcp(7), TCP_USER_TIMEOUT). Without epoll, it ends
-     * after {@code keepAliveNanos} in this case.
+     * Makes the kernel probe a connection when the connection is silent. If the peer answers no probe, the connection
+     * ends after {@code unreadNanos} with epoll (tcp(7), TCP_USER_TIMEOUT), and after {@code keepAliveNanos} without
+     * epoll.
      *
      * @param keepAliveNanos time in nanoseconds, from the beginning of the silence, within which the kernel probes the
      *     peer twice
      * @param unreadNanos time in nanoseconds until the connection ends if bytes stay unacknowledged, or unsent because
-     *     the peer does not read. Used only with epoll
+     *     the peer does not read. Used only with epoll. Less than 1 s counts as 1 s
      */
     public static void on(Channel channel, long keepAliveNanos, long unreadNanos) {
         int seconds = (int) Math.max(1, TimeUnit.NANOSECONDS.toSeconds(keepAliveNanos / (PROBES + 1)));

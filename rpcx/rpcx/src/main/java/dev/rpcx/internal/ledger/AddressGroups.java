@@ -26,7 +26,10 @@ public final class AddressGroups {
     /** Indexes that addresses have. Guarded by {@code this}. */
     private final BitSet taken = new BitSet();
 
-    /** Number of groups of each address. Written while holding the lock of {@code this}, and read by any thread. */
+    /**
+     * Number of groups that each address has now. Written while holding the lock of {@code this}, and read by any
+     * thread.
+     */
     private volatile int groupsPerAddress = COUNT;
 
     /**

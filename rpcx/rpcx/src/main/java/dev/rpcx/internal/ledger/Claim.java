@@ -80,11 +80,15 @@ public final class Claim {
     /**
      * Sets the number of bytes that this claim holds. If there is no room for them, other connections are ended.
      * Connections on the same event loop end before this method returns, and the others end on their own event loops,
-     * usually later.
+     * usually later. The claim does not get the {@code wanted} bytes in these cases:
      *
-     * @return false if there would be too little room even without the connections that {@link Claims} would rather end
-     *     than this one; the number has not changed in this case. Also false if the connection is over; the number is 0
-     *     in this case
+     * <ul>
+     *   <li>There would be too little room even without the connections that {@link Claims} would rather end than this
+     *       one. The number of bytes has not changed.
+     *   <li>The connection is over. The number of bytes is 0.
+     * </ul>
+     *
+     * @return whether the claim holds the {@code wanted} bytes now
      */
     public boolean set(long wanted, long nowNanos) {
         if (wanted == 0) {

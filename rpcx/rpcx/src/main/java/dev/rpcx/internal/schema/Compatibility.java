@@ -197,8 +197,8 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether this is a name such as {@code arg0}. Java gives parameters such names if their class was compiled
-     * without the names of parameters.
+     * Says whether a name has the form {@code arg0}. Java makes up names of this form for the parameters of a class
+     * that was compiled without the names of parameters.
      */
     private static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");

@@ -161,8 +161,9 @@ public final class Framing {
     }
 
     /**
-     * Returns a {@link Shape} that gives a field the same kind as the type of this name does. The result need not be
-     * the type's own shape, since fields of all enums have one kind, and fields of all messages have one kind.
+     * Returns a {@link Shape} for which {@link #kind(Holder, Shape)} has the same result as for the shape of the named
+     * type. For an enum or a message, this can be the shape of another type, since {@code kind} has one result for all
+     * enums, and one result for all messages.
      *
      * @param name name of the type, as the lock file writes it
      */

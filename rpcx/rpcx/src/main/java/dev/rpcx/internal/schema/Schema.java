@@ -110,9 +110,9 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Types whose messages have been added to {@link #shapes} since the mapping of the outermost type began, in order.
-     * If the mapping of one of them fails, that type and all later ones are removed from {@code shapes} again. Enums
-     * are not in this list, and stay.
+     * Types whose messages have been added to {@link #shapes} since the mapping of the outermost type began, in the
+     * order in which they were added. If the mapping of a type fails, {@code shapes} loses this type and all types
+     * behind it in this list. Enums are not in this list, so they stay in {@code shapes}.
      */
     private final List<Use> unfinished = new ArrayList<>();
 

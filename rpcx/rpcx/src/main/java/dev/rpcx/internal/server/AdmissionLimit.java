@@ -111,9 +111,10 @@ public final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * A refused call checks whether hardly any call ends, but only if at least this number of calls was expected to end
-     * since the last update of the limit. The expected number is {@link #sinkingRate}, the rate before the limit began
-     * to sink, multiplied by the time since the last update.
+     * If the limit has begun to sink, a refused call checks whether hardly any call ends. The check compares the number
+     * of calls that have ended since the last update of the limit with the expected number. The expected number is
+     * {@link #sinkingRate}, the rate before the limit began to sink, multiplied by the time since that update. The
+     * check is made only if the expected number is at least {@code ENOUGH_EXPECTED}.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
@@ -446,9 +447,9 @@ public final class AdmissionLimit {
     private double sinkingEnds;
 
     /**
-     * Time that a call needs without waiting for other calls, in nanoseconds. It was measured under a lower limit, when
-     * calls ended at a lower rate than before. Until {@link #neededUntilNanos}, {@link #needNanos} returns this time or
-     * {@link #ownNanos}, whichever is greater.
+     * Time that a call needs without waiting for other calls, in nanoseconds. The time was measured when the limit had
+     * been lowered, and calls ended at a lower rate than before that. Until {@link #neededUntilNanos},
+     * {@link #needNanos} returns this time or {@link #ownNanos}, whichever is greater.
      */
     private double neededNanos;
 

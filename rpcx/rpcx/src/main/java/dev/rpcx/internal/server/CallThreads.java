@@ -235,8 +235,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Part of the call's chain of interceptors that this task runs; null for any other task. If there is no thread
-         * for the task, such a part is refused, and any other task runs on the event loop.
+         * Part of the call's chain of interceptors that this task runs; null if the task runs something else. If there
+         * is no thread for the task, the part is refused. A task without a part then runs on the event loop.
          */
         final transient @Nullable LaterStep step;
 

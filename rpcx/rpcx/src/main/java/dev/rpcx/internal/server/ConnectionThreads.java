@@ -63,8 +63,8 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Returns whether a handler waits although fewer threads than the maximum run handlers. The usual reason is that
-     * too many threads already count in the share of the handler's connection: see
+     * Returns whether a handler waits although the pool runs fewer handlers than its maximum. Usually the handler waits
+     * because the share of its connection allows no more threads at the moment: see
      * {@link PoolShares.Share#isBlockedByShare}. Returns false if the handler does not run on the pool.
      */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {

@@ -86,10 +86,10 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * Returns the middle duration of calls, in nanoseconds, or 0 if the sample had no call. All shorter calls together
-     * take at most about half of the total time of all calls. All longer calls together also take at most about half of
-     * it. For example, if 100 calls take 1 ms each and one call takes 300 ms, the total is 400 ms, and the middle
-     * duration is about 300 ms.
+     * Returns the middle duration of calls, in nanoseconds; 0 if {@link #take} has found no call. All shorter calls
+     * together take at most about half of the total time of all calls. All longer calls together also take at most
+     * about half of the total time. For example, if 100 calls take 1 ms each and one call takes 300 ms, the total is
+     * 400 ms, and the middle duration is about 300 ms.
      */
     double middleNanos() {
         return middleNanos;

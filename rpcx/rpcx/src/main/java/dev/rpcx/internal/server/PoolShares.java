@@ -989,9 +989,9 @@ public final class PoolShares {
         }
 
         /**
-         * Returns the number of threads that the connection holds. If the connection has closed, this method returns 0,
-         * because the connection's tasks count as orphaned at its address instead. Only the tasks of a connection
-         * without an address still count as its own.
+         * Returns the number of threads that count as the connection's own. After the connection has closed, the result
+         * is 0, because its tasks count as orphaned at its address instead. Tasks of a connection without an address
+         * count as the connection's own even after it has closed.
          */
         private int ofItself() {
             return isGone && orphanedWork != null ? 0 : own;

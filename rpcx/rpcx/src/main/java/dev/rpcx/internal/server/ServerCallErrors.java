@@ -52,7 +52,7 @@ final class ServerCallErrors {
         return RPCXException.refused(RPCXException.Code.CANCELLED, GONE);
     }
 
-    /** Returns the error CANCELLED, with EXECUTED, for the stream that a caller sends, if the call is given up. */
+    /** Returns the error CANCELLED, with EXECUTED, that ends the incoming stream of a call that is given up. */
     static RPCXException goneDuringStream() {
         return new RPCXException(RPCXException.Code.CANCELLED, GONE);
     }

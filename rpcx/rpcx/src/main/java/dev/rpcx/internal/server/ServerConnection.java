@@ -225,7 +225,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private boolean greeted;
 
-    /** Charge for those of the timers {@link #greeting} and {@link #checkTimer} that are set. */
+    /** Charge for the timers {@link #greeting} and {@link #checkTimer}. Each timer is charged while it is set. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;

@@ -84,13 +84,13 @@ public class Threads {
         signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** Creates a connection's share in the threads of the pool that run handlers. */
+    /** Creates a connection's share in those threads of the pool that run handlers. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
     /**
-     * Creates a connection's share in the threads of the pool that run signals. A signal is a task that notifies a
+     * Creates a connection's share in those threads of the pool that run signals. A signal is a task that notifies a
      * stream or a call of the connection.
      */
     public PoolShares.Share signals(EventLoop loop, Account account) {

@@ -28,7 +28,7 @@ final class WorkerPool {
     private final String name;
     private final @Nullable ClassLoader loader;
 
-    /** Number of threads that have been made so far, for their names. */
+    /** Number of threads that have been created so far. The name of each thread ends with its number. */
     private final AtomicInteger made = new AtomicInteger();
 
     /**

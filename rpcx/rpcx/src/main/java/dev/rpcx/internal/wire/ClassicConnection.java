@@ -127,8 +127,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private int reads;
 
     /**
-     * Text about the memory that this side lacked, if the connection ends for this reason; otherwise null. Stored on
-     * the event loop, and read by any thread.
+     * Reason why the connection ends if this side lacked memory, for example for a frame; otherwise null. Stored on the
+     * event loop, and read by any thread.
      */
     private volatile @Nullable String memoryWanted;
 

@@ -34,8 +34,8 @@ public final class ClassicFrames {
 
         /**
          * Receives a complete frame without its length. The first {@code bytes} bytes of the array are the frame's
-         * message. From now on, the array belongs to this {@code Reader}. Its memory has been reserved with
-         * {@link #reserve}.
+         * message. From now on, the array belongs to this {@code Reader}. The memory of the array has been reserved
+         * with {@link #reserve}.
          */
         void frame(byte[] frame, int bytes);
 

@@ -205,8 +205,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Whether the connection has ended. The event loop sets the field before it ends the calls and drops the messages,
-     * and any thread reads it. For example, a client's thread reads it after it has freed a slot. So either this thread
-     * or the event loop drops the buffer that the slot keeps.
+     * and any thread reads it. For example, a client's thread frees a slot that keeps a buffer, and then reads the
+     * field. If the field is true, the thread drops the buffer. If the field is still false, the event loop will find
+     * the free slot when the connection ends, and drop the buffer.
      */
     private volatile boolean closed;
 
