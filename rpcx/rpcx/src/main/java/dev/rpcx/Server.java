@@ -147,12 +147,15 @@ public final class Server implements AutoCloseable {
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
-        /** The default limit on connections of one address is the limit on all connections, divided by this number. */
+        /**
+         * The default limit on connections of one address is the limit on all connections, divided by this number, but
+         * at least {@link #MIN_OF_ADDRESS}.
+         */
         private static final int PART_OF_ADDRESS = 5;
 
         /**
-         * The default limit on connections of one address is a part of the limit on all connections, but at least this
-         * number, so that a few clients can share an address.
+         * The default limit on connections of one address is at least this number, so that a few clients can share an
+         * address. If the limit on all connections is lower than this number, the default is that limit.
          */
         private static final int MIN_OF_ADDRESS = 64;
 

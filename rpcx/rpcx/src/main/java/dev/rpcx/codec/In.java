@@ -473,7 +473,12 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts the memory, in bytes, of an object that may be far larger than its bytes in the message. */
+    /**
+     * Counts the memory of a message, set or map against the granted memory, and against the limit
+     * {@link Limits#memoryPerByte}. Such an object may take far more memory than it has bytes in the message.
+     *
+     * @param bytes memory in bytes of the object, without its elements or the objects to which it refers
+     */
     private void memory(int bytes) {
         granted -= bytes;
         memoryLeft -= bytes;

@@ -42,10 +42,12 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private static final int HANDED_OUT = 1 << 31;
 
     /**
-     * The lower 31 bits are the number of dependents that {@link #isOnlyFor} does not count. RPCX has attached these
-     * dependents to this future, or interceptors have attached them before {@link #handedOut}. The highest bit is
-     * {@link #HANDED_OUT}. Any thread can change the field. {@link #onEnd} raises the number before it attaches the
-     * dependent. Otherwise {@link #isOnlyFor} on another thread could take the dependent for that of a caller.
+     * Two values in one field. The lower 31 bits are the number of this future's dependents that RPCX has attached, or
+     * that interceptors have attached before {@link #handedOut}. {@link #isOnlyFor} assumes that callers have attached
+     * all other dependents. The highest bit is {@link #HANDED_OUT}.
+     *
+     * <p>Any thread can change the field. {@link #onEnd} raises the number before it attaches its dependent. In the
+     * other order, {@code isOnlyFor} on another thread could assume that a caller has attached this dependent.
      */
     private volatile int own;
 

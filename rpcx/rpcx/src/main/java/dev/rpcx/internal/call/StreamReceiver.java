@@ -134,9 +134,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private long granted;
 
     /**
-     * Whether {@link #end} has been called. Items that still arrive after that are dropped. While one thread calls
-     * {@code end}, another can call {@link #open}. Each of them stores its field, this one or {@link #creditSink},
-     * before it looks at both, so the later one gives the last signal. Tested by
+     * Whether {@link #end} has been called. Items that arrive after that are dropped.
+     *
+     * <p>While one thread calls {@code end}, another thread can call {@link #open}. Under the lock, {@code end} stores
+     * this field, and {@code open} stores {@link #creditSink}. After its store, each of the two methods makes
+     * {@link #tellEnd} run, which gives the last signal only if both fields are set and no item waits. So the last
+     * signal is given even if the two methods run at the same time, and only once. Tested by
      * {@code RacesTest.aStreamEndsOnceWhoeverEndsIt}.
      */
     private boolean ended;

@@ -45,7 +45,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Receives the reason why a stream fails. Any thread may call the methods. */
+    /** Receives the reason why a stream fails. Any thread may call {@code onFailure} and {@code tooLarge}. */
     @FunctionalInterface
     public interface Failed {
         /**

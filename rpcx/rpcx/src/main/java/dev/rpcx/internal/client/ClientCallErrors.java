@@ -160,7 +160,11 @@ final class ClientCallErrors {
 
     // ---- what the caller sees
 
-    /** Returns the error CANCELLED, with MAYBE, for a call with an interceptor of this client that has failed. */
+    /**
+     * Returns the error CANCELLED, with MAYBE, for a call that fails because an interceptor of this client has failed.
+     *
+     * @param how exception or wrong result of the interceptor, in words
+     */
     static RPCXException interceptorFailed(String how, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.CANCELLED,

@@ -195,9 +195,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         private final long came;
 
         /**
-         * The timer that ends the wait; null if there is none. The thread that begins the wait stores the timer, and
-         * then checks whether the wait is over. The thread that ends the wait reads the timer after the wait is over.
-         * So one of the two cancels the timer. Otherwise the timer would keep the call in memory until it runs.
+         * The timer that ends the call's wait for a connection; null if there is no timer. The thread that begins the
+         * wait stores the timer, and then checks whether this future has completed. The thread that ends the wait
+         * completes this future, and then reads the timer. So at least one of these threads cancels the timer. In
+         * another order, the timer could keep the call in memory until the timer runs.
          */
         private volatile @Nullable Future<?> timer;
 

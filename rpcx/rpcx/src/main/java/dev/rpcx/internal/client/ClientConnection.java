@@ -207,9 +207,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private boolean settled;
 
     /**
-     * Whether {@link #dictionary} is complete. The event loop sets the field after the last entry, and any thread that
-     * writes a request reads it before it looks the method up. Otherwise such a thread could miss the entry of the
-     * method, and all threads would always call the method by its name.
+     * Whether {@link #dictionary} is complete. The event loop sets the field after it has stored the last entry. A
+     * thread that writes a request reads the field before it looks up the method in the dictionary. In another order,
+     * the thread could miss the method's entry, and store in {@link #numbers} that the server does not publish the
+     * method. All threads would then call the method by its name until the connection ends.
      */
     private volatile boolean dictionaryComplete;
 

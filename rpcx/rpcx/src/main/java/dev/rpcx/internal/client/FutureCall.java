@@ -75,9 +75,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private volatile @Nullable ClientCall slot;
 
     /**
-     * Sends the stream that is an argument of the call, in the latest attempt; null if there is no such stream. No lock
-     * is needed: the thread that sends an attempt sets the field before it sends, and the event loop uses it only after
-     * that attempt has ended.
+     * Sender of the call's outgoing stream in the latest attempt; null if no argument of the call is a stream. No lock
+     * is needed: the thread that makes an attempt stores the field before it sends the request, and the event loop
+     * reads the field only after the attempt has ended.
      */
     private @Nullable StreamSender upload;
 

@@ -107,7 +107,7 @@ public final class Health {
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED;
         }
 
-        /** Whether the instance has answered the call. That is so even if the handler has failed. */
+        /** Returns whether the instance has answered the call. An instance whose handler has failed has answered. */
         boolean isAnswer() {
             return this == ANSWERED || this == FAULT;
         }
@@ -379,8 +379,8 @@ public final class Health {
     }
 
     /**
-     * Whether the instance is ejected at present. Returns false after the end of the ejection, when the instance is on
-     * trial.
+     * Returns whether the instance is ejected at present. After the end of the ejection, when the instance is on trial,
+     * this method returns false.
      */
     public boolean isEjected() {
         Ejection current = ejection.get();
@@ -388,16 +388,16 @@ public final class Health {
     }
 
     /**
-     * Whether the instance is ejected at present, or has been ejected and has not answered a call since the end of that
-     * ejection.
+     * Returns whether the instance is ejected or on trial. An instance is on trial from the end of its ejection until
+     * it answers a call.
      */
     boolean isUnproven() {
         return ejection.get() != null;
     }
 
     /**
-     * Whether a call can choose this instance now. A healthy instance can always be chosen. An instance that was
-     * ejected can be chosen only after its ejection, and then for one call at a time. With {@code LEAST_LOADED}, this
+     * Returns whether a call can choose this instance now. A healthy instance can always be chosen. An ejected instance
+     * cannot be chosen, and an instance on trial can be chosen for one call at a time. With {@code LEAST_LOADED}, this
      * method runs for every call.
      */
     public boolean isFree() {

@@ -41,8 +41,9 @@ final class Hedge extends LoopThread.Untold {
     private @Nullable Leg deciding;
 
     /**
-     * Whether a server may have executed the call that did not decide the result. True only if that call failed before
-     * the result was decided.
+     * Whether a server may have executed the other of the two calls, the one that is not {@link #deciding}. The field
+     * is stored when the other call fails. It stays false if the other call ends only after {@code deciding} has been
+     * set.
      */
     private boolean otherMayHaveRun;
 

@@ -82,7 +82,10 @@ public final class HalfClose {
     /** Number of further consecutive checks without progress after which the connection is closed. */
     private int looksLeft = FIRST_LOOKS;
 
-    /** True if the local kernel has taken the end of the stream, after all bytes from the channel's queue. */
+    /**
+     * True if the local kernel has taken everything that this side sends: all bytes from the channel's queue, and then
+     * the end of the stream.
+     */
     private boolean isWritten;
 
     /** Number of TCP segments that had been sent but not acknowledged by the peer's kernel, at the last check. */

@@ -20,8 +20,9 @@ public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
     /**
-     * Number of bytes of a message's objects after which a virtual thread that reads the message lets other threads
-     * run. Reading so many bytes takes about 1 ms.
+     * Memory in bytes that is charged for a message's objects between two pauses of a virtual thread that reads the
+     * message. In a pause, the virtual thread lets other threads run. From one pause to the next, reading takes about
+     * 1 ms.
      */
     private static final long PAUSE_BYTES = 512 * 1024;
 

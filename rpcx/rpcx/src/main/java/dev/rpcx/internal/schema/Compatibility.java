@@ -355,8 +355,8 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether a member has different numbers in the older lock file and in the newer one. Returns false if one of
-     * the lines is marked as removed.
+     * Says whether a member has different numbers in the older lock file and in the newer one. Returns false if
+     * {@code was} is null, or if one of the lines is marked as removed.
      *
      * @param was line of the member in the older lock file; null if there is none
      * @param now line of the member in the newer lock file
@@ -493,9 +493,12 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break if a member has different numbers in the older lock file and in the newer one.
+     * Adds a {@link Break} to {@link #breaks} if a member has different numbers in the older lock file and in the newer
+     * one. Adds nothing if one of the lines is null or is marked as removed.
      *
-     * @return whether a break was added
+     * @param was line of the member in the older lock file; null if there is none
+     * @param now line of the member in the newer lock file; null if there is none
+     * @return whether a {@code Break} was added
      */
     private boolean addMoved(String where, LockFile.@Nullable Line was, LockFile.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {

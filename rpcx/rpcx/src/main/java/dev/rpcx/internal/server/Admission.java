@@ -224,8 +224,8 @@ final class Admission {
     }
 
     /**
-     * Gives {@code count} unused {@link ServerCall} objects back to the server. The objects that were used last are
-     * kept.
+     * Gives {@code count} unused {@link ServerCall} objects back to the server. The connection keeps the objects that
+     * were used last.
      */
     private void giveUpPlaces(int count) {
         ServerCall last = null;
@@ -370,10 +370,12 @@ final class Admission {
     }
 
     /**
-     * Removes a handler from the count of running handlers in its method's {@link AdmissionLimit}. The handler will not
-     * start, or it does not start yet because its call is postponed. The event loop that ends the call and the thread
-     * that was to run the handler can both call this at the same time. Only one of them gets the group from
-     * {@code takeAdmitted}, so the handler is not removed twice. The two can meet, by chance, in
+     * Removes the handler of a call that has not begun from the count of running handlers in its method's
+     * {@link AdmissionLimit}. The handler will not start, or it does not start yet because its call is postponed.
+     *
+     * <p>Two threads can call this method at the same time: the event loop that ends the call, and the thread that was
+     * to run the handler. {@link ServerCall#takeAdmitted} returns the {@link AdmissionLimit.Group} of the handler to
+     * only one of these threads, so the handler is not removed twice. The two threads can meet, by chance, in
      * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
      */
     private static void leaveUnbegun(ServerCall call) {

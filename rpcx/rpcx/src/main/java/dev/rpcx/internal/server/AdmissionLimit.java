@@ -937,8 +937,8 @@ public final class AdmissionLimit {
 
     /**
      * Raises the limit after a call has ended and no other call of the method runs, if the call took less than
-     * {@code NEARLY_ALL} of {@link #usualNanos}, the time that calls are usually given. Without this method, the limit
-     * would stay low for calls that come in bursts with idle time between the bursts.
+     * {@code NEARLY_ALL} of {@link #usualNanos}, the usual time from the start of a call to its deadline. Without this
+     * method, the limit would stay low for calls that come in bursts with idle time between the bursts.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -1344,9 +1344,16 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the new value of {@link #usualNanos}, the time that calls are usually given. It is the measured value,
-     * but not much greater than the present value. If few calls were counted, it is not much smaller either, since most
-     * of these calls may come from a minority of the groups of connections.
+     * Returns the new value of {@link #usualNanos}. The new value is the measured value within two bounds:
+     *
+     * <ul>
+     *   <li>The upper bound is the present value, multiplied by {@link #MAX_RISE} once for each {@link #STEP_NANOS}
+     *       since the last update of the limit, and at least once. The upper bound is at most {@link #MAX_GIVEN_NANOS}.
+     *   <li>The lower bound is the present value, divided by the same factor. It applies only if fewer than
+     *       {@link #SMOOTHED} calls were compared with their deadlines, since most of so few calls may come from a
+     *       minority of the groups of connections. It does not apply if the present value is {@code MAX_GIVEN_NANOS},
+     *       the initial value.
+     * </ul>
      *
      * @param usual the measured value, in nanoseconds
      * @param elapsed time since the last update of the limit, in nanoseconds

@@ -394,8 +394,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the next step of the call's chain of interceptors later, where the handlers of the call's method run. The
-     * thread that runs the step is counted for the call.
+     * Runs the next step of the call's chain of interceptors later, on a thread for handlers of the call's method.
+     * {@link CallThreads} counts that thread for the call until the thread has run the step.
      *
      * @return stage that ends with the result of the step; the stage has failed already if the call has ended
      */

@@ -58,9 +58,9 @@ public final class ServiceIndex {
     }
 
     /**
-     * Returns the classes without those that another one replaces. A class is replaced by a subclass with the same
-     * service name, because the subclass inherits the methods that its superclass publishes. A server cannot publish
-     * both. The log says which class takes the place of which.
+     * Returns the classes that are not replaced. A class is replaced by a subclass with the same service name, because
+     * the subclass inherits the methods that its superclass publishes, and a server cannot publish both classes. The
+     * log names each replaced class and the subclass that replaces it.
      */
     static List<Class<?>> withoutReplaced(List<Class<?>> services) {
         List<Class<?>> left = new ArrayList<>();

@@ -231,9 +231,9 @@ public final class VirtualWorkers {
         private @Nullable Thread thread;
 
         /**
-         * Saved state of the worker's thread, which is restored after each task. This object is created before the
-         * thread starts, so that a started worker does not fail before its first task. The worker owns the flag
-         * {@link #waking}: if the worker failed, the flag would stay set, and no other worker would be woken.
+         * Saves the state of the worker's thread, and restores the state after each task. This object is created before
+         * the thread starts. If a started worker had to create it and found no memory, the worker would end without
+         * passing on or clearing the flag {@link #waking}. The flag would stay set, and no other worker would be woken.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 

@@ -29,8 +29,8 @@ final class FrameScheduler {
     private static final byte WHOLE = 0;
 
     /**
-     * If {@code rotation} and {@code waiting} have held more messages than this number, {@link #shrink} can replace
-     * both by smaller queues.
+     * {@link #shrink} replaces {@code rotation} and {@code waiting} by smaller queues if the two together have held
+     * more messages than this number, and now hold at most a quarter of this number.
      */
     private static final int MAX_KEPT = 64;
 
