@@ -316,11 +316,11 @@ public final class Server implements AutoCloseable {
          * RPCX asks for in a call without streams. A request that asks for more gets the maximum, and its client is not
          * informed. The maximum bounds how long the handler of a one-way call goes on after its caller is gone.
          *
-         * <p>Two kinds of calls have another limit:
+         * <p>Two kinds of calls are exceptions:
          *
          * <ul>
          *   <li>A call whose method takes or returns a stream has no maximum time.
-         *   <li>A call on the classic wire has 60 s, or the maximum that is set here if that is less.
+         *   <li>The maximum time of a call on the classic wire is 60 s, or the time that is set here if that is less.
          * </ul>
          */
         public Builder maxCallTime(Duration time) {

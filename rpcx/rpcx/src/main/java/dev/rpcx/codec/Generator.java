@@ -142,9 +142,9 @@ final class Generator {
     }
 
     /**
-     * Returns whether code in the type's package can access the parameter classes of the constructor and setters. The
-     * class of an inherited setter's parameter can be visible only in another package. A codec that names such a class
-     * would fail when it runs.
+     * Returns whether code in the type's package can access the parameter classes of the constructor and setters. For
+     * example, the type can inherit a setter from a class of another package, and the class of the setter's parameter
+     * can be visible only in that package. A codec that named this parameter class would fail when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())

@@ -44,12 +44,12 @@ public final class In extends Pool.Scratch {
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * The part of a maximum cost that is the same for messages of all sizes. The maximum limits the cost of comparing
-     * set elements and map keys that have the same hash, and of computing the hashes of elements and keys that contain
-     * sets or maps. The maximum of a message is this number plus {@link #MAX_COMPARED_PER_BYTE} for each byte of the
-     * message. The unit is the comparison of one byte. For example, the maximum of a message of 1 MiB is 8 Mi + 32 Mi =
-     * 40 Mi. A message of 4 MiB, the largest by default, can keep a processor busy for some 100 ms before it reaches
-     * its maximum. Honest messages need far less.
+     * Part of the maximum cost of a message that does not depend on the size of the message. The other part is
+     * {@link #MAX_COMPARED_PER_BYTE} for each byte of the message. The cost is the work of comparing set elements and
+     * map keys that have the same hash, and of computing the hashes of elements and keys that contain sets or maps. The
+     * unit is the comparison of one byte. For example, the maximum of a message of 1 MiB is 8 Mi + 32 Mi = 40 Mi. A
+     * message of 4 MiB, the largest by default, can keep a processor busy for some 100 ms before it reaches its
+     * maximum. Honest messages need far less.
      */
     private static final long MIN_COMPARED = 8 << 20;
 

@@ -62,9 +62,9 @@ import org.jspecify.annotations.Nullable;
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. Subclasses
-     * inherit this annotation. An abstract class that only inherits the annotation is not in the index. Each line is
-     * the binary name of one class. {@code ServiceIndex} reads the file at start.
+     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. A class that
+     * inherits this annotation from a superclass is in the index too, unless the class is abstract. Each line of the
+     * file is the binary name of one class. {@code ServiceIndex} reads the file at start.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 

@@ -699,8 +699,8 @@ final class TypeCheck {
     /**
      * Returns the getter of a field, that is, a public method with the name of a getter and the type of the field; null
      * if there is none. Looks first in the mapped class {@code in}, and after that in the class that declares the
-     * field, because a subclass can override the getter with a more specific return type: only the declaring class then
-     * has a method that returns the field's type.
+     * field. The second class is needed if a subclass overrides the getter with a more specific return type. In this
+     * case, only the class that declares the field has a method with the field's type.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());

@@ -19,7 +19,7 @@ import java.util.Random;
  * @param reorder fraction of frames that are overtaken by the next frame in the same direction, of the same call or of
  *     another call. The overtaking frame is not reordered itself. A frame without a next frame does not arrive.
  * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive. Earlier
- *     frames of the same direction do, except a frame that {@code reorder} still holds back.
+ *     frames of the same direction still arrive, except a frame that {@code reorder} holds back.
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {

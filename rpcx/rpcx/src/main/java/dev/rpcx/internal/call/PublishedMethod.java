@@ -98,9 +98,13 @@ public record PublishedMethod(String name, Method method) {
     /**
      * Throws an exception if the parameters of {@code method} have other numbers in the class {@code type} than in an
      * interface that the class implements. Clients use the numbers of the interface, and the class does not inherit the
-     * annotations of the interface. If no parameter of the interface's method has a {@link Field} annotation, the
-     * numbers are compared only if clients can use the interface: {@link RPCXClient} is on it, or on a subinterface
-     * that the class also implements.
+     * annotations of the interface. The numbers are compared in two cases:
+     *
+     * <ul>
+     *   <li>A parameter of the interface's method has a {@link Field} annotation.
+     *   <li>Clients can use the interface: {@link RPCXClient} is on the interface, or on a subinterface that the class
+     *       also implements.
+     * </ul>
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());

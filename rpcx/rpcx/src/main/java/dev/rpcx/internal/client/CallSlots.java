@@ -36,9 +36,11 @@ public final class CallSlots {
      * The top of the stack of free slots, together with a version number. The lower 32 bits are the index of the top
      * slot plus one, or 0 if no slot is free. The upper 32 bits are the version number, which every push and pop
      * increments. Any thread pushes and pops by a compare-and-set, so no two calls get the same slot. Tested by
-     * {@code SlotsRace} and {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}. Without the version number, a
-     * thread that pops could miss that the top slot was taken and put back, and put a slot on top that a call uses.
-     * Tested by {@code CallSlotsAloneTest.aSlotThatCameBackIsToldFromOneThatWasNeverGone}.
+     * {@code SlotsRace} and {@code CallSlotsTest.noSlotIsHadTwiceAndNoIdTwiceInARow}.
+     *
+     * <p>Without the version number, a thread that pops could overlook that other threads have taken the top slot and
+     * put it back. The slot that was below it can have a call now, but the thread would make that slot the top of the
+     * stack. Tested by {@code CallSlotsAloneTest.aSlotThatCameBackIsToldFromOneThatWasNeverGone}.
      */
     private final AtomicLong free = new AtomicLong();
 

@@ -311,8 +311,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Begins to make one more connection. Does nothing if the client is closed, or if the address is in a pause. There
-     * is one exception: if even the best connection is full, calls wait for the new one, so a pause of which at most
-     * 100 ms remain does not prevent the try. The try then connects at the end of the pause.
+     * is one exception: if even the best connection is full, this method accepts a pause that ends within 100 ms,
+     * because calls then wait for the new connection. In this case, the try connects at the end of the pause.
      *
      * @param index index of the new connection in {@link #connections}
      * @param best the best of the connections that are ready

@@ -112,11 +112,17 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private long givenUpNanos;
 
     /**
-     * Bits that say how far the call has ended. The thread that takes the slot stores 0. The event loop, or the caller
-     * that reads the reply itself, sets COMPLETED after it has stored the outcome, so a caller that sees the bit sees
-     * the outcome too. WIRE_DONE is set when no more frames come, and CALLER_DONE when the caller needs the slot no
-     * more. The thread whose compare-and-set completes these two frees the slot, so no slot is freed twice. Tested by
-     * {@code CallSlotsTest.everyCallEndsAndNoReplyMeetsAnotherCaller}.
+     * Bits that say how far the call has ended. The thread that takes the slot stores 0.
+     *
+     * <ul>
+     *   <li>COMPLETED is set after the outcome has been stored, by the event loop or by the caller that reads the reply
+     *       itself. So a caller that sees the bit sees the outcome too.
+     *   <li>WIRE_DONE is set when no more frames come.
+     *   <li>CALLER_DONE is set when the caller no longer needs the slot.
+     * </ul>
+     *
+     * <p>When both WIRE_DONE and CALLER_DONE are set, the slot is freed by the thread whose compare-and-set has led to
+     * this state. So no slot is freed twice. Tested by {@code CallSlotsTest.everyCallEndsAndNoReplyMeetsAnotherCaller}.
      */
     private volatile int state = BOTH_DONE;
 

@@ -343,7 +343,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Ends the watch and all waiting calls. Only for tests that create a cluster themselves, since no client ends it.
+     * Ends the watch and all waiting calls. Only for tests that create a cluster themselves, since no client ends such
+     * a cluster.
      */
     public void close() {
         endWatch();

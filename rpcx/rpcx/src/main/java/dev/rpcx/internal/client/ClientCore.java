@@ -258,8 +258,8 @@ public final class ClientCore {
     }
 
     /**
-     * Returns the cluster for these endpoints, which is created if there is none. The map keeps the cluster until this
-     * thread has called {@code endCreating} on it.
+     * Returns the cluster for these endpoints, and creates the cluster if there is none. The map {@code clusters} keeps
+     * the cluster until the calling thread has called {@code endCreating} on the cluster.
      */
     private ClientCluster beginCreating(Endpoints endpoints) {
         while (true) {

@@ -86,8 +86,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private @Nullable Attempts earlier;
 
         /**
-         * In the latest attempt, sends the stream that is an argument of the call; null if there is no such stream. No
-         * lock is needed: the thread that sends an attempt sets this field before it sends, and the event loop uses
+         * Sender of the stream that is an argument of the call, in the latest attempt; null if no argument is a stream.
+         * No lock is needed: the thread that sends an attempt sets this field before it sends, and the event loop uses
          * this field only after that attempt has ended.
          */
         private @Nullable StreamSender upload;

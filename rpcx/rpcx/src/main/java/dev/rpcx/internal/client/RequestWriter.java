@@ -110,13 +110,13 @@ public final class RequestWriter {
     /**
      * Takes a slot of the given connection and writes the request into the slot. If the connection or its server does
      * not take the call, connections of other instances are tried. That costs the retry budget nothing, since nothing
-     * has been sent. The returned slot belongs to the caller.
+     * has been sent. The caller of this method owns the returned slot.
      *
      * @param encoded arguments encoded when the call was made; null to encode {@code arguments} now
      * @param now time in nanoseconds at which this thread began this attempt
      * @throws RPCXException if the call is too late or cannot be encoded, if this client's requests hold too many
-     *     bytes, or if no connection takes the call. In the last case, the exception is the one with which the given
-     *     connection has refused the call
+     *     bytes, or if no connection takes the call. If no connection takes the call, the exception is the first
+     *     refusal
      */
     public ClientCall prepare(
             ClientConnection on,

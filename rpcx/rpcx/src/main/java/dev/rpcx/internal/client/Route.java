@@ -119,7 +119,7 @@ public abstract class Route {
 
         /**
          * Charges {@code bytes} to the client's account until {@link #giveBack} is called. If {@code giveBack} has been
-         * called before, nothing stays charged.
+         * called already, this method releases the charge again at once.
          *
          * @throws RPCXException with {@link RPCXException.Code#OVERLOADED} if this client's requests, waiting or on
          *     connections, would hold too many bytes

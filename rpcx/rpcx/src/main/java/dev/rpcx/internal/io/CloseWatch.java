@@ -345,8 +345,8 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Makes {@link #await} return. Before this call, {@code mayWait} must have become false, because a thread that
-         * is only about to block is not woken, and asks {@code mayWait} instead. Thread-safe.
+         * Makes {@link #await} return. Set {@code mayWait} to false before this call. This method does not wake a
+         * thread that is only about to block, but such a thread asks {@code mayWait} before it blocks. Thread-safe.
          */
         void wake() {
             epoll.wakeup();

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Closes a connection so that the peer receives the last bytes that were written. If a socket is closed while bytes
  * from the peer are unread or still arrive, TCP resets the connection, and the peer can lose the last bytes. So this
- * class sends the end of the stream (with TLS, a close_notify before that), and the channel's handler discards what
+ * class sends the end of the TCP stream (with TLS, a close_notify before that), and the channel's handler discards what
  * arrives until the peer closes or a time limit is reached.
  *
  * <p>A peer that reads slowly gets more time as long as bytes are moving, up to the limit that {@link #allow} sets.
@@ -236,8 +236,8 @@ public final class HalfClose {
     }
 
     /**
-     * Returns whether the peer's kernel has acknowledged all bytes and the end of the stream. Also returns true if the
-     * TCP state is unknown, for example without epoll.
+     * Returns whether the peer's kernel has acknowledged all bytes and the end of the TCP stream. Also returns true if
+     * the TCP state is unknown, for example without epoll.
      */
     private boolean hasArrived() {
         EpollTcpInfo way = way();

@@ -51,9 +51,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /**
-     * Largest total weight of the records without data that a server may send within an hour. The weights are explained
-     * at {@link #MAX_SILENT_OF_CLIENT}. The limit for a server is larger, because a server can send session tickets
-     * that contain certificates.
+     * Largest total weight of the records without data that a server may send within an hour. The weight of a record is
+     * the largest number of KeyUpdates that can begin in the record, see {@link #MAX_SILENT_OF_CLIENT}. The limit for a
+     * server is larger than for a client, because a server can send session tickets that contain certificates.
      */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 

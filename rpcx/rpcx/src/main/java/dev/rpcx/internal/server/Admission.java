@@ -423,8 +423,8 @@ final class Admission {
     }
 
     /**
-     * Records that the connection has closed. Called exactly once. After that, the connection's handlers that still run
-     * count in the shares of connections that come later from the same address.
+     * Records that the connection has closed. Must be called exactly once. From now on, handlers of the connection that
+     * still run count in the shares of later connections from the same address.
      */
     void connectionGone() {
         running.connectionGone();

@@ -236,10 +236,15 @@ public final class AdmissionLimit {
     private static final double NEARLY_USUAL = 0.75;
 
     /**
-     * After connections have competed for the limit, each connection may use only a share of it until this many updates
-     * of the limit have passed. Connections compete if one of them asks for a handler while the limit is used up and
-     * others run handlers of the method. If a connection asks for a handler before these updates have passed, while
-     * others run handlers, counting begins anew.
+     * Number of updates of the limit for which connections share the limit after they have competed for it. During this
+     * time, each connection may use only a share of the limit.
+     *
+     * <ul>
+     *   <li>The time begins if a connection asks for a handler while the limit is used up and other connections run
+     *       handlers of the method.
+     *   <li>The time begins anew if, before its end, a connection asks for a handler while other connections run
+     *       handlers of the method.
+     * </ul>
      */
     private static final int SHARED_STEPS = 10;
 
@@ -331,9 +336,9 @@ public final class AdmissionLimit {
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time of the next look at whether to update the limit. A look changes nothing if calls have ended in too
-     * few groups of connections, since a few groups, mostly of a few addresses, say little about the others. The next
-     * look is then at least {@link #LOOK_NANOS} (12.5 ms) later.
+     * Earliest time of the next check whether calls have ended in enough groups of connections to update the limit. A
+     * few groups, mostly of a few addresses, say little about the others. If there are too few groups, the limit is not
+     * updated, and the next check is at least {@link #LOOK_NANOS} (12.5 ms) later.
      */
     private volatile long nextLookNanos;
 
@@ -1494,9 +1499,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Remembers how long a call takes without waiting for other calls, as a lower limit has shown. {@link #ownNanos}
-     * would be too short, since the quickest calls determine it. This method also prevents late calls from halving the
-     * limit for at least {@link #HOLD_NANOS}.
+     * Remembers how long a call takes if it does not wait for other calls. Called if calls have ended at a lower rate
+     * since the limit was lowered: under the earlier limit, they did not wait for each other. In this case,
+     * {@link #ownNanos} is too short, since the quickest calls determine it. This method also prevents late calls from
+     * halving the limit for at least {@link #HOLD_NANOS}.
      *
      * @param nanos mean duration of a call, in nanoseconds
      */

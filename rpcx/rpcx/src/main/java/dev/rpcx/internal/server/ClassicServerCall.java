@@ -68,9 +68,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private @Nullable PendingResult pendingResult;
 
     /**
-     * Whether the first interceptor of the call has begun, or the handler if there is no interceptor. Written while
-     * holding the lock of this call, and read with it by {@link #cancel}. The thread that ends the call reads it
-     * without the lock, since the handler has returned by then, or will not begin.
+     * Whether the first interceptor of the call has begun. For a call without interceptors: whether the handler has
+     * begun. This field is written under the lock of this call, and {@link #cancel} reads the field under the same
+     * lock. The thread that ends the call reads the field without the lock: at that time the handler has returned, or
+     * will not begin.
      */
     private boolean hasBegun;
 
@@ -474,10 +475,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Cancels the call, since the client no longer waits for the result. If the handler has not begun, it will not
-     * begin. If no interceptor has begun either, the handler no longer counts against the {@link AdmissionLimit} of its
-     * method. Called only on the event loop.
+     * begin. If neither an interceptor nor the handler has begun, the {@link AdmissionLimit} of the method no longer
+     * counts the handler. Called only on the event loop.
      *
-     * @return true if the handler or an interceptor has begun; false if neither has begun, and therefore neither will
+     * @return true if an interceptor or the handler has begun; false if neither of them will begin
      */
     boolean cancel() {
         List<Runnable> callbacks;

@@ -3,9 +3,9 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Counts calls by the time that their callers give them, from the admission of a call to its deadline. The counts form
- * a histogram, in which the width of a bucket is at most a quarter of its lower bound. Any thread may call {@code add}.
- * Only one thread at a time may call {@code take} and read the results.
+ * Counts calls by the time from their admission to their deadline, which is the time that their callers give them. The
+ * counts form a histogram, in which the width of a bucket is at most a quarter of its lower bound. Any thread may call
+ * {@code add}. Only one thread at a time may call {@code take} and read the results.
  */
 final class GivenTimes {
     /**

@@ -539,7 +539,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Makes the {@link DetachableStage}s of this call stop waiting for their sources. Called when a call with
      * interceptors has its result, or when nobody waits for the result of the call any more.
      *
-     * @return stages whose sources have not ended; the caller has to run these stages, so that they end
+     * @return stages whose sources have not ended. The caller of this method has to see to it that each stage is ended
+     *     by its method {@link DetachableStage#run}
      */
     synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;

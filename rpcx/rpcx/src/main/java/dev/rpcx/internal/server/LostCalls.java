@@ -38,8 +38,8 @@ public final class LostCalls {
     }
 
     /**
-     * Clears {@link #isAny}, and runs an action that ends the lost calls. Called if {@code isAny} is set, on the event
-     * loop or, after the event loop's end, while holding the connection's lock.
+     * Clears {@link #isAny}, and runs an action that ends the lost calls. Called if {@code isAny} is set. The caller is
+     * the event loop or, after the end of the event loop, a thread that holds the connection's lock.
      *
      * @param ends action that ends the lost calls; returns false if it does not know yet which calls are lost. If the
      *     action returns false or throws, {@code isAny} is set again

@@ -242,9 +242,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Drops the reply of a call that is over, and replaces the call's buffer by a small one. Called while threads of
-     * {@link CallThreads} still run for the call. A charge for the metadata of the request remains, since these threads
-     * can use the metadata. Does nothing if the call is charged for no more than this metadata and a buffer that was
-     * kept from an earlier call.
+     * {@link CallThreads} still run for the call. These threads can use the metadata of the request, so a charge for
+     * the metadata remains. Does nothing if the reply is not charged and the request is charged for no more than this
+     * metadata, even if a buffer that was kept from an earlier call is charged.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -387,12 +387,12 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the request of a call whose reply cannot be sent completely now. If no threads of
-     * {@link CallThreads} run for the call, also releases the charge for the objects of the request. The charge for the
-     * reply includes what remains of the request, such as the metadata. Event loop only.
+     * Releases the charge for the request of a call whose reply cannot be sent completely now. The charge for the reply
+     * includes what remains of the request, such as the metadata. If no threads of {@link CallThreads} run for the
+     * call, this method also releases the charge for the objects of the request. Event loop only.
      *
-     * @param waits true if the reply waits because the client does not read; a large buffer that is at most half full
-     *     is then replaced by a smaller one
+     * @param waits true if the reply waits because the client does not read. In this case, a large buffer that is at
+     *     most half full is replaced by a smaller one
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > MAX_SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
@@ -648,9 +648,13 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the objects of the request. If the method has interceptors, first prevents a handler that
-     * has not started from starting. If threads of {@link CallThreads} still run for the call of such a method, the
-     * objects stay charged, since these threads can use the objects.
+     * Releases the charge for the objects of the request. For a method with interceptors, two things differ:
+     *
+     * <ul>
+     *   <li>This method first calls {@link #endStages()}, which prevents the handler from starting.
+     *   <li>If threads of {@link CallThreads} still run for the call, the objects stay charged, since these threads can
+     *       use the objects.
+     * </ul>
      */
     void endStagesAndReleaseObjects() {
         if (method().chain() == null) {

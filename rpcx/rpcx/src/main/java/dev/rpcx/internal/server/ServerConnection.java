@@ -1106,7 +1106,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Ends the connection, because a check of its calls has failed or the timer for the check could not be set. Calls
-     * that go on after the connection are checked again after {@code LOST_CHECK_NANOS}.
+     * that go on after the end of the connection are checked again after {@code LOST_CHECK_NANOS}, unless the event
+     * loop is shutting down.
      */
     private void checkFailed(Throwable thrown) {
         try {

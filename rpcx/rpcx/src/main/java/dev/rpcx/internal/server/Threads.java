@@ -216,9 +216,10 @@ public class Threads {
     }
 
     /**
-     * Closes the pool, and makes the virtual threads end after their tasks. Usually called after the event loops have
-     * ended. Tasks that still wait for a thread of the pool are run. If such a task is a call, its handler is not
-     * allowed to begin. If it is a signal, that is, a task that notifies a stream or a call, it does so as usual.
+     * Closes the pool, and makes the virtual threads end after their tasks. This method is usually called after the
+     * event loops have ended. Tasks that still wait for a thread of the pool are run. If such a task is a call, the
+     * handler of the call is not allowed to begin. If the task is a signal, that is, if it notifies a stream or a call,
+     * the task runs as usual.
      */
     public void close() {
         handlers.close().forEach(this::runNow);

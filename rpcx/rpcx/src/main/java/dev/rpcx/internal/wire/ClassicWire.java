@@ -28,9 +28,9 @@ public final class ClassicWire {
      * A request that has been decoded. The values of the parameters are slices of the message, not copies. The names of
      * the parameters' types are dropped, so that no class is ever loaded by a name that a peer has sent.
      *
-     * @param numbers for each element of {@code values}, the parameter number that the request gives. If the request
-     *     gives none, this is the position of the element, counted from 1. If the number does not fit an {@code int},
-     *     this is -1.
+     * @param numbers one number for each element of {@code values}: the parameter number that the request gives; the
+     *     position of the element, counted from 1, if the request gives no number; -1 if the number does not fit an
+     *     {@code int}
      */
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 

@@ -213,8 +213,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Begins the waiting messages that have this id and fit into one frame. They have waited for an earlier message
-     * with the same id, which has now begun or been removed.
+     * Moves those messages from {@code waiting} to {@code rotation} that have this id and fit into one frame. They have
+     * waited for an earlier message with the same id, which has now begun or been removed.
      */
     private void letFollow(int id) {
         if (following == 0) {

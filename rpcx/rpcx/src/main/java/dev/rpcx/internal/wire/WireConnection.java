@@ -198,8 +198,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean reading;
 
     /**
-     * True while the event loop is about to gather further messages. In this time, {@link #sendNow(Outbound)} does not
-     * flush, so that one flush sends all messages. A full {@code batch} is written nevertheless.
+     * True while the event loop is about to gather further messages. During this time, {@link #sendNow(Outbound)} does
+     * not flush, because one flush follows after all messages. Only output of {@code BATCH_BYTES} or more is written
+     * earlier.
      */
     private boolean gathering;
 
