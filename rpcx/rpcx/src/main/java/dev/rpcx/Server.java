@@ -52,8 +52,9 @@ public final class Server implements AutoCloseable {
 
     /**
      * Starts to listen on the port, and returns when clients can reach the server. This method blocks the calling
-     * thread, even an event loop, until the name of the host has been looked up and the port is bound. If the port is
-     * not bound, the server counts as stopped, and leaves no threads or sockets behind.
+     * thread until the name of the host has been looked up and the port is bound. It also blocks an event loop that
+     * calls it. If the start fails before the port is bound, the server counts as stopped, and leaves no threads or
+     * sockets behind.
      *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the name of the host
      *     cannot be resolved, or no event loops can be created

@@ -136,9 +136,9 @@ final class KeyHashes {
      */
     private long made;
     /**
-     * Cost, in bytes, of looking up once, in another key, each value of the key that was read last, and of comparing
-     * the key's long decimals. While a key is being read, this field holds the sum of such costs that {@link In} had
-     * counted before the key.
+     * Cost, in bytes, of the key that was read last. It is the cost of looking up each value of the key once in another
+     * key, plus the cost of comparing the key's long decimals. While a key is being read, this field holds the result
+     * of {@link In#beginKey}: the sum of these costs for the part of the message before the key.
      */
     private long lookupCost;
     /**
@@ -260,9 +260,11 @@ final class KeyHashes {
     }
 
     /**
-     * Computes the size and the costs of the key that has just been read. The size is the present position in the
-     * message, minus the position that {@link #beginKey} has stored. The key's memory and the cost of its lookups are
-     * computed in the same way.
+     * Computes the size, the memory and the lookup cost of the key that has just been read. Each of them is the present
+     * value of a counter of {@link In}, minus the value that {@link #beginKey} has stored. For example, the size is the
+     * present position in the message, minus the position at which the key begins. If {@code keys.costsBoth} is true,
+     * this method also takes the numbers {@code compared} and {@code lookedUp} of the key from {@code In}, and sets
+     * those of the enclosing key there again.
      */
     void endKey(In in) {
         bytes = in.position() - bytes;

@@ -73,8 +73,9 @@ public final class ThreadTools {
      * Lets other virtual threads run before the current thread goes on. Does nothing if the current thread is not
      * virtual.
      *
-     * <p>The thread parks for 100 µs instead of calling {@code Thread.yield}. On a server with one processor, a thread
-     * that yields runs again before new virtual threads that an event loop has started (seen on JDK 25).
+     * <p>The thread parks for 100 µs instead of calling {@code Thread.yield}. On a server with one processor, a call of
+     * {@code yield} does not help: the thread runs again before new virtual threads that an event loop has started
+     * (seen on JDK 25).
      */
     public static void letOthersRun() {
         if (isVirtual(Thread.currentThread())) {

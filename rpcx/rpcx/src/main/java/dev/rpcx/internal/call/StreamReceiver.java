@@ -560,8 +560,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Gives the next waiting item to the subscriber, and queues a task for another one if more items wait. Runs where
-     * the subscriber's signals run.
+     * Gives the next waiting item to the subscriber. If more items wait, queues a task that calls this method again.
+     * Runs where the subscriber's signals run.
      */
     private void giveNext(SerialExecutor here) {
         while (!giveOne()) {

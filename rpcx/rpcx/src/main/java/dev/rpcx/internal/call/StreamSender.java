@@ -76,8 +76,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Message that waits until it is written into frames. {@code head} is the type of the message's first frame, and
-     * {@code cost} is the number of bytes charged for it. The cost is 0 for a last message that is sent although the
-     * connection could not be charged for it.
+     * {@code cost} is the number of bytes charged for the message. The cost is 0 for the message that ends the stream
+     * if the connection could not be charged for that message.
      */
     private record WaitingMessage(int head, ByteBuf body, long cost) {}
 

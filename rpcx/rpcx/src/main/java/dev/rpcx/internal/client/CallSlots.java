@@ -229,9 +229,9 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes all threads that block for a call. A thread that still has to wait parks again. Before it parks, the thread
-     * makes sure that a check by {@link OverdueCallers} is scheduled; if that fails, the thread parks with a timeout.
-     * Thread-safe.
+     * Wakes all threads that block for a call in one of these slots. A thread whose call has not ended parks again.
+     * Before it parks, the thread makes sure that a check by {@link OverdueCallers} is scheduled. If no check can be
+     * scheduled, the thread parks with a timeout. Thread-safe.
      */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {

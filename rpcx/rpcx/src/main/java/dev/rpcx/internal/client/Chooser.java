@@ -58,7 +58,7 @@ public abstract class Chooser {
      * Returns a connection for a call, or null if the call has to wait for one. The best choice is a connection with
      * free slots to an instance that {@link Health} lets take calls. If there is none, usually any other ready
      * connection is used, see {@link #pickOfAll}. The caller has to send its call on the returned connection, or to
-     * call {@link Health#unsent}, since {@code Health} may count on that call to test an instance that was ejected.
+     * call {@link Health#unsent}, since {@code Health} may have reserved the instance for this call as a trial.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -289,7 +289,7 @@ public abstract class Chooser {
 
         /**
          * Number of the next call. The first number is random, so that not all clients begin with the same instance.
-         * Any thread that chooses an instance raises it.
+         * Each thread that chooses an instance increases the number.
          */
         private final AtomicInteger next;
 

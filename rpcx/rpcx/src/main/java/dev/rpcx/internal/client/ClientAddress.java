@@ -14,10 +14,11 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One instance of a service, that is, one host and port, with this client's connections to it. The address connects
- * when a call first needs a connection, and when a call needs one after a connection has ended. If all connections are
- * crowded (see {@link ClientConnection#isCrowded}), the address makes an extra one, which closes after some time
- * without calls. Calls that need the same connection wait together for one try to make it.
+ * One instance of a service, that is, one host and port, with this client's connections to it. The address does not
+ * connect before a call needs a connection. If a connection has ended, the address connects again when the next call
+ * needs one. If all connections are crowded (see {@link ClientConnection#isCrowded}), the address makes an extra
+ * connection, which closes after some time without calls. Calls that need the same connection wait together for one try
+ * to make it.
  *
  * <p>After a failure to connect, a pause follows, in which the address does not connect. Consecutive failures make the
  * pauses longer, up to a limit; see {@link Backoff}. A connection that ends as soon as it is established counts as a

@@ -102,7 +102,7 @@ public final class ClientCore {
 
     private final Bootstrap bootstrap;
 
-    /** The addresses of this client, by their {@link ClientAddress#keyOf}. Any thread adds an address. */
+    /** The addresses of this client, each under its {@link ClientAddress#keyOf}. Any thread can add an address. */
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
 
     /**
@@ -113,7 +113,7 @@ public final class ClientCore {
 
     /**
      * Counts the connections to which the simulated {@link #faults} have been added. The present count is the number of
-     * the next such connection. Event loops raise it.
+     * the next such connection. Event loops increase the count.
      */
     private final AtomicLong opened = new AtomicLong();
 
@@ -447,13 +447,13 @@ public final class ClientCore {
     }
 
     /**
-     * Opens a connection to an address, and completes {@code result} with the connection or with the failure. After
-     * the channel is connected, the TLS handshake and the server's greeting together can take the connect timeout once
-     * more.
+     * Opens a connection to an address, and completes {@code result} with the connection or with the failure.
+     * Connecting the channel can take up to the connect timeout. After that, the TLS handshake and the server's
+     * greeting together can take up to the same time again.
      *
-     * @param atOnce true to complete {@code result} as soon as the channel is connected and the TLS handshake, if
-     *     there is one, has ended; false if the connection itself completes {@code result} when the server has sent
-     *     its greeting
+     * @param atOnce true to complete {@code result} as soon as the channel is connected and the TLS handshake, if there
+     *     is one, has ended; false if the connection itself completes {@code result} when the server has sent its
+     *     greeting
      */
     <C extends ChannelHandler> void open(
             ClientAddress address, BiFunction<Channel, Account, C> maker, CompletableFuture<C> result, boolean atOnce) {

@@ -447,7 +447,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
             findConnection();
         }
 
-        /** Does nothing, since the receiver gives its credit to this object only after the call has failed. */
+        /**
+         * Does nothing. The {@link #receiver} sends credit to this object only after the call has failed, and otherwise
+         * to a {@link Sent}.
+         */
         @Override
         public void credit(long items) {}
 

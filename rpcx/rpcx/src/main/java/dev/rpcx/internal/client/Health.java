@@ -50,9 +50,9 @@ public final class Health {
     private static final long MAX_FAILURE_GAP_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /**
-     * For each such time without an ejection, the next ejection is shorter by one {@link #OUT_NANOS}, that is, by 2 s.
-     * For example, the next ejection after three in a row would last 8 s. After 20 s without one, it is shorter by two
-     * times 2 s and lasts 4 s. Source: Envoy's interval of 10 s.
+     * Time without an ejection that makes the next ejection shorter by one {@link #OUT_NANOS}, that is, by 2 s. The
+     * time counts from the end of the latest ejection. For example, after three ejections in a row, the next one would
+     * last 8 s. If 20 s pass before it, it is shorter by two times 2 s and lasts 4 s. Source: Envoy's interval of 10 s.
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 

@@ -286,7 +286,7 @@ public abstract class Route {
     /**
      * Returns the connection for a call that has waited until {@code connected} was open. If other calls have already
      * filled {@code connected}, returns the connection that {@link #ready(int)} chooses. If all connections are full,
-     * it can be a full one, even {@code connected} itself, which then refuses the call.
+     * the result can be a full connection, even {@code connected} itself. A full connection refuses the call.
      *
      * @return null if the call has to wait for one more connection
      */
@@ -336,8 +336,9 @@ public abstract class Route {
     }
 
     /**
-     * Removes a call from those that wait for {@code pending}, and notifies {@code pending}. Does nothing if
-     * {@code pending} has notified the call already or is about to.
+     * Ends the wait of a call: removes the call from the calls that wait for {@code pending}, and calls
+     * {@link PendingConnection#abandon}. Does nothing if {@code pending} has already called
+     * {@link PendingConnection.Waiter#ended} for the call, or is about to.
      */
     private static <C> void stopWaiting(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
         if (pending.remove(call)) {

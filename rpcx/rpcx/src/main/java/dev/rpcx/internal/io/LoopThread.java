@@ -25,8 +25,8 @@ public final class LoopThread extends FastThreadLocalThread {
     public @Nullable CallContext context;
 
     /**
-     * The {@code VirtualWorkers}, which run one server's handlers for this event loop on virtual threads. Only the
-     * class {@code Threads} uses this field, on this thread.
+     * The {@code VirtualWorkers} object that runs one server's handlers and signals for this event loop on virtual
+     * threads; null before its first use. Only the class {@code Threads} uses this field, on this thread.
      */
     public @Nullable Object workers;
 

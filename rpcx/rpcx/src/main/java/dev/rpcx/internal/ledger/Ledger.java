@@ -121,9 +121,9 @@ public final class Ledger {
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
-     * Ledgers that are kept from being garbage-collected, because they have been created since the first call of
-     * {@link #keepAll}, or since the latest call of {@link #letGo}. For tests; null unless {@link #keepAll} has been
-     * called. Read by each thread that creates a ledger.
+     * Ledgers that have been created since the first call of {@link #keepAll}, without those that {@link #letGo} has
+     * dropped. The set keeps these ledgers from being garbage-collected. For tests; null unless {@link #keepAll} has
+     * been called. Each thread that creates a ledger reads this field.
      */
     private static volatile @Nullable Set<Ledger> made;
 

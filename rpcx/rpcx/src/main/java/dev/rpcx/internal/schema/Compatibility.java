@@ -478,8 +478,9 @@ public final class Compatibility {
 
     /**
      * Adds a {@link Break} if a case of a sealed type stands for all unknown cases in one lock file, and has a number
-     * of its own in the other. The two lock files have different names for such a case: a case with a number has the
-     * name of its field, and the case for unknown ones has the name of its class.
+     * of its own in the other. This method looks for the case under two names, because its name is not the same in both
+     * lock files: it is the name of the class if the case stands for all unknown cases, and the name of the field if
+     * the case has a number of its own.
      */
     private void compareUnknownCases(LockFile.Entry before, LockFile.Entry after) {
         LockFile.Line old = at(0, before);

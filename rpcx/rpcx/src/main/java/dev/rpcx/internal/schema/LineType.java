@@ -45,8 +45,9 @@ record LineType(boolean isStream, Label label, String element) {
         }
 
         /**
-         * Returns whether a value has the same bytes under both labels, provided that it is sent under both. Null is
-         * never sent, and a default such as 0 is sent under {@link #OPTIONAL}, but not under {@link #ONE}.
+         * Returns whether a value has the same bytes under this label and under {@code other}, provided that it is sent
+         * under both. Null is never sent. A default such as 0 is sent under {@link #OPTIONAL}, but not under
+         * {@link #ONE}.
          */
         boolean hasBytesOf(Label other) {
             return isRepeated() == other.isRepeated() && (this == MAP) == (other == MAP);

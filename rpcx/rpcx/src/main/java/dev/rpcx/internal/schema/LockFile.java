@@ -60,8 +60,8 @@ public final class LockFile {
      */
     public record Line(int number, String name, String type, boolean removed) {
         /**
-         * Says whether this member is the enum constant, or the case of a sealed type, that stands for all values that
-         * are not known. A removed member counts too. The number of such a member is always 0.
+         * Says whether this member stands for all values that are not known, or did so before it was removed. Such a
+         * member is a constant of an enum or a case of a sealed type, and its number is 0.
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");

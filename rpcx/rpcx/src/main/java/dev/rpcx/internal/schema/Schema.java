@@ -205,8 +205,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the message in which a result of this method is sent. For a {@link CompletionStage}, it is the message of
-     * the value that the stage delivers. For a stream, it is the message of one item.
+     * Returns the message in which a result of {@code method} is sent. For a {@link CompletionStage}, it is the message
+     * of the value that the stage delivers. For a stream, it is the message of one item.
      *
      * @throws SchemaException if the type cannot be mapped. {@code CompletionStage}, {@code CompletableFuture} and
      *     {@code RPCXFuture} are the only futures and stages that can be mapped

@@ -841,7 +841,7 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns how long a call takes if it does not wait for other calls, as seen lately, in nanoseconds; 0 if unknown.
+     * Returns the time, in nanoseconds, that calls have lately needed without waiting for other calls; 0 if unknown.
      */
     private double needNanos(long now) {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;

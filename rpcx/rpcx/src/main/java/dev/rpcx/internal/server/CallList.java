@@ -34,8 +34,8 @@ final class CallList {
     }
 
     /**
-     * Returns whether the call is in this list and has not been removed since its {@link LoopState#addition} was
-     * {@code addition}. A call that has been removed and added again has a higher number.
+     * Returns whether the call is in this list and has not been removed since the addition with the number
+     * {@code addition}. If the call has been removed and added again, its {@link LoopState#addition} is greater.
      */
     boolean hasKept(ServerCall call, long addition) {
         return contains(call) && call.loopState.addition == addition;

@@ -363,8 +363,8 @@ public final class CallThreads {
         private @Nullable Set<LaterStep> unbegun;
 
         /**
-         * Threads other than the call's own that are running a part of the call's chain of interceptors. Null if there
-         * has never been such a thread. Guarded by {@code this}.
+         * Threads that are running a part of the call's chain of interceptors, without the thread that was given to the
+         * call (see {@link Call#isRunner}). Null if there has never been such a thread. Guarded by {@code this}.
          */
         private @Nullable Set<Thread> counted;
 
@@ -505,9 +505,10 @@ public final class CallThreads {
         }
 
         /**
-         * Withdraws this step if the call has ended while the step was being handed to a thread. Called right after the
-         * step has been handed over, by the thread that has done so. The thread that ended the call may have tried to
-         * withdraw the step before that, in vain. A thread that ends the call later finds the step.
+         * Withdraws this step if the call has ended while the step was being handed to a thread. The thread that hands
+         * the step over calls this method right afterwards. If another thread ended the call during the handover, that
+         * thread may have tried to withdraw the step too early, when the step did not wait for a thread yet. A thread
+         * that ends the call after the check in this method finds the step.
          */
         void onQueued() {
             if (context.isBarred()) {

@@ -101,8 +101,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Calls that the client no longer waits for, and whose handlers have returned futures. The server waits for each
-     * future up to {@link PendingResult#MAX_GRACE_NANOS}, 1 s. The calls are in the order in which these waits end. A
-     * call whose result comes earlier usually stays in this queue until its time is over.
+     * future up to {@link PendingResult#MAX_GRACE_NANOS}, 1 s. The calls are in the order in which these waits end. If
+     * the result of a call comes before its wait would end, the call usually stays in this queue until that time.
      */
     private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
@@ -590,7 +590,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Limits the wait for the future that the handler of a cancelled call has returned: see {@link #linger}. Any thread
-     * may call this.
+     * may call this method.
      */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {

@@ -9,9 +9,9 @@ import java.util.function.LongSupplier;
  * calls could cause a scan of all calls each time that one call reaches its limit. A connection with a smaller table
  * always scans all its calls.
  *
- * <p>A scan of all calls fills the set with those that are due within {@code SPAN_NANOS}, and the connection adds calls
- * that begin later. If more than {@value #MAX_CALLS} calls are due within that span of time, the set shortens the span.
- * When the span is over, the connection has to scan all its calls again.
+ * <p>A scan of all calls fills the set with the calls that are due within {@code SPAN_NANOS}, which is 1 s. The
+ * connection also adds calls that begin after the scan. If more than {@value #MAX_CALLS} calls are due within the span,
+ * the set shortens the span. When the span is over, the connection has to scan all its calls again.
  *
  * <p>Used only on the event loop.
  */

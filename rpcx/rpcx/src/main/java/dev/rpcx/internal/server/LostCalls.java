@@ -20,10 +20,10 @@ public final class LostCalls {
     private final Runnable check;
 
     /**
-     * Creates an instance that reports no lost calls.
+     * Creates an object that knows of no lost calls yet: {@link #isAny} is false.
      *
-     * @param check makes the event loop check for lost calls as soon as possible; if the event loop has ended, checks
-     *     on the calling thread
+     * @param check action that makes the event loop check for lost calls as soon as possible; if the event loop has
+     *     ended, the action checks on the calling thread
      */
     public LostCalls(Runnable check) {
         this.check = check;

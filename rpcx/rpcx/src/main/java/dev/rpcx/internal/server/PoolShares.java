@@ -63,7 +63,8 @@ public final class PoolShares {
     public interface Task extends Runnable {
         /**
          * Called instead of {@code run} if no thread can be started for the task, and the task cannot wait for a
-         * thread. {@code Share.run} has accepted the task, but may not have returned yet. Any thread may call this.
+         * thread. {@code Share.run} has accepted the task, but may not have returned yet. Any thread may call this
+         * method.
          *
          * @param noThread why no thread can be started
          */
@@ -124,7 +125,8 @@ public final class PoolShares {
     private boolean isClosed;
 
     /**
-     * Creates shares of a pool that refuses its waiting tasks if no thread can be started and no task runs.
+     * Creates shares of a pool that is not {@link #patient}: if no thread can be started and no task of the pool runs,
+     * the pool refuses all waiting tasks.
      *
      * @param maxThreads maximum number of threads that run tasks at the same time
      * @param pool runs tasks on its threads

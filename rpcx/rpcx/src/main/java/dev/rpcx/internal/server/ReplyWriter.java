@@ -69,9 +69,11 @@ final class ReplyWriter {
     }
 
     /**
-     * Counts the bytes of a large reply against the server's memory limits. If the limits leave no room, replaces the
-     * reply by an error. Does nothing if the reply is small and its buffer is small or already charged. Called on the
-     * thread that has the result, if that thread is not the event loop.
+     * Charges a large reply: counts {@link ServerCall#replyBytes} against the server's memory limits. If the limits
+     * leave no room, replaces the reply by an error. Does nothing if the reply's buffer is small. Also does nothing if
+     * {@code replyBytes} is small, for example because the buffer is already charged. Small means at most
+     * {@code UnchargedAllowance.bodyBytes}. Called on the thread that has the result, if that thread is not the event
+     * loop.
      */
     static void charge(ServerCall call) {
         int uncharged = call.connection.uncharged.bodyBytes();

@@ -1691,7 +1691,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Ends a call before its reply has been sent. Cancels its handler, and frees its slot. If the handler still
      * produces a result, the result is dropped. The code that calls this method has to send the final frame.
      *
-     * @return false if the method of the call has not been executed, and will not be
+     * @return false if the handler of the call has not started, and never will
      */
     private boolean drop(ServerCall call) {
         boolean isExecuted;
@@ -1709,7 +1709,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Ends a call that nobody waits for. The call object is freed now or, if the handler still runs, when the handler
      * ends or the server stops waiting for the handler's future.
      *
-     * @return false if the method of the call has not been executed, and will not be
+     * @return false if the handler of the call has not started, and never will
      */
     private boolean abandon(ServerCall call) {
         boolean isDone = false;
@@ -1798,7 +1798,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Cancels a call whose handler runs or waits for a thread.
      *
-     * @return false if the method of the call has not been executed, and will not be
+     * @return false if the handler of the call has not started, and never will
      */
     private boolean cancel(ServerCall call) {
         boolean hasBegun = call.cancel();
@@ -1890,8 +1890,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Frees the object of a call that is over. If threads still run for the call, the object is freed when the last of
-     * these threads has ended. This method ends the streams of the call, which can run user code that ends this call or
-     * others. If the object has been freed already, this method does nothing.
+     * these threads has ended. Before the object is freed, this method ends the streams of the call. Ending a stream
+     * can run user code, and this code can end this call or other calls. If the object has been freed already, this
+     * method does nothing.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {

@@ -582,9 +582,9 @@ public final class ServerCore {
     }
 
     /**
-     * Closes a channel if its connection has not been added by {@link #register} when the event loop runs the check,
-     * for example because the preface of a native client is incomplete. If the connection has been added by then,
-     * {@link #register} has asked the connection to end.
+     * Queues a task on the channel's event loop that closes the channel if it has no connection yet, for example
+     * because the preface of a native client is incomplete. The task does nothing if {@link #register} has added the
+     * connection by then. Called only while the server stops, when {@code register} asks each new connection to end.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {

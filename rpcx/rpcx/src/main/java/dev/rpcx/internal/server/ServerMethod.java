@@ -75,9 +75,10 @@ public record ServerMethod(
     }
 
     /**
-     * Returns the stage that the call has to wait for after an interceptor's stage has ended, if its result is another
-     * stage. That other stage may be lazy, that is, start its work when a callback is attached. In this case, the
-     * callback is attached where the method's handlers run, so that the work is done there. Any thread may call this.
+     * Returns the stage that the call has to wait for next, after the stage of an interceptor has ended with another
+     * stage as its result. The other stage may be lazy, that is, start its work when a callback is attached to it. In
+     * this case, the callback is attached where the method's handlers run, so that the work is done there. Any thread
+     * may call this method.
      *
      * @param stage the other stage, that is, the result of the interceptor's stage
      * @param call context of the call
@@ -92,12 +93,13 @@ public record ServerMethod(
     }
 
     /**
-     * Returns the last step of a chain of interceptors, which runs the handler. If the handler throws an
-     * {@link RPCXException}, the step throws one that says that the call has been executed. The step takes the call
-     * from the invocation and not from the thread, since an interceptor can proceed on a thread of its own.
+     * Returns the last step of a chain of interceptors: the step that runs the handler. The step takes the call from
+     * the invocation and not from the calling thread, since an interceptor can proceed on a thread of its own.
      *
-     * <p>The step fails if the handler returns no stream where one is expected, or null where null cannot be sent. So
-     * interceptors see the same outcome as the caller.
+     * <p>If the handler throws an {@link RPCXException}, the exception that the step throws always says that the call
+     * has been executed. The step also fails in two other cases, so that interceptors see the same outcome as the
+     * caller: the method returns a stream and the handler has returned none, or the handler has returned null and the
+     * codec cannot write null.
      *
      * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit these
      *     types, the step fails before the handler starts

@@ -50,11 +50,11 @@ public class Threads {
 
     private final WorkerPool pool;
 
-    /** Divides the pool's threads that run handlers among the connections. */
+    /** Divides the pool's threads for handlers among the connections. */
     private final PoolShares handlers;
 
     /**
-     * Divides the pool's threads that run signals among the connections. A signal is a task that notifies a stream or a
+     * Divides the pool's threads for signals among the connections. A signal is a task that notifies a stream or a
      * call.
      */
     private final PoolShares signals;
@@ -107,8 +107,8 @@ public class Threads {
 
     /**
      * Starts a handler or a signal on a thread at once, even if all threads of the pool are busy. For a task of the
-     * pool, {@link PoolShares} has already decided that the task may begin. Any thread may call this for a task that
-     * runs on the pool. For other tasks, only the event loop may call this, until the event loop has ended.
+     * pool, {@link PoolShares} has already decided that the task may begin. Any thread may call this method for a task
+     * that runs on the pool. For other tasks, only the event loop may call this method, until the event loop has ended.
      *
      * @throws RejectedExecutionException the task runs on the pool, and the server has stopped
      */
@@ -159,9 +159,9 @@ public class Threads {
      * context class loader, the name and the priority; the interrupt flag is cleared. Thread-locals are not restored,
      * since those of other code cannot be cleared: see {@link RunOn}. An exception of a task does not end the thread.
      *
-     * <p>{@link VirtualWorkers} and {@link PoolShares} create this object before the thread starts. If memory is
-     * lacking, the code that starts the thread can report that. On the started thread, {@link #begin} allocates
-     * nothing, so that nothing fails before the first task.
+     * <p>{@link VirtualWorkers} and {@link PoolShares} create this object before the thread starts, so that the code
+     * that starts the thread can report a lack of memory. On the started thread, {@link #begin} allocates nothing, so
+     * that nothing fails before the first task.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();

@@ -6,14 +6,15 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses which waiting message of a connection sends the next frame. A message begins when it joins {@link #rotation},
- * whose messages alternately send one frame each. All methods must be called on the event loop.
+ * Chooses which waiting message of a connection sends the next frame. A message begins when it joins {@link #rotation}.
+ * The messages in the rotation take turns, and send one frame in each turn. All methods must be called on the event
+ * loop.
  *
  * <p>A message of several frames belongs to a size class, for example to the class of more than 64 KiB and at most 256
  * KiB. Only one message of each class is sent at a time, and the others of the class wait in order. Otherwise many
- * large messages could share a slow network, and the receiver would refuse messages whose frames come too slowly. Sizes
- * within a class differ by at most four times, so a message waits only for messages that do not take much longer than
- * itself. The first four classes go up to 64 KiB, 256 KiB, 1 MiB and 4 MiB.
+ * large messages could share a slow network, and the receiver would refuse messages whose frames come too slowly. The
+ * largest message of a class has at most four times the size of the smallest. So a message waits only for messages that
+ * do not take much longer than itself. The first four classes go up to 64 KiB, 256 KiB, 1 MiB and 4 MiB.
  *
  * <p>A message of one frame normally begins immediately. The exception is a message that the peer must receive behind
  * an earlier message of the same call or stream: the later message waits until the earlier message has begun.
@@ -35,9 +36,9 @@ final class FrameScheduler {
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages that alternately send one frame each, in the order in which they send. This set can contain any number
-     * of messages that fit into one frame. Of larger messages, it contains at most one of each size class, and the
-     * others are in {@link #waiting}. The set is linked because many calls can end at the same time, and each of their
+     * Messages that take turns to send one frame, in the order of their turns. This set can contain any number of
+     * messages that fit into one frame. Of larger messages, it contains at most one of each size class, and the others
+     * are in {@link #waiting}. The set is linked because many calls can end at the same time, and each of their
      * messages has to be removed quickly from the middle.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();
