@@ -148,8 +148,9 @@ final class KeyHashes {
      */
     private float keyCompared = 1;
     /**
-     * The number {@code lookedUp} that the comment of this class explains, for the key that was read last. While a key
-     * is being read, this field keeps the number of the enclosing key, and {@link #endKey} gives it back to {@link In}.
+     * For the key that was read last: how many times, at most, one value of another key is looked up in this key. The
+     * comment of this class explains this number, {@code lookedUp}. While a key is being read, this field has the
+     * number of the enclosing key, and {@link #endKey} gives that number back to {@link In}.
      */
     private float keyLookedUp = 1;
 
@@ -215,7 +216,8 @@ final class KeyHashes {
 
     /**
      * Returns whether the JDK's hash tables may call {@code compareTo} of decimals when they compare two keys that have
-     * the same hash. The decimals are the keys themselves, or are in keys that are {@code Comparable}.
+     * the same hash. This is so if the keys are decimals, or if they hold decimals and are {@code Comparable}. For the
+     * keys of a sealed type, one such case is enough.
      */
     private static boolean isOrderedByDecimals(Shape key) {
         if (!(key instanceof MessageType message)) {

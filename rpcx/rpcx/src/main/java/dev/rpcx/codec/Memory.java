@@ -24,7 +24,8 @@ public interface Memory {
     /**
      * Called after a message has been read without an error.
      *
-     * @param spare number of free and granted bytes that the message did not need, 0 or more
+     * @param spare number of bytes that the message did not need, 0 or more. The bytes of {@link #freeBytes} and those
+     *     that {@link #take} has granted are added up
      */
     default void onRead(long spare) {}
 }

@@ -25,9 +25,9 @@ import org.jspecify.annotations.Nullable;
  * is public only because generated codecs call it.
  *
  * <p>A message is written once, from front to back, into a byte array, and no size is computed in advance. If the
- * target buffer is on the heap, the bytes are written directly into the array of that buffer. Otherwise they are
- * written into an array of this object, which is copied to the target at the end. In this case, a large byte array of
- * the outermost message is copied directly to the target, after the bytes that precede it.
+ * target buffer is on the heap, the bytes are written directly into the array of that buffer. For any other target, the
+ * bytes are written into an array of this object, which is copied to the target at the end. Only the large byte arrays
+ * of the outermost message are copied directly to such a target, each after the bytes that precede it.
  *
  * <p>The length of a nested message stands before the message, but is known only after it. So a few bytes are reserved
  * for the length, namely as many as the length of the previous message of the same type took. If the length takes more

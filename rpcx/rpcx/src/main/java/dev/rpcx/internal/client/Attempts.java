@@ -77,10 +77,14 @@ public final class Attempts {
     }
 
     /**
-     * Decides whether a call makes another attempt after a failed one. If no byte of the failed attempt was sent,
-     * another attempt costs nothing. Otherwise, another attempt costs one retry. If an instance has refused the failed
-     * attempt, the {@link RefusalBudget} of the called method pays, even if no other instance is found afterwards. In
-     * all other cases, the {@link RetryBudget} pays.
+     * Decides whether a call makes another attempt after a failed one. Another attempt costs:
+     *
+     * <ul>
+     *   <li>nothing, if no byte of the failed attempt was sent
+     *   <li>one retry of the called method's {@link RefusalBudget}, if an instance has refused the failed attempt. This
+     *       retry is spent even if no other instance is found afterwards.
+     *   <li>one retry of the {@link RetryBudget}, if the failed attempt was sent and has failed in any other way
+     * </ul>
      *
      * @param earlier the call's attempts before the failed one; null if there were none
      * @param upload stream that the failed attempt was to send to the server; null for none

@@ -46,8 +46,8 @@ public final class CircuitBreaker {
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
 
     /**
-     * The latest second for which calls were counted. Any thread moves it forward by a compare-and-set, and the thread
-     * that succeeds clears the counts of the seconds that have come since.
+     * The latest second for which calls were counted. Any thread moves it forward by a compare-and-set. The thread that
+     * succeeds clears the counts of the seconds after the old value, up to the new value.
      */
     private final AtomicLong second = new AtomicLong();
 

@@ -32,9 +32,10 @@ import org.jspecify.annotations.Nullable;
  * object is reused by one call after another, so that a call allocates nothing here.
  *
  * <p>The server sends exactly one final frame for each request, and nothing for the request afterwards. The slot
- * becomes free when the final frame has come and the caller is done with the call. This also holds for a call that its
- * caller has given up; otherwise the next call in the slot could get a late reply. Only one thread at a time can end
- * calls: the event loop, or the caller's thread while the loop lets it read the socket (see {@link ReadTurn}).
+ * becomes free when the final frame has come and the caller is done with the call. Even a call that its caller has
+ * given up keeps its slot until the final frame has come; otherwise the next call in the slot could get a late reply.
+ * Only one thread at a time can end calls: the event loop, or the caller's thread while the loop lets it read the
+ * socket (see {@link ReadTurn}).
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
@@ -63,9 +64,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * Changes {@link #state}. If the compare-and-set in {@link #done} throws, for example because the stack is
-     * exhausted, the state must be unchanged. A VarHandle does not guarantee this, since it may call another method
-     * after the change. So do not use a VarHandle here. {@link Outbox} uses an updater for the same reason.
+     * Changes {@link #state}. Do not use a VarHandle here. If the compare-and-set in {@link #done} throws, for example
+     * because the stack is exhausted, the state must be unchanged. A VarHandle may call another method after it has
+     * changed the state, and that call may throw. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");

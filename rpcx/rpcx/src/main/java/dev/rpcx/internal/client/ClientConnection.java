@@ -301,9 +301,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Number of consecutive small replies that the event loop has read, but that the blocked caller could have read
-     * itself. Such a caller has also sent the request itself. Errors and replies to asynchronous calls neither raise
-     * this number nor reset it. After {@link ReadTurn#LONE_REPLIES} such replies, the event loop lets callers read the
-     * socket themselves, as soon as no call is in flight. Event loop only.
+     * itself. A reply counts only if the caller's own thread has also sent the request. Errors and replies to
+     * asynchronous calls neither raise this number nor reset it. After {@link ReadTurn#LONE_REPLIES} such replies, the
+     * event loop lets callers read the socket themselves, as soon as no call is in flight. Event loop only.
      */
     private int loneReplies;
 

@@ -52,8 +52,8 @@ public final class ClientProxy implements InvocationHandler {
     /**
      * The remote methods that have been called so far. The keys are compared by identity, which is faster than a
      * comparison of names and types. At the first call with a {@code Method} object, the map is replaced by a copy that
-     * contains the object. Any thread that makes a call does this. If two threads do it at the same time, one of the
-     * objects can be missing in the map until its next call.
+     * contains the object. Any thread that makes a call does this. If two threads replace the map at the same time, the
+     * map can lack one of the two objects. The next call with that object adds it.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 

@@ -136,7 +136,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
          */
         private boolean answered;
 
-        /** Whether the end of an attempt has ended the call. Used only on the event loop. */
+        /**
+         * Whether the call has ended because an attempt has ended. Stays false if {@link #refused} ends the call. Used
+         * only on the event loop.
+         */
         private boolean isOver;
 
         Call(ClientStream stream) {

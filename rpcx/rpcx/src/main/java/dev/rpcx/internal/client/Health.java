@@ -234,9 +234,9 @@ public final class Health {
         }
 
         /**
-         * Ends the reservation that {@link #take} has made for a call which is not sent. Such a reservation lasts no
-         * longer than {@code MAX_RESERVED_NANOS}. So if more time remains, the instance is reserved for another call,
-         * which has been sent, and this method does nothing.
+         * Ends the reservation that {@link #take} has made for a call which is not sent. Does nothing if the instance
+         * is reserved for more than {@code MAX_RESERVED_NANOS} from now. {@code take} never reserves the instance for
+         * that long, so this reservation belongs to another call, which has been sent.
          */
         void giveBack(long now) {
             long last = get();

@@ -63,8 +63,9 @@ public abstract class Route {
     }
 
     /**
-     * Returns the budget for retries after an instance has refused a call of one method, see
-     * {@link Health.Outcome#REFUSED}. All other retries of calls that were sent use {@link #budget()}.
+     * Returns the budget for retries of one method after an instance has refused an attempt, see
+     * {@link Health.Outcome#REFUSED}. A retry after any other failed attempt uses {@link #budget()} if the attempt was
+     * sent, and otherwise uses no budget.
      *
      * @param method {@link ClientMethod#index} of the method
      */
@@ -448,8 +449,8 @@ public abstract class Route {
         private final long permit;
 
         /**
-         * What the call waits for. Stored by the thread that makes the call wait, and read by any thread that ends the
-         * wait, see {@link #giveUp}.
+         * Connection, open or being opened, for which this call waits. The thread that makes the call wait stores this
+         * field. Any thread that ends the wait reads it, see {@link #giveUp}.
          */
         private volatile PendingConnection<C> pending;
 

@@ -65,7 +65,7 @@ public final class SocketQueue {
     private boolean isDropped;
 
     /**
-     * Whether a mark is in the queue, or has been sent and the update that {@link #markSent} schedules has not run yet.
+     * Whether a mark has been put into the queue, and the update that {@link #markSent} schedules has not run yet.
      * Stays true if a mark could not be sent. A mark is an empty message: when the mark has been sent, all messages
      * before the mark have been sent too.
      */

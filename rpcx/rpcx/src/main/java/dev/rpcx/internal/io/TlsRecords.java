@@ -58,9 +58,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * Number of TLS records that every handshake may have. A handshake may have one more record for each
-     * {@link #MIN_RECORD_LIMIT_BYTES} bytes. A client with six RSA 4096 certificates sends 9 KiB, in 5 records with
-     * OpenSSL 3.0 or Go 1.26, and in 23 records of the smallest size.
+     * Number of TLS records that a peer may send in every handshake. One more record is allowed for each
+     * {@link #MIN_RECORD_LIMIT_BYTES} bytes that the peer sends in the handshake. For example, a client with six RSA
+     * 4096 certificates sends 9 KiB, in 5 records with OpenSSL 3.0 or Go 1.26, and in 23 records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 

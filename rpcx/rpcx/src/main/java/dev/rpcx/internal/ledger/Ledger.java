@@ -57,10 +57,12 @@ public final class Ledger {
 
     /**
      * The maximum number of places is the size of the heap in bytes, divided by this number, but at least
-     * {@link #MIN_CALLS}. The same maximum applies to streams. A place is the memory that a server needs for one call.
-     * It takes at most 2 KiB that are not charged elsewhere: its objects, its initial buffer, and what
-     * {@link UnchargedAllowance} allows a call that does not count as running. On a heap of at least 128 MiB, there is
-     * at most one place for each 64 KiB. So all places together take at most a 32nd of such a heap.
+     * {@link #MIN_CALLS}. The same maximum applies to streams.
+     *
+     * <p>A place is the memory that a server needs for one call. At most 2 KiB of this memory are not charged
+     * elsewhere: the call's objects, its initial buffer, and what {@link UnchargedAllowance} allows a call whose
+     * handler does not count as running. On a heap of at least 128 MiB, there is at most one place for each 64 KiB. So
+     * all places together take at most a 32nd of such a heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 

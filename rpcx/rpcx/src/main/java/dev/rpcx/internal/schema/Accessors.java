@@ -45,9 +45,17 @@ public final class Accessors {
 
     /**
      * Returns the text of the error for a {@link Field} annotation that {@link Schema} does not use. In a class, such
-     * an annotation is on a setter, on an overridden getter, on a field or method that belongs to no component, or on a
-     * field whose getter has a {@code @Field} too. In a record, it is on an accessor whose component has no
-     * {@code @Field}, or a different one.
+     * an annotation is on one of these members:
+     *
+     * <ul>
+     *   <li>a setter
+     *   <li>an overridden getter
+     *   <li>a field or method that belongs to no component
+     *   <li>a field whose getter has a {@code @Field} too
+     * </ul>
+     *
+     * <p>In a record, such an annotation is on an accessor, and the component itself has no {@code @Field} or one that
+     * is different.
      */
     public static String strayNumber(String in, String member, boolean isMethod) {
         return in + "." + member + (isMethod ? "()" : "")

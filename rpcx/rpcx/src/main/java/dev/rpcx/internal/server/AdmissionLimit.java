@@ -145,7 +145,8 @@ public final class AdmissionLimit {
 
     /**
      * While some calls are late, a handler is assumed to need at most this part of the time until the deadline of its
-     * call. If the handler itself needed more, a lower limit could not help, since it only shortens the waiting.
+     * call, without the time in which it waits for other calls. If handlers needed a larger part, a lower limit could
+     * not help, because a lower limit shortens only the waiting.
      */
     private static final double MAX_OWN_FRACTION = 0.95;
 

@@ -221,11 +221,13 @@ public final class CallThreads {
     }
 
     /**
-     * Task for a thread that is counted for its call. The task runs at most once, even if an executor takes the task
-     * and throws an exception nevertheless. The boolean value says that the task has begun or will not run: the thread
-     * that got the task and the thread that could not hand it over can both try to set the value, and only the first
-     * one goes on. Create the task before its thread is counted, and hand the task over right after. A failure between
-     * counting the thread and handing the task over would leave the thread counted for ever.
+     * Task for a thread that is counted for its call. The boolean value is true if the task has begun or will not run.
+     * Two threads can try to set the value: the thread that got the task from an executor, and the thread that handed
+     * the task to the executor, if the executor threw an exception. Only the first one goes on. So the task runs at
+     * most once, even if an executor takes the task and throws an exception nevertheless.
+     *
+     * <p>Create the task before its thread is counted, and hand the task over right after. A failure between counting
+     * the thread and handing the task over would leave the thread counted for ever.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -327,9 +329,10 @@ public final class CallThreads {
         boolean isAnyBehind();
 
         /**
-         * Returns whether the calling thread is the call's own, or is counted for the call because it runs a part of
-         * the call's chain of interceptors. If the handler starts on such a thread, no further thread has to be
-         * counted. Returns false for a thread that is counted only because it runs a callback or a stream of the call.
+         * Returns whether the handler can start on the calling thread without a further thread being counted for the
+         * call. This is so for the call's own thread, and for a thread that is counted because it runs a part of the
+         * call's chain of interceptors. Returns false for a thread that is counted only because it runs a callback or a
+         * stream of the call.
          */
         boolean isCounted();
 

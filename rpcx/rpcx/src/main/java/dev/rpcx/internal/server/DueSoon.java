@@ -87,9 +87,14 @@ final class DueSoon {
     }
 
     /**
-     * Adds a call that is due at {@code dueNanos}. If the call is not due before {@link #untilNanos}, it is not added,
-     * and only {@code dueNanos} is noted. If {@code isComplete} is false, nothing happens, since the next scan covers
-     * all calls anyway. A call can be added again with an earlier time.
+     * Adds a call that is due at {@code dueNanos}, except in two cases:
+     *
+     * <ul>
+     *   <li>If {@code isComplete} is false, nothing happens, since the next scan covers all calls anyway.
+     *   <li>If the call is not due before {@link #untilNanos}, only {@code dueNanos} is noted.
+     * </ul>
+     *
+     * <p>A call can be added again with an earlier time.
      */
     void add(int id, long dueNanos) {
         if (!isComplete) {

@@ -41,12 +41,19 @@ import org.jspecify.annotations.Nullable;
  * may. So few entries move when a task of a closed connection begins or ends, however many connections wait: see
  * {@code Crowd}.
  *
- * <p>If no thread can be started for a waiting task, a {@link #patient} pool sets a timer and tries again later. In any
- * other pool, or if no timer can be set, all waiting tasks wait for the end of a running task, or are refused if no
- * task runs. The same happens in every pool, and no timer is set, if memory is lacking to take a waiting task.
+ * <p>Two failures can keep a waiting task from beginning:
+ *
+ * <ul>
+ *   <li>No thread can be started for the task. A {@link #patient} pool then sets a timer and tries again later.
+ *   <li>Memory is lacking to take the task from the waiting tasks. No pool sets a timer for this failure.
+ * </ul>
+ *
+ * <p>If no timer is set, all waiting tasks wait for the end of a running task. If no task runs, all waiting tasks are
+ * refused.
  *
  * <p>To keep all counts right when memory is lacking, memory is allocated before a task is counted and before a
- * connection moves to another queue. Only {@code changeOrphanedWork} may allocate memory while it moves entries.
+ * connection moves to another queue. There is one exception: {@code changeOrphanedWork} may allocate memory while it
+ * moves entries.
  */
 public final class PoolShares {
     /** Runs tasks on the threads that the connections share. */
@@ -1144,8 +1151,8 @@ public final class PoolShares {
         }
 
         /**
-         * Counts the task that this thread has run as ended, and takes the next task, which may belong to any
-         * connection.
+         * Records that the task of this thread has ended, and takes the next task for this thread. The next task may
+         * belong to any connection.
          *
          * @return false if there is no next task, or if memory is lacking to take the next task
          */

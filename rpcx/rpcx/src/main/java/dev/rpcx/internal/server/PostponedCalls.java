@@ -174,11 +174,11 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts or refuses a call that is held back.
+     * Starts a call that is held back, refuses it, or goes on holding it back.
      *
-     * @param isRead whether it is known that the caller has read nearly everything that was sent; if false,
-     *     {@link #resumed} counts the call
-     * @return false if the call has to be held back longer, because its handler is not admitted yet
+     * @param isRead whether it is known that the caller has read nearly everything that was sent. If false, a call that
+     *     is started counts in {@link #resumed}
+     * @return false if the call is still held back, because its handler is not admitted yet
      */
     private boolean begin(ServerCall call, boolean isRead) {
         // The task is created before the call is removed from the waiting calls. If creating the task failed after

@@ -92,10 +92,10 @@ final class ReplyWriter {
     // ---- Methods for the event loop
 
     /**
-     * Counts the bytes of a reply against the server's memory limits, if the reply perhaps cannot be sent completely
-     * now. This charge replaces the charge for the request, and any charge for the reply that the handler's thread has
-     * made. If the limits leave no room, replaces the reply by an error. Does nothing if the client reads and the reply
-     * fits into one frame.
+     * Counts the bytes of a reply against the server's memory limits, if the client does not read at present or the
+     * reply does not fit into one frame. Such a reply may have to wait. This charge replaces the charge for the
+     * request, and any charge for the reply that the handler's thread has made. If the limits leave no room, replaces
+     * the reply by an error.
      */
     static void chargeIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();

@@ -331,8 +331,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges the call for memory of the request's objects, which the codec reads. The codec calls this method only if
-     * the request and its objects take more than {@link #freeBytes}.
+     * Charges the call for the memory of the objects that the codec creates when it reads the request. The codec calls
+     * this method only if the request and its objects take more than {@link #freeBytes}.
      */
     @Override
     public boolean take(long bytes) {
@@ -806,9 +806,16 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Takes the right to send the final frame of the call. Only one thread gets this right: the thread that writes the
-     * reply itself, or the event loop for an error. If the event loop sends the reply, it does not take this right. It
-     * knows itself whether it has already ended the call by an error, and then drops the reply. Tested by
+     * Takes the right to send the final frame of the call. Only the first thread that asks gets this right. Two kinds
+     * of thread ask:
+     *
+     * <ul>
+     *   <li>a thread that writes the reply to the socket itself, without the event loop
+     *   <li>the event loop, when it ends the call by an error
+     * </ul>
+     *
+     * <p>When the event loop sends a reply, it does not ask for the right. The event loop knows whether it has already
+     * ended the call by an error. If so, it drops the reply. Tested by
      * {@code WireRacesTest.aReplyAndACancelAtOnceEndTheCallExactlyOnce}.
      *
      * @return false if the right had been taken before

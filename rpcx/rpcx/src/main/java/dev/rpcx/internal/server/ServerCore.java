@@ -112,8 +112,9 @@ public final class ServerCore {
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * Connections that have not ended, or have calls that have not ended, by channel. {@link #register} adds them. The
-     * channel of a native connection that has ended can still be open, to send the last bytes.
+     * Connections that have not ended, or whose calls have not all ended. The key is the channel of the connection.
+     * {@link #register} adds connections. The channel of a native connection that has ended can still be open, to send
+     * the last bytes.
      */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 

@@ -75,7 +75,10 @@ public final class VirtualWorkers {
      */
     private final AtomicInteger idleCount = new AtomicInteger();
 
-    /** Whether a worker has been woken and has not yet begun to run a call: see the class comment. */
+    /**
+     * Flag that is set while there is a woken worker that has not yet begun to run a call. Only one thread at a time
+     * owns the flag: see the class comment.
+     */
     private final AtomicBoolean waking = new AtomicBoolean();
 
     /**
@@ -149,16 +152,24 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Wakes or starts another worker, and passes the flag {@link #waking} on to that worker. The worker runs
-     * {@code first}, if not null, before queued calls. Only the thread that owns the flag may call this.
+     * Wakes or starts another worker, and passes the flag {@link #waking} on to that worker. Only the thread that owns
+     * the flag may call this method.
      *
-     * <p>If no platform thread can be started at the moment to carry the worker's thread, waking or starting the worker
-     * may throw. The worker's thread will run later nevertheless. Therefore this method takes the wake-up back before
-     * it throws, that is, sets the worker's counter to {@link #TAKEN_BACK}. The worker then ends when it runs. If the
-     * worker has already seen the wake-up, this method takes nothing back and does not throw. This thread and the
-     * worker change the counter by compare-and-set, so only one of them goes on with the task. Tested by
-     * {@code VirtualWorkersTest.aTaskThatAWorkerHasBegunIsNotRefusedWhereItsStartFails} and
+     * <p>If no platform thread can be started at the moment to carry the worker's virtual thread, waking or starting
+     * the worker may throw. The virtual thread will nevertheless run later. There are two cases:
+     *
+     * <ul>
+     *   <li>The worker has not seen the wake-up. This method takes the wake-up back, that is, sets the worker's counter
+     *       to {@link #TAKEN_BACK}, and throws. When the worker runs, it ends without running a task.
+     *   <li>The worker has already seen the wake-up. This method takes nothing back and does not throw, and the worker
+     *       runs its tasks.
+     * </ul>
+     *
+     * <p>This thread and the worker change the counter by compare-and-set, so only one of the two cases can occur.
+     * Tested by {@code VirtualWorkersTest.aTaskThatAWorkerHasBegunIsNotRefusedWhereItsStartFails} and
      * {@code VirtualWorkersTest.aWorkerWhoseStartHasFailedRunsNothingWhenItComesAllTheSame}.
+     *
+     * @param first task that the worker runs before queued calls; null for none
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;

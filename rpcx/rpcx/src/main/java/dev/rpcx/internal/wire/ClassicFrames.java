@@ -183,7 +183,7 @@ public final class ClassicFrames {
         }
     }
 
-    /** Adds {@code nanos}, a time in which this side did not read, to the result of {@link #beganNanos}. */
+    /** Adds {@code nanos} to the result of {@link #beganNanos}. This side did not read for that time. */
     void postpone(long nanos) {
         beganNanos += nanos;
     }

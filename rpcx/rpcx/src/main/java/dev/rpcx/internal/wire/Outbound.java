@@ -16,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class Outbound implements WriteTurn.Message {
     /**
-     * Largest size in bytes of a small message. A client does not charge a small request whose call has a slot. A
-     * server can charge even a small message, see {@link UnchargedAllowance}, and charges each reply that has to wait.
+     * Largest size in bytes of a small message. A client does not charge a small request once the call has a slot. A
+     * server charges each reply that has to wait, even a small one. It can charge other small messages too: see
+     * {@link UnchargedAllowance}.
      */
     public static final int MAX_SMALL_BYTES = UnchargedAllowance.MAX_SMALL_BYTES;
 

@@ -28,9 +28,10 @@ public final class Outbox {
     private volatile Outbound tail = stub;
 
     /**
-     * Adds a message, which must not be in the queue already. This method is thread-safe, and never loops. Between its
-     * exchange and its store, no method must be called: if that call failed, the consumer would never reach this
-     * message and those behind it. If the stack or the memory is exhausted, an error is thrown before the exchange.
+     * Adds a message, which must not be in the queue already. This method is thread-safe, and never loops. It exchanges
+     * {@code tail}, and then stores the message in {@code before.next}. Between these two steps, it must not call any
+     * method. If such a call failed, the consumer would never reach this message and those behind it. If the stack or
+     * the memory is exhausted, an error is thrown before the exchange.
      */
     public void add(Outbound message) {
         // The link is cleared before the exchange. After the exchange, another thread can add a message behind this

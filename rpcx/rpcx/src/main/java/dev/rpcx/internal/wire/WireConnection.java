@@ -96,8 +96,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Largest size in bytes of a frame's payload that is copied into the heap buffer {@code gathered}. A larger payload
-     * is copied into the direct buffer {@code batch}. The same limit decides in {@code isLarge} how a frame that has
-     * arrived is read.
+     * is copied into the direct buffer {@code batch}. The method {@code isLarge} compares arrived frames with the same
+     * number, to decide whether they are copied to {@code INBOX}.
      */
     private static final int MAX_GATHERED_PAYLOAD_BYTES = 4 * 1024;
 
