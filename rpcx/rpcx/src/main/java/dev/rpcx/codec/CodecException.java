@@ -40,9 +40,13 @@ public final class CodecException extends RuntimeException {
          */
         UNKNOWN_VALUE,
         /**
-         * The value is refused by the type's own code or by the codec. Usual reasons are an exception from the type's
-         * own code (the cause of this exception), an object whose class the codec does not accept, and a string with
-         * half a surrogate pair.
+         * The value is refused by the type's own code or by the codec. These are the usual reasons:
+         *
+         * <ul>
+         *   <li>The type's own code throws an exception, which becomes the cause of the {@code CodecException}.
+         *   <li>The codec does not accept the class of an object.
+         *   <li>A string has half a surrogate pair.
+         * </ul>
          */
         REFUSED
     }

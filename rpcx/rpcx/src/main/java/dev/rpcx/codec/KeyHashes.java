@@ -13,24 +13,24 @@ import java.util.Random;
  *
  * <p>The cost of comparing a key is counted in bytes. It is the larger of two numbers: the number of bytes of the key
  * in the message plus {@link #COMPARISON_BYTES}, and the memory of the messages in the key. The memory matters because
- * components that are not sent are compared too. The first {@link #MIN_KEYS} keys of a set or map are not counted,
- * unless a single comparison may be costly or the keys are part of other keys.
+ * components that are not sent are compared too. The comparisons of the first {@link #MIN_KEYS} keys of a set or map
+ * are not counted, unless a single comparison may be costly or the keys are part of other keys.
  *
- * <p>Keys may hold sets or maps. To compare two such keys, the JDK looks up the values of one key in the other, in
- * either direction. A lookup computes the hash of the value again, and compares the value with all values that have
- * this hash. So this class keeps two numbers for a key that holds sets or maps:
+ * <p>Keys may hold sets or maps. To compare two such keys, the JDK looks up the values of one key in the other key.
+ * Either of the two keys can be the one that is searched. A lookup computes the hash of the value again, and compares
+ * the value with all values that have this hash. So this class keeps two numbers for a key that holds sets or maps:
  *
  * <ul>
  *   <li>{@code compared}: how many times, at most, one value of another key is compared with values in this key. For a
- *       set of 100 records that are not {@code Comparable}, 40 of which have the same hash, it is 40. For sets within
- *       sets, the numbers of all levels are multiplied: for a set of such sets, 3 of which have the same hash, it is 3
- *       × 40 = 120.
+ *       set of 100 records that are not {@code Comparable}, 40 of which have the same hash, the number is 40. For sets
+ *       within sets, the numbers of all levels are multiplied: for a set of such sets, 3 of which have the same hash,
+ *       the number is 3 × 40 = 120.
  *   <li>{@code lookedUp}: how many times, at most, one value of another key is looked up in this key. For the set of
- *       records, it is 1. For the set of sets, it is 3, since a record may be looked up in each of 3 inner sets. So the
- *       innermost level is left out of the product.
+ *       records, the number is 1. For the set of sets, it is 3, since a record may be looked up in each of 3 inner
+ *       sets. So the innermost level is left out of the product.
  * </ul>
  *
- * <p>To compare keys A and B then costs at most the sum of:
+ * <p>A comparison of keys A and B costs at most the sum of:
  *
  * <ul>
  *   <li>the cost of comparing each value of A once, multiplied by {@code compared} of B;
@@ -38,9 +38,9 @@ import java.util.Random;
  *   <li>the cost of looking up each value of B once, multiplied by {@code lookedUp} of A.
  * </ul>
  *
- * <p>Decimals that have the same hash are compared by their order. For two decimals of about the same size, the JDK may
- * multiply one of them by a power of ten that has as many digits as the longer one. The time for this grows with the
- * square of the decimal's length, wherever in a key the decimal is.
+ * <p>For decimals that have the same hash, the JDK calls {@code compareTo}. For two decimals of about the same size,
+ * {@code compareTo} may multiply one of them by a power of ten that has as many digits as the longer one. The time for
+ * this grows with the square of the number of digits. The decimal can be anywhere in a key.
  */
 final class KeyHashes {
     /**

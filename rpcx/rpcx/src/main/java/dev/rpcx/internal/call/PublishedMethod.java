@@ -206,9 +206,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether two methods of an interface that are published by the same name have parameters of the same
-     * types, numbers and names. Names are compared because the schema's lock file contains the parameters of only one
-     * of the two methods. The lock file would not show that two parameters of the other method have changed places.
+     * Returns whether the parameters of two methods have the same types, numbers and names. Both methods belong to the
+     * same interface and are published by the same name. Names are compared because the schema's lock file contains the
+     * parameters of only one of the two methods. The lock file would not show that two parameters of the other method
+     * have changed places.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())

@@ -40,8 +40,8 @@ public final class Attempts {
     private boolean mayHaveRun;
 
     /**
-     * Instance that refused the latest failed attempt that was sent; null if no instance refused that attempt. Failed
-     * attempts that were not sent do not change this field.
+     * Instance that refused the latest of the call's failed attempts. Only attempts that were sent matter here. Null if
+     * the latest of these attempts was not refused, or if there was none.
      */
     private @Nullable ClientAddress refusing;
 

@@ -189,8 +189,8 @@ public final class CallSlots {
 
     /**
      * Releases the slots that their callers could not release, because the callers' stacks or memory were exhausted.
-     * Called only on the event loop, or on another thread after the event loop has ended, and only while no caller's
-     * thread is reading the socket.
+     * Called on the event loop or, after the event loop has ended, on another thread. While a caller's thread is
+     * reading the socket, this method must not be called.
      *
      * @return false if a call in such a slot may still be in the queue of messages to send. Then call this method again
      *     when the queue has been sent or dropped.

@@ -507,8 +507,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Notifies the connection that this slot has kept a large buffer. Never throws, since the slot may already have its
-     * next call, which a failure here must not end.
+     * Notifies the connection that this slot has kept a large buffer. This method never throws, because the slot may
+     * already have its next call. A failure here must not end that call.
      */
     private void kept() {
         try {

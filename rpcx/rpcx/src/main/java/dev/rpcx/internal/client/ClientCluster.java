@@ -541,8 +541,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when a try to connect to an instance has failed, and the instance has no other connection. A waiting
-     * call fails if every instance has now failed to connect since the call began to wait.
+     * Fails each waiting call for which every instance has failed to connect since the call began to wait. Called when
+     * a try to connect to {@code address} has failed, and that instance has no other connection.
      */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();

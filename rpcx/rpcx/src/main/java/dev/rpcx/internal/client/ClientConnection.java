@@ -187,8 +187,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
     /**
-     * The memory in bytes that is charged for {@link #dictionary}. An entry is not charged if one of this client's
-     * proxies had the method when the entry came.
+     * Charge, in bytes, for the memory of {@link #dictionary}. The entry of a method is not charged if one of this
+     * client's proxies had the method when the entry came.
      */
     private final Charge entryBytes;
 
@@ -276,8 +276,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public volatile boolean isParting;
 
     /**
-     * The value of {@link CallSlots#changes} at the last check whether this connection is needed. If the value is the
-     * same at the next check, no slot has been released or reused between the checks. Event loop only.
+     * Value of {@link CallSlots#changes} when the next check was scheduled. The check finds out whether this extra
+     * connection is still needed. If the value is the same at the check, no slot has been released or reused since.
+     * Event loop only.
      */
     private long idleSince;
 
@@ -329,9 +330,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /**
-     * Whether a timer is set that will end the calls which a check of the deadlines has found overdue. Event loop only.
-     */
+    /** Whether a timer is set that will end overdue calls: see {@link #endBehindSockets}. Event loop only. */
     private boolean isEndDue;
 
     /**

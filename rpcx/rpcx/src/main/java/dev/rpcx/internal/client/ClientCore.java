@@ -345,9 +345,12 @@ public final class ClientCore {
 
     /**
      * Returns the longest time, in nanoseconds, for which a call waits for a connection to any instance of a service.
-     * The time is twice the connect timeout. That is enough for the try to connect in progress and for the next
-     * one, if the server greets each of them within the connect timeout. A single try to connect ends at the latest
-     * after twice the returned time, counted from the moment at which the try begins to connect.
+     * The time is twice the connect timeout. So if the call begins to wait during a try to connect, it can wait for the
+     * end of that try and also for a second try. This holds if in each try, the server greets the client within the
+     * connect timeout.
+     *
+     * <p>A try to connect that nothing else has ended is ended after twice the returned time. That time begins when the
+     * try begins to connect.
      */
     long patienceNanos() {
         return 2 * connectNanos;

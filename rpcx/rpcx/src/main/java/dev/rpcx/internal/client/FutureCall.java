@@ -59,8 +59,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * Whether {@link #awaitOnClose} has been called, so that closing the client waits for this one-way call. No lock is
-     * needed: the thread that makes an attempt uses the field before it sends, and the event loop only when that
-     * attempt has ended.
+     * needed: the thread that makes an attempt uses the field only before it sends. The event loop uses the field only
+     * after that attempt has ended.
      */
     private boolean isWaitedFor;
 

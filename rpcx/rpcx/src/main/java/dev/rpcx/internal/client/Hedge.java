@@ -37,7 +37,7 @@ final class Hedge extends LoopThread.Untold {
     private @Nullable Leg first;
     private @Nullable Leg second;
 
-    /** The call whose value or failure the caller gets; null until one of the two calls has decided this. */
+    /** The call whose value or failure the caller gets; null until it is known which of the two calls this is. */
     private @Nullable Leg deciding;
 
     /**

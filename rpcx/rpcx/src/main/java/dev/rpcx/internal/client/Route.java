@@ -251,11 +251,12 @@ public abstract class Route {
     }
 
     /**
-     * Returns an existing connection for a call, possibly a full one; null if the call has to wait for one. This method
-     * runs for each call, so implementations must not allocate memory, unless they begin to connect.
+     * Returns an existing connection for a call. The connection can be full. This method runs for each call, so
+     * implementations must not allocate memory, unless they begin to connect.
      *
-     * @param key number that {@link RouteKey} has computed from an argument of the call, and by which
-     *     {@code Choice.CONSISTENT_HASH} selects the instance; 0 if no argument selects the instance
+     * @param key number that {@link RouteKey} has computed from an argument of the call; 0 if no argument selects the
+     *     instance. {@code Choice.CONSISTENT_HASH} selects the instance by this number
+     * @return null if the call has to wait for a connection
      */
     public abstract @Nullable ClientConnection ready(int key);
 

@@ -75,9 +75,9 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Returns the registration of a socket, if not only the event loop but also other threads can read and write the
-     * socket. Other threads can do so only with epoll, and only if no other handler, such as TLS, comes before the
-     * handler {@code connection} in the channel's pipeline. Called on the event loop only.
+     * Returns the registration of a socket that other threads can read and write in addition to the event loop. This
+     * requires epoll. It also requires that the handler {@code connection} is the first one in the channel's pipeline,
+     * so that no other handler, such as TLS, comes before it. Called on the event loop only.
      *
      * @param connection the channel's handler that reads and writes the bytes of the socket
      * @return null if only the event loop can use the socket, or if the socket is not registered
@@ -312,7 +312,7 @@ final class CloseWatch implements IoHandler {
         /**
          * Opens the epoll handler, and registers the socket of {@code at} there.
          *
-         * @param mayWait false if a thread that waits has to return; asked by the thread itself before it blocks
+         * @param mayWait returns false if the waiting thread has to return; the waiting thread asks before it blocks
          * @throws Exception if the epoll handler cannot be opened, for example for lack of a file descriptor
          */
         ReadWait(Registration at, BooleanSupplier mayWait) throws Exception {

@@ -321,12 +321,15 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes bytes directly to the socket, if {@code socket} is not null and the channel's queue is empty. A write
-     * through the channel would need a buffer and an entry in the queue. The event loop must have the right to write.
+     * Writes bytes directly to the socket, without the buffer and the entry in the queue that a write through the
+     * channel would need. If some of the bytes have not been sent, the caller has to write these bytes to the channel.
+     * If the socket has failed, the caller's write to the channel fails too. The event loop must have the right to
+     * write.
      *
-     * @return number of bytes that have been sent; 0 if {@code count} is too large for the event loop's buffer. The
-     *     caller has to write the remaining bytes to the channel. If the socket has failed, the caller's write to the
-     *     channel fails too
+     * <p>This method writes nothing if {@code socket} is null, if the channel's queue is not empty, if {@code count} is
+     * too large for the event loop's buffer, or if there is no memory for this buffer.
+     *
+     * @return number of bytes that have been sent
      */
     public int writeHere(byte[] bytes, int count) {
         if (count > MAX_BATCH_BYTES || !isNothingBefore()) {

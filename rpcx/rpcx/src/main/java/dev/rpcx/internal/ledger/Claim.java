@@ -38,7 +38,9 @@ public final class Claim {
         final Claim claim;
         final long sinceNanos;
 
-        /** Number of bytes. The connection's event loop writes the field, and other event loops read it. */
+        /**
+         * Number of bytes of this hold. The connection's event loop writes the field, and other event loops read it.
+         */
         private volatile long bytes;
 
         /**

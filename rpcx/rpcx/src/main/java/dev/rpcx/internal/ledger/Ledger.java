@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Ledger {
     /**
-     * All connections of one address together may hold this many times the amount of a resource that remains free
-     * afterwards. With 2, they may hold two thirds of a pool, because one third then remains free.
+     * All connections of one address together may hold at most this multiple of what then remains free of a resource.
+     * With 2, they may hold two thirds of a pool, because one third then remains free.
      */
     private static final int ADDRESS_SHARE = 2;
 

@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  *       class or a sealed type) and cannot be null, no other message is put around it.
  *   <li>A result that is itself a message and cannot be null is sent as that message. Any other result becomes field 1
  *       of a message. For {@code void}, the message has no fields.
- *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and no field.
+ *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and does not become a field.
  *   <li>Numbers, characters, booleans, strings, byte arrays, and enums with a constant of number 0 have a default,
  *       which is not sent. They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}.
  *       If they can be null, the default is sent too.
@@ -59,8 +59,8 @@ import org.jspecify.annotations.Nullable;
  *       no default. They are null when they are absent.
  * </ul>
  *
- * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file ({@link LockFile}), or
- * else from the order of declaration.
+ * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file
+ * ({@link LockFile}), or else from the order of declaration.
  *
  * <p>This class is longer than 400 lines because it maps all kinds of types. A type of one kind may contain types of
  * any other kind, so all kinds share one table of results.

@@ -57,11 +57,13 @@ public final class AdmissionLimit {
     public static final int MIN_LIMIT = 4;
 
     /**
-     * When the limit is computed, a group of connections counts for at most this multiple of the calls of the median
-     * group of the same address. For example, if the median group had 10 calls, a group with 500 calls counts for only
-     * 20. The calls of one address are bounded in the same way, by the median address. If there are at most two groups
-     * or addresses, they are not bounded: see {@link #bound}. The limit is a rate multiplied by a time, and this rate
-     * covers all calls, without the bound.
+     * Bounds how much one group of connections determines the limit. The group counts for at most this multiple of the
+     * calls of the median group of the same address. For example, if the median group had 10 calls, a group with 500
+     * calls counts for only 20. The calls of one address are bounded in the same way, by the median address. If there
+     * are at most two groups or addresses, they are not bounded: see {@link #bound}.
+     *
+     * <p>The limit is the rate at which calls end, multiplied by the time that a call should take. The bound does not
+     * apply to this rate, which covers all calls.
      */
     private static final double MAX_OF_MIDDLE = 2;
 
@@ -207,7 +209,8 @@ public final class AdmissionLimit {
     private static final double MAX_RISE = 1.25;
 
     /**
-     * A call without a result is late if it took at least this part of the time until its deadline. The part is less
+     * A call without a result is late if it took at least this part of the time from its start to its deadline. For
+     * example, if the deadline is 1 s after the start, a call that fails after 900 ms or more is late. The part is less
      * than 1 because the clocks of caller and server differ a little.
      */
     private static final double NEARLY_ALL = 0.9;
@@ -331,8 +334,8 @@ public final class AdmissionLimit {
     private volatile int sharedSteps;
 
     /**
-     * Time from which on an update of the limit is due. Written while holding the lock {@link #stepping}, like the next
-     * two fields, and read by any thread.
+     * Earliest time of the next update of the limit. Any thread reads this field and the next two. They are written
+     * while holding the lock {@link #stepping}.
      */
     private volatile long nextStepNanos;
 

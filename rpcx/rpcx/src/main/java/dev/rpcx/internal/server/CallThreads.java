@@ -126,9 +126,9 @@ public final class CallThreads {
 
     /**
      * Runs the callbacks for the cancel or the end of a call where the handlers of the call's method run, without a
-     * current call. This method hands the callbacks over to run later, or on another thread, which may run them before
-     * this method returns. If there is no thread for the callbacks, or the event loop has ended, this method may run
-     * the callbacks itself.
+     * current call. This method hands the callbacks over, and does not wait for them. On another thread, they may run
+     * before this method returns. If there is no thread for the callbacks, or the event loop has ended, this method may
+     * run the callbacks itself.
      */
     public void runCallbacks(Call call, List<? extends Runnable> callbacks) {
         run(

@@ -24,9 +24,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call on the classic wire, at the server. A call ends exactly once: with a reply, when the connection withdraws the
- * call before a thread runs it, by {@link #giveUp} when the server stops waiting for the result, or by {@link #endLost}
- * when the call's thread has failed.
+ * A call on the classic wire, at the server. A call ends exactly once, in one of these ways:
+ *
+ * <ul>
+ *   <li>The call passes its reply, which can be an error, to the connection.
+ *   <li>The connection withdraws the call before a thread runs it.
+ *   <li>The server stops waiting for the result: see {@link #giveUp}.
+ *   <li>The call's thread fails: see {@link #endLost}.
+ * </ul>
  */
 public final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;

@@ -174,8 +174,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * Sets bits of the field {@code handler} and adds to the number of threads in that field, unless the call has
-     * ended. All this is one atomic operation. Between two operations, the call could end, and its object could start
-     * to serve another call.
+     * ended. This method does all this in one atomic operation. If it used two, the call could end between them, and
+     * its object could start to serve another call.
      *
      * @param bits bits to set
      * @param threads {@code THREAD} to count one thread; 0 to count none

@@ -32,9 +32,10 @@ final class LoopState {
     boolean isOverButThreads;
 
     /**
-     * Whether the connection's maximum number of calls leaves this call out, so that the client can make another call
-     * in its place. This is the case when nothing remains to be sent for the call, so that the call has ended for the
-     * client, but threads that {@link CallThreads} counts still run for it.
+     * Whether this call is not counted against the connection's maximum number of calls, so that the client can make
+     * another call instead. {@link Admission#lendPlace} sets this field when nothing remains to be sent for the call,
+     * but threads that {@link CallThreads} counts still run for it. A cancelled call stays counted. At most as many
+     * calls as the maximum are left out of the count at a time.
      */
     boolean isPlaceLent;
 

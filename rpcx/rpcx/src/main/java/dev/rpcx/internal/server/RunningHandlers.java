@@ -9,9 +9,9 @@ import java.util.function.LongSupplier;
 
 /**
  * Counts the running handlers of one connection, in total and for each method. An admitted handler counts as running
- * even while it waits for a thread. Handlers on the event loop are not counted. When the connection has gone,
- * {@link OrphanedWork} also counts its handlers that still run, so that later connections from the same address may run
- * fewer handlers.
+ * even while it waits for a thread. Handlers on the event loop are not counted. When the connection has gone, those of
+ * its handlers that still run are also counted in {@link OrphanedWork}. So later connections from the same address may
+ * run fewer handlers.
  *
  * <p>Only the event loop may use this object until the event loop has ended. Afterwards, any thread that holds the
  * connection's lock may use it.

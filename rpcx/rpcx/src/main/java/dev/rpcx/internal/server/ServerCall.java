@@ -456,10 +456,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Records that the call is over, apart from sending its reply.
+     * Records that the call is over, or that only its reply remains to be sent. If further threads run for the call,
+     * {@link #threadsEnded} is called when the last of these threads has ended.
      *
-     * @return false if further threads run for the call; {@link #threadsEnded} is called when the last of these threads
-     *     has ended
+     * @return false if further threads run for the call
      */
     boolean endUnlessThreads() {
         HandledContext its = context;

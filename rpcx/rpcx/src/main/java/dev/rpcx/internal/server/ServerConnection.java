@@ -215,8 +215,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private boolean goAwayReceived;
 
     /**
-     * Whether a task that closes the connection has been queued, because the client has sent GOAWAY and no call is
-     * under way. Event loop only.
+     * Whether a task that closes the connection has been queued. The task is queued when the client has sent GOAWAY and
+     * no call is under way. Event loop only.
      */
     private boolean isCloseOrdered;
 

@@ -158,7 +158,7 @@ public final class ServerCore {
     private final AtomicInteger unbegunNotices = new AtomicInteger();
     private final AtomicInteger interruptedNotices = new AtomicInteger();
 
-    /** Opened by the thread that has stopped the server. Threads wait for it in {@link #awaitStop}. */
+    /** The thread that stops the server counts this latch down at the end. {@link #awaitStop} waits for the latch. */
     private final CountDownLatch stopped = new CountDownLatch(1);
 
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());

@@ -57,9 +57,9 @@ public record ServerMethod(
      * another thread.
      *
      * @param call context of the call
-     * @return result of the first interceptor, or of the handler if there are no interceptors. If this is a stage that
-     *     may be lazy, a stage that belongs to the call alone is returned instead: see
-     *     {@link HandledContext#own(CompletionStage)}
+     * @return result of the first interceptor, or of the handler if there are no interceptors. If the result is a stage
+     *     that may be lazy, this method returns what {@link HandledContext#own(CompletionStage)} returns for the stage:
+     *     usually another stage, which belongs to this call alone
      */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {

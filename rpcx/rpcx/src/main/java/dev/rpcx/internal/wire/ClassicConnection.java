@@ -58,10 +58,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * Maximum number of full chunks, of 16 KiB each, that a server sends while it has paused reading, before it reads
-     * again. The client has the server's keep-alive time to read each chunk, so a pause usually lasts at most four
-     * keep-alive times of the server. The last chunk of a frame can be smaller than 16 KiB. More than four chunks are
-     * sent then, and the pause can last longer.
+     * After a server has paused reading and has then sent this number of full chunks, of 16 KiB each, it reads again.
+     * The client has the server's keep-alive time to read each chunk, so a pause usually lasts at most four keep-alive
+     * times of the server. But the last chunk of a frame can be smaller than 16 KiB. With smaller chunks, the server
+     * sends more than four of them, and the pause can last longer.
      */
     static final int MAX_CHUNKS_IN_PAUSE = 4;
 
@@ -104,8 +104,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private long waitingBytes;
 
     /**
-     * Buffer with small frames that the next flush sends together; null if there are none. While earlier small frames
-     * are in the socket's queue, a flush leaves this buffer here.
+     * Buffer with small frames, which the next flush sends; null if there are none. As long as an earlier buffer with
+     * small frames waits to be sent, a flush does not send this one.
      */
     private @Nullable ByteBuf gathered;
 

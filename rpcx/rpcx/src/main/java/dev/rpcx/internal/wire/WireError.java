@@ -119,8 +119,8 @@ public final class WireError {
     }
 
     /**
-     * Returns the number as an {@code int}, or 0 if the number does not fit. Nothing is numbered 0, while a cast could
-     * turn an unknown number into a known one.
+     * Returns the number as an {@code int}, or 0 if the number does not fit. No code and no value of {@code Executed}
+     * has the number 0. A cast alone could turn an unknown number into a known one.
      */
     private static int known(long number) {
         return number == (int) number ? (int) number : 0;
