@@ -62,8 +62,9 @@ public class RPCXException extends RuntimeException {
         /** The handler was never started, so it is safe to try the call again. */
         NOT_EXECUTED,
         /**
-         * The handler was started, or an interceptor of the server has ended the call with an {@link RPCXException}
-         * that {@link RPCXException#refused} did not create.
+         * Either the handler was started, or an interceptor of the server has ended the call with an
+         * {@link RPCXException} that says EXECUTED or MAYBE. An exception that {@link RPCXException#refused} has
+         * created says NOT_EXECUTED.
          */
         EXECUTED,
         /**

@@ -216,8 +216,8 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor that works like {@link #requiring(Function, Predicate)}, but remembers used tokens in
-     * {@code used}. Several processes can share this store.
+     * Returns an interceptor that works like {@link #requiring(Function, Predicate)}, but remembers used tokens in the
+     * store {@code used}. Several processes can share one store.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {

@@ -158,7 +158,8 @@ public final class In extends Pool.Scratch {
     private long granted;
 
     /**
-     * Number of bytes by which the next request to {@link #owner} exceeds the memory that is missing.
+     * Number of bytes that the next request to {@link #owner} asks for in addition to the missing bytes. For example,
+     * if 100 bytes are missing and this number is 4096, the request asks for 4196 bytes.
      */
     private int askedBeyondBytes;
 

@@ -576,8 +576,8 @@ public final class Out extends Pool.Scratch {
     /**
      * Begins the elements of a packed list or set, and reserves one byte for their length.
      *
-     * @return position of the first element's first byte, relative to {@code base}, which has to be passed to
-     *     {@link #endRun}
+     * @return position of the first element's first byte, relative to {@code base}; the caller has to pass the position
+     *     to {@link #endRun}
      */
     int beginRun() {
         ensureRoom(5);

@@ -668,8 +668,8 @@ final class TypeCheck {
     }
 
     /**
-     * Reports an error if a field has a getter or setter of another type than the field. Must be called only for a
-     * field without a getter and a setter of its own type, since this method does not compare types.
+     * Reports an error if a field has a getter or a setter whose type is not the type of the field. This method does
+     * not compare types. So it must be called only for a field that has neither a getter nor a setter of its own type.
      *
      * @return false if an error was reported
      */

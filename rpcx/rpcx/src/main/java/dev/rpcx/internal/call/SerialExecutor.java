@@ -68,8 +68,9 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Runs a signal after all earlier signals. If this method throws an exception, the signal has usually not run yet.
-     * It can still be in the queue, and then runs later, before the next signal.
+     * Runs a signal after all earlier signals. If this method throws an exception, the signal has usually not run. A
+     * signal that has not run can still be in the queue. When the next signal is passed to this method, the signal in
+     * the queue runs first.
      */
     @Override
     public void execute(Runnable signal) {

@@ -16,9 +16,9 @@ public final class AnswerTimes {
     private static final int SAMPLED = 16;
 
     /**
-     * Length of a period in which the longest answer time is recorded. The longest time of the current period and of
-     * the previous one counts. A new period begins only with an answer that comes after this length of time, so the
-     * longest time is not forgotten while there are no answers.
+     * Shortest length of a period for which the longest answer time is recorded. {@link #isEnough} uses the longest
+     * answer time of the current period and the previous one. After this length of time, the next answer begins a new
+     * period. So the longest time is not forgotten while there are no answers.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 

@@ -42,8 +42,11 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Records how the latest attempt has ended, as {@link ClientSteps#ended} does.
+     * Decides what the end of the latest attempt says of the instance {@code used}, and records the result: see
+     * {@link ClientSteps#ended}.
      *
+     * @param earlier the call's attempts before the latest one; null if there were none
+     * @param used instance that handled the latest attempt
      * @param error null if the attempt has succeeded
      */
     final Health.Outcome ended(

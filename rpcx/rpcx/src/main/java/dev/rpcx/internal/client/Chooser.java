@@ -134,12 +134,17 @@ public abstract class Chooser {
     }
 
     /**
-     * Searches all instances for a connection, in the order that {@link #order} decides. The best choice is a
-     * connection that has free slots and whose instance {@link Health} lets take calls.
+     * Searches all instances for a connection, in the order that {@link #order} decides. The first of these cases that
+     * applies decides the result:
      *
-     * <p>If there is no such connection, and {@code asked} is empty, returns any other ready connection, if possible
-     * one with free slots. But if all ready connections are full, and an instance that {@code Health} lets take calls
-     * is about to have one more connection, returns null, so that the call waits.
+     * <ol>
+     *   <li>An instance that {@link Health} lets take calls has a connection with free slots: returns this connection.
+     *   <li>The list {@code asked} is not empty: returns null.
+     *   <li>Another instance has a ready connection with free slots: returns this connection.
+     *   <li>An instance that {@code Health} lets take calls is about to have one more connection: returns null, so that
+     *       the call waits.
+     *   <li>Otherwise, returns a ready connection that is full, or null if there is none.
+     * </ol>
      *
      * @param asked instances that are left out, since the call has tried them
      */
@@ -262,8 +267,9 @@ public abstract class Chooser {
         private static final int MAX_ORDER = 4096;
 
         /**
-         * Maximum number of steps in which the order of a round is computed in advance. The number is limited because
-         * an event loop may compute the order.
+         * The order of a round is computed in advance only if the computation takes at most this many steps. If the
+         * instances have different weights, the number of steps is the number of calls in the round, multiplied by the
+         * number of instances. The steps are limited because an event loop may compute the order.
          */
         private static final int MAX_STEPS = 1 << 20;
 

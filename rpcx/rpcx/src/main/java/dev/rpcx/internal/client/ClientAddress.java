@@ -136,12 +136,13 @@ public final class ClientAddress extends Route {
     private boolean hasKept;
 
     /**
-     * Whether the latest try to connect has succeeded, and the end of a connection has not been recorded since. On
-     * the native wire, the end is recorded when the connection takes no new calls any more, even if the connection
-     * still finishes calls. The try succeeded at the time {@link #upNanos}.
+     * Whether the latest try to connect has succeeded and, since that try, no end of a connection has been recorded. On
+     * the native wire, the end of a connection is recorded when the connection takes no new calls any more, even if the
+     * connection still finishes calls.
      */
     private boolean isUp;
 
+    /** Time at which a try to connect last succeeded. */
     private long upNanos;
 
     /** Time before which no try to connect begins. The time has passed if the address is not in a pause. */

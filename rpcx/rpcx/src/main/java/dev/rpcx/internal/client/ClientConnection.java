@@ -42,8 +42,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * If a call with the default time has used up more than this many nanoseconds when its request is written, the
-     * request says in the field TIME how much time is left.
+     * The field TIME of a request says how much time the call has left. Without the field, the server gives the call
+     * the default time. The field is needed if the call has less time left than the default time, by more than this
+     * many nanoseconds.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 

@@ -106,8 +106,9 @@ public final class ClientCore {
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
 
     /**
-     * The clusters of this client. Any thread that creates a proxy adds or removes a cluster, and the thread that
-     * closes the client reads the map, see {@link #closed}.
+     * The clusters of this client. A thread that creates a proxy adds the cluster of the proxy if the map does not have
+     * it, and removes a cluster that no proxy uses. The thread that closes the client reads the map. The field
+     * {@link #closed} explains why this thread finds every cluster.
      */
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 

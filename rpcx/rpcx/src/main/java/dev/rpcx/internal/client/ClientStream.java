@@ -113,8 +113,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile Route.@Nullable Wait wait;
 
         /**
-         * The encoded arguments, kept until the next attempt, which can be the first; null if none are kept. A copy is
-         * needed, since the caller is free to change the arguments.
+         * The encoded arguments for the next attempt; null if none are kept. If the call waits for a connection before
+         * anything is sent, the next attempt is the first one. The arguments are kept in encoded form, since the caller
+         * is free to change the original arguments.
          */
         private @Nullable ByteBuf encoded;
 

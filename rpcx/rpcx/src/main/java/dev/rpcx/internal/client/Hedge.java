@@ -49,7 +49,7 @@ final class Hedge extends LoopThread.Untold {
 
     private @Nullable Future<?> timer;
 
-    /** Whether this hedge has ever been in an event loop's list of calls whose callers could not be told of the end. */
+    /** Whether this hedge has ever been passed to {@link LoopThread#tellLater} because its caller could not be told. */
     private boolean isUntold;
 
     /** One of the two calls of a hedge, with the result or the failure of that call. */

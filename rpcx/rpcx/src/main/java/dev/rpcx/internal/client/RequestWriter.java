@@ -380,8 +380,10 @@ public final class RequestWriter {
     }
 
     /**
-     * Subscribes to the stream that a call sends to the server. Called after the request has been queued or sent, since
-     * a publisher that fails immediately ends the call. The items wait until the server gives credit.
+     * Subscribes to the stream that a call sends to the server. The items wait until the server gives credit.
+     *
+     * <p>Called only after the request has been queued or sent. The publisher can fail while this method runs, and its
+     * failure ends the call.
      */
     @SuppressWarnings("unchecked") // the proxied method declares this type
     public static void subscribe(@Nullable StreamSender upload, Object[] arguments) {

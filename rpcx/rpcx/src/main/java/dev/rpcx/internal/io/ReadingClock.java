@@ -20,8 +20,8 @@ public final class ReadingClock {
     private static final AttributeKey<ReadingClock> KEY = AttributeKey.valueOf(ReadingClock.class, "of");
 
     /**
-     * Shortest time between two checks of a deadline while this side does not read: 1 s. The checks are repeated, since
-     * nobody is notified when reading starts again.
+     * Shortest time until a deadline is checked again while this side does not read: 1 s. The checks are repeated,
+     * since nobody is notified when reading starts again.
      */
     private static final long MIN_CHECK_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 

@@ -43,10 +43,11 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * are not included. The weight of a record is the largest number of KeyUpdates that can begin in the record. A
      * record of {@link #JDK_KEY_UPDATE_BYTES} bytes has the weight 1.
      *
-     * <p>An honest client needs one KeyUpdate for each 2^24 records. However, after 2^37 received bytes, the JDK's
-     * engine sends a KeyUpdate for each record that it receives, until the peer has answered the first KeyUpdate
-     * (JDK-8329548). Before this answer, the engine receives all the records that are already in the buffers of the
-     * socket. Therefore the limit allows one KeyUpdate for each record that these buffers can hold.
+     * <p>An honest client needs one KeyUpdate for each 2^24 records. However, the JDK's engine of a client that has
+     * received 2^37 bytes sends one KeyUpdate for each further record that it receives, until the server has answered
+     * the first KeyUpdate (JDK-8329548). Before the engine gets this answer, it receives all the records that are
+     * already in the buffers of the socket. Therefore the limit allows one KeyUpdate for each record that these buffers
+     * can hold.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
@@ -107,7 +108,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Charges the connection for the full size of the incomplete record, and for records without application data. The
-     * TLS engine can keep the content of such records, for example the beginning of a split message.
+     * TLS engine can keep the content of records without application data, for example the beginning of a split
+     * message.
      */
     private final Claim claim;
 
@@ -363,7 +365,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Charges the connection for the incomplete record, and for records without application data. The TLS engine can
-     * keep the content of such records, for example the beginning of a split message.
+     * keep the content of records without application data, for example the beginning of a split message.
      *
      * @param recordBytes size, in bytes, that the incomplete record will have; 0 if there is no incomplete record to
      *     charge

@@ -193,10 +193,10 @@ public final class AdmissionLimit {
     private static final int USUAL_PART = 20;
 
     /**
-     * The lower bound of {@link #usualNanos} is this multiple of the time that a call needs without waiting for other
-     * calls, or {@link #middleGivenNanos} if that is less. Without the bound, callers who give hardly more time than
-     * the handler needs would get a limit so low that the handler is idle at times. The factor is 4 because the
-     * durations of single calls of one method differ by about this much.
+     * Factor for the lower bound of {@link #usualNanos}. The bound is the smaller of two times: the time that a call
+     * needs without waiting for other calls, multiplied by this factor, and {@link #middleGivenNanos}. Without the
+     * bound, callers who give hardly more time than the handler needs would get a limit so low that at times no handler
+     * runs. The factor is 4 because the durations of single calls of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
@@ -1458,13 +1458,20 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Decides whether a limit that has sunk to half of its earlier value stays low. If calls end at a lower rate than
-     * before, the limit is restored. If calls end at about the same rate, they had only waited for each other under the
-     * earlier limit, so the limit stays low. But after a probe, the limit returns to its earlier value, and only
-     * {@link #ownFraction} may be lowered.
+     * Decides whether a limit that has sunk to half of its earlier value stays low. The decision depends on the rate at
+     * which calls end:
+     *
+     * <ul>
+     *   <li>If the rate is lower than before, the limit is restored.
+     *   <li>If the rate is about the same, and no probe has halved the limit, the limit stays low. The rate shows that
+     *       calls only waited for each other under the earlier limit.
+     *   <li>If the rate is about the same after a probe, the limit returns to its earlier value. Only
+     *       {@link #ownFraction} may be lowered.
+     * </ul>
      *
      * @param current rate at which calls end now, in calls per nanosecond
-     * @param used duration of calls, divided by the time until their deadlines
+     * @param used duration of a call, divided by the time from the start of the call to its deadline. The value is the
+     *     median, over all groups of connections, of the mean of each group
      * @param needed mean duration of a call in nanoseconds, including calls that have not ended
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
@@ -1545,8 +1552,8 @@ public final class AdmissionLimit {
      *     limit
      * @param areSomeLate whether at least one in {@code SOME_LATE} calls was late. If not, no limit is needed, even if
      *     calls take nearly all of their time, as a call that waits for news does
-     * @param used duration of calls, divided by the time until their deadlines: the median, over all groups of
-     *     connections, of the mean of each group
+     * @param used duration of a call, divided by the time from the start of the call to its deadline. The value is the
+     *     median, over all groups of connections, of the mean of each group
      * @param inTheirTime number of calls that end, at the current rate, in a time as long as {@link #usualNanos}
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {

@@ -93,9 +93,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private boolean isMarkedLost;
 
     /**
-     * Charge for a large reply, made before the reply waits for the event loop; null if no such charge was made. A
-     * reply that the event loop itself has made is charged when the event loop sends it. The thread that ends the call
-     * writes this field before the event loop learns of the end.
+     * Charge for a large reply that another thread has passed to the event loop. The charge is made before the reply
+     * waits for the event loop. Null if the reply is small, if there was no room for the charge, or if the event loop
+     * itself has made the reply. The event loop charges its own large replies when it sends them. The thread that ends
+     * the call writes this field before the event loop learns of the end.
      */
     @Nullable
     Charge replyBytes;

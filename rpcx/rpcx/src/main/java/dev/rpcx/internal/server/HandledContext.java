@@ -34,8 +34,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final int BARRED = 2;
 
     /**
-     * Bit in the field {@code handler} that is set when the call waits only for its counted threads to end, and perhaps
-     * for its reply to be sent.
+     * Bit in the field {@code handler} that is set if the call is over while threads that {@link CallThreads} counts
+     * still run for the call. The reply may not have been sent yet.
      */
     private static final int OVER = 4;
 

@@ -908,10 +908,11 @@ public final class PoolShares {
         }
 
         /**
-         * Stops counting waiting tasks as orphaned at the connection's address, if the connection has closed. Called
-         * for tasks that will not run.
+         * Records that tasks that were waiting will not run. If the connection has closed, these tasks count as
+         * orphaned at the connection's address, and this method stops counting them. Otherwise, this method does
+         * nothing.
          *
-         * @param tasks number of these tasks
+         * @param tasks number of the tasks that will not run
          */
         private void dropped(int tasks) {
             if (isGone && orphanedWork != null) {

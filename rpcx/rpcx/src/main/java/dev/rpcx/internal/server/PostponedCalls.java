@@ -49,9 +49,10 @@ final class PostponedCalls {
     private boolean resuming;
 
     /**
-     * Whether new calls are held back. The flag is set if more than {@link #MAX_UNREAD_BYTES} bytes are unread, or if
-     * earlier calls are held back and more than a quarter of that number is unread. Any thread may set this flag; only
-     * the event loop clears it. Threads that run handlers or subscribe to publishers read it too.
+     * Whether new calls are held back. The flag is set if more than {@link #MAX_UNREAD_BYTES} bytes are unread. While
+     * earlier calls are held back, the flag is set if more than a quarter of {@code MAX_UNREAD_BYTES} is unread. Any
+     * thread may set this flag; only the event loop clears it. Threads that run handlers or subscribe to publishers
+     * read it too.
      */
     private volatile boolean congested;
 

@@ -340,9 +340,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns how many bytes the request and its objects may take without counting against the memory limits of the
-     * server. The number is usually larger if the method has an {@link AdmissionLimit} and returns no stream, since the
-     * number of its running handlers is limited.
+     * Returns how many bytes the request and its objects may take without a charge. A call usually gets more of these
+     * bytes if its method has an {@link AdmissionLimit} and returns no stream, since the number of running handlers of
+     * the method is limited.
      */
     @Override
     public int freeBytes() {

@@ -1441,10 +1441,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends all lost calls. A call is lost if the thread that was to end the call has failed.
+     * Ends all lost calls. A call is lost if the thread that had to end the call has failed.
      *
-     * @return false if messages are still queued; the message of a call that seems lost can be among them, so it is not
-     *     certain yet which calls are lost
+     * @return false if this method has ended no call, since messages are still queued. A call that seems lost is not
+     *     lost if its message is in the queue
      */
     private boolean endAllLost() {
         // A call can be marked as lost although its message is queued. Such a call is not really lost. So all queued

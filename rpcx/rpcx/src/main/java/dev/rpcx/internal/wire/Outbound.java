@@ -42,11 +42,19 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * The message behind this one in the queue {@link Outbox}; null if there is none. The thread that adds this message
-     * clears the link, the thread that adds the next message stores it, and the thread that takes messages reads and
-     * clears it. A message has its content before the link to it is stored, so the thread that takes the message sees
-     * the content. Tested by {@code OutboxRace}. At a server, {@code SentReplies} and {@code Admission} use this field
-     * for lists of calls that are not in the queue.
+     * The message behind this one in the queue {@link Outbox}; null if there is none.
+     *
+     * <ul>
+     *   <li>The thread that adds this message to the queue sets the field to null first.
+     *   <li>The thread that adds the next message stores the next message in the field.
+     *   <li>The thread that takes messages reads the field, and sets it to null when it takes this message.
+     * </ul>
+     *
+     * <p>A message has its content before it is stored in this field of another message. So the thread that takes the
+     * message sees the content. Tested by {@code OutboxRace}.
+     *
+     * <p>At a server, {@code SentReplies} and {@code Admission} use this field for lists of calls that are not in the
+     * queue.
      */
     public volatile @Nullable Outbound next;
 
