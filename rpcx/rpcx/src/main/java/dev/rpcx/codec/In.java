@@ -136,8 +136,8 @@ public final class In extends Pool.Scratch {
      */
     private float compared;
     /**
-     * Maximum number of times that the JDK looks up one value of another key in the key that is being read, when it
-     * compares the two keys. {@link KeyHashes} explains this number under the same name.
+     * The number {@code lookedUp} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
+     * compares another key with K, it looks up each value of the other key at most this many times in K.
      */
     private float lookedUp;
 

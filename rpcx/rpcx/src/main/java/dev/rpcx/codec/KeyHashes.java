@@ -310,7 +310,7 @@ final class KeyHashes {
         }
     }
 
-    /** Returns the cost, in bytes, of one comparison for each value in the key that was read last. */
+    /** Returns the cost, in bytes, if each value of the key is compared once. The key is the one that was read last. */
     private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }

@@ -247,10 +247,10 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns whether {@code bridge}, a bridge method that the compiler has generated, seems to call an annotated
-     * method of its own class. This is so if such a method has the same name and number of parameters. Otherwise,
-     * {@code bridge} calls an inherited method: the compiler adds such bridge methods to a public class whose
-     * superclass is not public.
+     * Returns whether {@code bridge}, a bridge method that the compiler has generated, probably calls an annotated
+     * method of its own class. The result is true if an annotated method has the same name and number of parameters.
+     * Otherwise, {@code bridge} calls an inherited method: the compiler adds such bridge methods to a public class
+     * whose superclass is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()

@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
      * Size in bytes of the window for the items that wait for the socket. The publisher is asked only for as many items
-     * as probably fit into the window. Items that are larger than expected can exceed it. The publisher is asked for
-     * more items only while at most half of the window is used. This half keeps the socket busy while the publisher
-     * makes the next items.
+     * as probably fit into the window, but at least for one. Items that are larger than expected can exceed the window.
+     * The publisher is asked for more items only while at most half of the window is used. The items that still wait
+     * then keep the socket busy while the publisher makes the next items.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 

@@ -20,9 +20,9 @@ public final class CallSlots {
     private final ClientConnection connection;
 
     /**
-     * The slots, by index. The thread that creates a slot stores it here only after it has raised {@link #made}, so
-     * another thread can still find null here. But a thread that takes the slot from {@link #free} finds the slot, and
-     * so does the event loop when it handles a message of a call in the slot.
+     * The slots, by index. The thread that creates a slot first raises {@link #made}, and then stores the slot here.
+     * Between these two steps, another thread can find null here. A thread that takes the slot from {@link #free}
+     * always finds the slot. So does the event loop when it handles a message of a call in the slot.
      */
     private final ClientCall[] calls = new ClientCall[Wire.MAX_SLOTS];
 

@@ -260,8 +260,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Returns {@code why}, the reason for the end of the connection. If this side had no memory for what the server
-     * sent, the result is an error that says so.
+     * Returns {@code why}, the reason for the end of the connection. But if this side had no memory for what the server
+     * sent, returns an error that names the lack of memory.
      */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();

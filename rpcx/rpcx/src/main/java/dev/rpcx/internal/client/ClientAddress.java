@@ -720,13 +720,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an established connection has ended, or takes no new calls any more. If the connection was
-     * established for less than {@link #KEPT_NANOS}, this counts as a failure to connect, and a pause follows. But if
-     * the instance has been removed from its service, the end of such a short connection is not recorded.
+     * Records that an established connection has ended, or takes no new calls any more. A connection that was
+     * established for less than {@link #KEPT_NANOS} counts as a failure to connect, and a pause follows. If the
+     * instance has been removed from its service, the end of so short a connection is not recorded.
      *
      * @param upNanos time in nanoseconds for which the connection was established
-     * @param memoryWanted what this side had no memory for, if the connection ended for that reason; null otherwise.
-     *     Only the error that later calls get depends on this.
+     * @param memoryWanted what this side had no memory for, if the connection ended for that reason; null otherwise. It
+     *     affects only the error that later calls get.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {

@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
-     * Maximum size in bytes of a free slot's buffer that is not counted. A larger buffer is charged to the connection's
-     * account.
+     * Maximum size, in bytes, of a buffer that a free slot keeps without a charge. A larger buffer is charged to the
+     * connection's account.
      */
     private static final int MAX_UNCOUNTED_BYTES = 512;
 
@@ -100,9 +100,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private long requestBytes;
 
     /**
-     * Number of bytes that are charged for the parts of a reply, or of a stream's item, that have arrived. The bytes of
-     * a reply are released when the slot becomes free, and those of an item when its last part comes or the call ends.
-     * If this client gives the call up, the bytes are released at once.
+     * Number of bytes that are charged for the parts of a reply, or of a stream's item, that have arrived. They are
+     * released:
+     *
+     * <ul>
+     *   <li>for a reply: when the slot becomes free, or earlier, when this client gives the call up;
+     *   <li>for an item: when its last part comes, or when the call ends.
+     * </ul>
      */
     private long replyBytes;
 
@@ -185,7 +189,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** Length in bytes of the field TIME in the request; 0 if the request has no such field. */
     private int timeBytes;
 
-    /** The request's metadata, if some of their values are computed when the request is written; otherwise null. */
+    /** The metadata of the request, if at least one value is computed when the request is written; otherwise null. */
     private @Nullable Metadata computed;
 
     /** Index in the request at which the metadata in {@link #computed} begin. */
@@ -620,9 +624,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the metadata are in the request. Called only if some of their values are computed when the request is
-     * written. If the request then waits long for the socket, {@link #begins} computes the metadata again. Called
-     * before the call is queued for sending.
+     * Sets where the metadata are in the request. Called only if at least one value of the metadata is computed when
+     * the request is written. If the request then waits long for the socket, {@link #begins} computes the metadata
+     * again. Called before the call is queued for sending.
      *
      * @param index index in the request at which the metadata begin
      * @param bytes length of the metadata in the request, in bytes

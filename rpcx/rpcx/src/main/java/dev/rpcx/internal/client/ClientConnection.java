@@ -830,7 +830,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Returns the sorted names of the methods that the server publishes. A connection returns the same list object each
-     * time. So a tool can find out by comparing the list objects whether two results come from the same connection.
+     * time. A tool can compare the list objects of two results, and so learns whether both are of one connection.
      */
     private List<String> names() {
         synchronized (published) {

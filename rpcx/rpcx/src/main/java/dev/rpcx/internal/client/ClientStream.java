@@ -389,9 +389,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends a call for which {@link #begin} has thrown, for example because memory ran out. If the server knows the
-         * call, it is asked to cancel the call. The subscriber gets the failure. The methods that are called here can
-         * throw too.
+         * Ends a call for which {@link #begin} has thrown, for example because memory ran out. The subscriber gets the
+         * failure. If the server knows the call, this method asks the server to cancel the call. If that throws too,
+         * the stream ends at once, without waiting for the server.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;

@@ -202,9 +202,11 @@ final class Hedge extends LoopThread.Untold {
     }
 
     /**
-     * Returns true when this method runs for the first time, and false afterwards. An event loop keeps a list of calls
-     * whose callers could not be told. A hedge can be in only one such list, since it has one field for the next entry
-     * of the list. If this method returns false, a timer tells the caller.
+     * Returns true when this method runs for the first time, and false afterwards. Called when one of the two calls has
+     * ended, but its event loop could not tell the caller. Each event loop keeps a list of calls whose callers it has
+     * to tell later. The two calls can have different event loops, but the hedge can be in only one list, since it has
+     * one field for the next entry of a list. If the result is false, the hedge is not added to a list, and a timer
+     * tells the caller.
      */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;

@@ -222,8 +222,9 @@ public final class HalfClose {
     }
 
     /**
-     * Returns whether bytes of the channel's queue have been sent since the last check. Nothing is written any more
-     * except the close_notify of TLS, so any other change of the queue means that bytes have been sent.
+     * Returns whether the channel's queue has changed since the last check. Usually a change means that bytes have been
+     * sent. Only two things are still added to the queue, and change it too: an empty message when the half-close
+     * begins, and the close_notify of TLS.
      */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();

@@ -76,12 +76,12 @@ public final class ReadingClock {
     }
 
     /**
-     * Returns the time after which a deadline has to be checked.
+     * Returns the time, in nanoseconds, after which a deadline has to be checked. While this side reads, it is the time
+     * that is left until the deadline, and 0 or less if the deadline has passed. While this side does not read, it is
+     * the same time, but at least 1 s.
      *
      * @param dueNanos the deadline, as a time on this clock
      * @param nowNanos the present time of the event loop's ticker
-     * @return time in nanoseconds. While this side reads, the time is 0 or less if the deadline has passed. While this
-     *     side does not read, the time is always at least 1 s
      */
     public long remaining(long dueNanos, long nowNanos) {
         long left = dueNanos - at(nowNanos);

@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Field of a class, together with the public getter and the public setter of the field.
  *
- * @param annotated element whose {@code @Field}, if there is one, is used: the getter if the getter has a
- *     {@code @Field}, otherwise the field. If a subclass overrides the getter with a narrower type, the override counts
- *     as the getter
+ * @param annotated element whose {@code @Field} is used: the getter if the getter has a {@code @Field}, otherwise the
+ *     field, which may have none. If a subclass overrides the getter with a narrower type, the override takes the place
+ *     of the getter here
  */
 record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
     String name() {

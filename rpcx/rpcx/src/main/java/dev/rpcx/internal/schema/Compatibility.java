@@ -367,11 +367,13 @@ public final class Compatibility {
 
     /**
      * Compares the entries that the two lock files have for one type, or for one request or reply. Adds each break that
-     * it finds to {@link #breaks}. Each member is compared with the member that has the same number in the other lock
-     * file. Before that, a member whose own number has changed is found by its name.
+     * it finds to {@link #breaks}. A member whose number has changed is found by its name, and is a break. Each other
+     * member is compared with the member that has the same number in the other lock file.
      *
-     * @param oldKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code before}; 0 if {@code before} is a type
-     * @param nowKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code after}; 0 if {@code after} is a type
+     * @param oldKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code before}; 0 if {@code before} is
+     *     a type
+     * @param nowKinds result of {@link Framing#of(LockFile.Entry, LockFile)} for {@code after}; 0 if {@code after} is a
+     *     type
      */
     private void compare(LockFile.Entry before, LockFile.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");

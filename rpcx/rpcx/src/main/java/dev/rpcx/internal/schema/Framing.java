@@ -64,8 +64,8 @@ public final class Framing {
 
     /**
      * Says whether two messages have fields with the same numbers and kinds. All fields are compared, also those with
-     * numbers above 6, which {@link #of(MessageType)} ignores. Returns false if only one of the messages is a type of
-     * the user.
+     * numbers above 6, which {@link #of(MessageType)} ignores. Returns false if one message is a type of the user, and
+     * RPCX has made the other one to hold parameters or a single value.
      */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));

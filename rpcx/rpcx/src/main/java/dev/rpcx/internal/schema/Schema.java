@@ -117,8 +117,8 @@ public final class Schema {
     private final List<Use> unfinished = new ArrayList<>();
 
     /**
-     * Creates a schema that takes numbers from this lock file. If a Java type has no {@link Field} annotations, and the
-     * lock file has the type but lacks one of its components, the component is refused.
+     * Creates a schema that takes numbers from this lock file. A component of a Java type is refused if the type has no
+     * {@link Field} annotations, and the lock file has the type but not the component.
      */
     public Schema(LockFile lock) {
         this(lock, false);

@@ -409,8 +409,9 @@ public final class AdmissionLimit {
     private double minNanosBefore = MAX_GIVEN_NANOS;
 
     /**
-     * Middle duration of calls that do not wait for other calls, in nanoseconds; 0 while unknown. It is the smallest
-     * value of {@link #middleNanos} that was seen lately.
+     * Middle duration, in nanoseconds, of calls that do not wait for other calls; 0 while unknown. It is the smallest
+     * value that {@link #middleNanos} has had in the current and the previous period of {@link #MEMORY_NANOS}. While
+     * calls are refused at the smallest limit, it is the present value of {@code middleNanos} instead.
      */
     private double ownMiddleNanos;
 
@@ -468,8 +469,8 @@ public final class AdmissionLimit {
     private long stalledSinceNanos;
 
     /**
-     * Number of calls that had ended since the last update of the limit when {@link #stalledSinceNanos} was set. Calls
-     * that waited for a thread in vain are included. The number is valid only while {@code stalledWindowNanos} equals
+     * Number of calls that ended between the last update of the limit and the time {@link #stalledSinceNanos}. A call
+     * that waited for a thread in vain counts, too. The number is valid only while {@code stalledWindowNanos} equals
      * {@code windowBeganNanos}, that is, until the next update.
      */
     private long stalledEnds;
@@ -642,7 +643,7 @@ public final class AdmissionLimit {
             return limit;
         }
 
-        /** Returns how many handlers of the method run now, for all groups together. */
+        /** Returns how many handlers of the method run now, in all groups of connections together. */
         public int running() {
             return AdmissionLimit.this.running.get();
         }
@@ -714,7 +715,10 @@ public final class AdmissionLimit {
             return mean(doneSum);
         }
 
-        /** Returns the mean duration, in nanoseconds, of all calls that ended, late or not. */
+        /**
+         * Returns the approximate mean duration, in nanoseconds, of all recorded calls that ended, also of those that
+         * ended late or without a result.
+         */
         private double tookNanos() {
             // undoneSum is the sum of the times that calls were given, not of their durations. The difference is small,
             // since most calls that do not end in time end at about their deadlines.

@@ -136,8 +136,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, after the last interceptor. An interceptor may run the handler more than once, and also on a
-     * thread of its own. Such a thread is counted as one of the call's threads.
+     * Runs the handler. Called when the last interceptor passes the call on, or directly if there is no interceptor. An
+     * interceptor may pass the call on more than once, and also on a thread of its own. Such a thread is counted as one
+     * of the call's threads.
      *
      * @throws RPCXException the call has ended, so the handler does not start
      */

@@ -90,8 +90,8 @@ final class SentReplies {
 
     /**
      * Makes the event loop write all further replies, because the client has sent GOAWAY or the server is about to send
-     * it. Also ends, at once, all calls in the list. A call that a handler's thread adds at this moment may be ended a
-     * little later, by a task of the event loop. Event loop only.
+     * it. Also ends, at once, all calls in the list {@link #unseen}. If a handler's thread adds a call at this moment,
+     * a task of the event loop may end that call a little later. Event loop only.
      */
     void drain() {
         isDraining = true;

@@ -58,9 +58,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
-     * Minimum rate, in bytes a second, at which a message in several frames has to arrive. Each message gets
-     * {@code MAX_STALLS} times {@link #stallNanos} in addition. If a message takes longer, the server ends the call.
-     * Source: Jetty, minRequestDataRate.
+     * Minimum rate, in bytes a second, at which a message in several frames has to arrive. In addition to the time that
+     * follows from this rate, each message may take {@code MAX_STALLS} times {@link #stallNanos}. If a message takes
+     * longer, the server ends the call. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
@@ -562,8 +562,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Begins a call for the request that has just been read, if there is room for the call. If the request is complete,
-     * the handler has to be admitted too.
+     * Begins a call for a request whose first frame has just been read, or refuses the request. The request is refused
+     * if there is no room for the call. A request in one frame is also refused if its handler is not admitted.
      *
      * @param more whether more parts of the request follow; if so, the handler is admitted after the last part
      * @return the call; null if the request has been refused

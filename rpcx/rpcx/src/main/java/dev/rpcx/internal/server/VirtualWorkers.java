@@ -136,7 +136,7 @@ public final class VirtualWorkers {
     /**
      * Wakes or starts another worker if calls are queued, or if idle workers have to end. Otherwise clears
      * {@link #waking}, the flag that is set while a woken worker has not yet begun a call. Only the thread that owns
-     * the flag may call this.
+     * the flag may call this method.
      */
     private void handOn() {
         while (!wantsWorker()) {

@@ -28,8 +28,8 @@ public final class FaultyFrames {
     private @Nullable ByteBuf held;
 
     /**
-     * Earliest time at which the frames that are added from now on are passed on, by {@link System#nanoTime}. A delayed
-     * frame delays all frames behind it too.
+     * Earliest time, by {@link System#nanoTime}, at which the next frame that is added is passed on. A delayed frame
+     * moves this time, and so delays all frames behind it.
      */
     private long openNanos = System.nanoTime();
 
@@ -42,7 +42,7 @@ public final class FaultyFrames {
      * @param frame all bytes of the frame, or the bytes with which the connection begins; null for the end of the
      *     connection, which comes after all earlier frames of this direction. The buffer is on the heap, so that
      *     nothing leaks if nobody passes the frame on.
-     * @param atNanos earliest time at which the frame is passed on or the connection ends, by {@link System#nanoTime}
+     * @param atNanos earliest time, by {@link System#nanoTime}, at which the frame is passed on or the connection ends
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
@@ -128,8 +128,9 @@ public final class FaultyFrames {
     }
 
     /**
-     * Applies random faults to a frame of a call. Frames without a call get no faults. The number of PING frames, for
-     * example, depends on the clock, so the same seed would give different faults each time.
+     * Applies random faults to a frame of a call. Other frames get no faults, because their number varies: the number
+     * of PING frames, for example, depends on the clock. If such frames got faults, the same seed would give different
+     * faults each time.
      *
      * @return number of faults chosen, including those without effect
      */

@@ -80,8 +80,8 @@ public abstract class Outbound implements WriteTurn.Message {
     public boolean isFirstFragmentWritten;
 
     /**
-     * Number of the size class to which this message belongs; 0 for a message of one frame. {@link FrameScheduler} sets
-     * this field. It sends messages of the same class one after the other, except messages of one frame.
+     * Size class of this message, 1 or higher; 0 for a message of one frame, which has no size class.
+     * {@link FrameScheduler} sets this field, and sends the messages of one size class one after the other.
      */
     byte sizeClass;
 
@@ -108,8 +108,8 @@ public abstract class Outbound implements WriteTurn.Message {
     public abstract boolean beforeSend();
 
     /**
-     * Called on the event loop when this message has waited in {@link FrameScheduler} and its first byte is about to be
-     * sent. The method {@link #beforeSend} was called before the wait.
+     * Called on the event loop just before the first byte of this message is sent, if the message has been in
+     * {@link FrameScheduler}. The method {@link #beforeSend} was called before the message was added there.
      */
     public void begins() {}
 

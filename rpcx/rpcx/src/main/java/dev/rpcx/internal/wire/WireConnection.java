@@ -70,9 +70,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int FIRST_CUT_BYTES = 256;
 
     /**
-     * Number of bytes after which a connection stops gathering queued messages until the event loop has served its
-     * other connections. When the connection sends frames of the messages in {@code scheduler}, a second limit of the
-     * same size applies.
+     * Number of bytes of queued messages after which a connection stops gathering, until the event loop has served its
+     * other connections. A separate limit of the same size applies when the connection sends frames of the messages in
+     * {@code scheduler}.
      */
     private static final int MAX_BYTES_AT_ONCE = 512 * 1024;
 
