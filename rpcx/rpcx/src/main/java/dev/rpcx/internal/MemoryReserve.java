@@ -15,7 +15,7 @@ public final class MemoryReserve {
 
     /**
      * The reserve; null after it has been freed. Any thread may free it, and any thread that begins a connection may
-     * allocate it again. If two threads do so at the same time, one array is dropped.
+     * allocate it again. If two threads allocate it at the same time, one of the two arrays is dropped.
      */
     private static volatile byte @Nullable [] reserve = new byte[BYTES];
 

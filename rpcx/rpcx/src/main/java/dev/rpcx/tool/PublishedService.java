@@ -22,8 +22,8 @@ import java.util.TreeMap;
  *
  * @param type the class or interface that declares the service
  * @param name name of the service
- * @param isServed whether {@code type} is a class of the service itself, with {@link RPCXServer}. Usually a service has
- *     only one such class, which then publishes all methods of the service.
+ * @param isServed whether {@code type} has the annotation {@link RPCXServer}, and so is a class of the service itself.
+ *     Usually a service has only one such class, which then publishes all methods of the service.
  * @param rpcs published methods, sorted by name. The blocking form of a method and the form that returns a future are
  *     one element.
  * @param unnamed methods with several parameters whose names are not in the class file

@@ -53,7 +53,10 @@ public final class StreamErrors {
                 "an item could not be kept: too many bytes wait to be read on this connection or server");
     }
 
-    /** Returns an error without a text, for a text that cannot be charged: code and executed of the given error. */
+    /**
+     * Returns the given error without its text, for use if the text cannot be charged. The code, and the statement
+     * whether the call has been executed, stay the same.
+     */
     static RPCXException withoutText(RPCXException error) {
         return new RPCXException(error.code(), "", error.executed(), null);
     }

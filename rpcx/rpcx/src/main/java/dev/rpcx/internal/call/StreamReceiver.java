@@ -30,8 +30,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Sends credit for a stream to the other side. At a client, {@code cancel} also cancels the stream's call; at a
-     * server, {@code cancel} does nothing. Any thread may call the methods, unless a method says otherwise.
+     * Sends credit for a stream to the other side. At a client, {@code cancel} cancels the stream's call. At a server,
+     * {@code cancel} does nothing. Any thread may call the methods, unless a method says otherwise.
      */
     public interface Peer extends CreditSink {
         void cancel();

@@ -142,9 +142,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Instances that are ejected, that is, normally get no calls for a while; the one whose ejection ends first comes
-     * first.
-     * Instances whose ejection is over are removed when the next instance is ejected.
+     * Instances that are ejected, that is, that normally get no calls for a while. The instance whose ejection ends
+     * first comes first. Instances whose ejection is over are removed when the next instance is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
@@ -165,9 +164,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private boolean isLooking;
 
     /**
-     * Number of threads that are creating a proxy for this cluster at present. A thread is counted before it begins the
-     * watch, and until the watch has begun or failed. So the last of these threads to finish sees whether there is a
-     * watch. Otherwise the cluster could be given up while another thread begins its watch. Tested by
+     * Number of threads that are creating a proxy for this cluster at present. Each thread is counted from before it
+     * begins the watch until the watch has begun or has failed to begin. So the last of these threads sees whether
+     * there is a watch, and gives the cluster up if there is none. Without this count, a thread could give the cluster
+     * up while another thread begins the watch. Tested by
      * {@code WatchesTest.aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn}.
      */
     private int creators;

@@ -143,10 +143,10 @@ public final class ClientSteps {
     }
 
     /**
-     * Counts a trial as answered when the server first asks for items of the stream that the call sends. A trial is a
-     * call that tests the service for the circuit breaker, or tests an instance after failures. A call with a stream
-     * can last for days, but the trial can end earlier: a server asks for items only after the handler has begun. Does
-     * nothing if the call is not a trial. Must be called before the call is sent.
+     * Makes a trial count as answered as soon as the server first asks for items of the stream that the call sends. The
+     * server asks for items only after the handler has begun. Without this method, a trial with a stream could last for
+     * days. A trial is a call that tests the service for the circuit breaker, or tests an instance after failures. If
+     * the call is not a trial, this method does nothing. Must be called before the call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

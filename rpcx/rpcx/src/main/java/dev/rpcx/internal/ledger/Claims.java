@@ -37,8 +37,8 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Claims {
     /**
      * Each search for connections to end makes room for at least the pool's size divided by this number, even if less
-     * is needed, as long as it finds connections to end. So searches are rare. They have to be rare, because each
-     * search looks at all claims.
+     * is needed. A search makes less room only if it finds too few connections to end. Because of this minimum,
+     * searches are rare. They have to be rare, because each search looks at all claims.
      */
     private static final int MIN_PART = 32;
 

@@ -84,9 +84,9 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns the number of all tasks that have been orphaned so far, without those that still wait. If a connection's
-     * {@link #mark} is at least this number, all running orphaned tasks count in the connection's share. The result
-     * never decreases for a caller that holds the lock of {@code PoolShares}.
+     * Returns the number of orphaned tasks that do not wait any more: those that run, that have ended, or that will
+     * never run. If a connection's {@link #mark} is at least this number, all running orphaned tasks count in the
+     * connection's share. The result never decreases for a caller that holds the lock of {@code PoolShares}.
      */
     public long allFrom() {
         return ended.get() + running.get();

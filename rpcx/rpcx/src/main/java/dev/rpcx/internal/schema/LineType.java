@@ -9,7 +9,7 @@ import java.util.Set;
 /**
  * Type of a member, as a line of a lock file has it, for example {@code stream list string}.
  *
- * @param isStream whether the member belongs to the items of a stream; one call can send many of these items
+ * @param isStream whether the member is sent in each item of a stream, so that one call can send the member many times
  * @param label word before the type of the value or of the elements, for example {@code list}
  * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
  */

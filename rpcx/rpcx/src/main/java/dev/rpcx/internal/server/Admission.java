@@ -250,12 +250,16 @@ final class Admission {
 
     /**
      * Charges a call for the metadata of its request, that is, counts their bytes against the memory limits of the
-     * server. Metadata of up to 512 bytes are not charged. If the whole request has arrived, the handler has a limit,
-     * and the method returns no stream, the number of bytes that are not charged is
-     * {@link UnchargedAllowance#metadataBytes()}, at most 4 KiB, instead of 512.
+     * server. Metadata up to the following size are not charged:
+     *
+     * <ul>
+     *   <li>{@link UnchargedAllowance#metadataBytes()}, at most 4 KiB, if the whole request has arrived, the method has
+     *       an {@link AdmissionLimit}, and the method returns no stream
+     *   <li>512 bytes in all other cases
+     * </ul>
      *
      * @param bytes memory that the metadata take, in bytes
-     * @param more whether more parts of the request are to come; if so, metadata of more than 512 bytes are charged
+     * @param more whether more parts of the request are to come
      * @return false if there is no room for the metadata
      */
     boolean holdMetadata(ServerCall call, ServerMethod method, int bytes, boolean more) {

@@ -141,7 +141,8 @@ public final class AdmissionLimit {
 
     /**
      * If calls are refused for this time, in nanoseconds, and hardly any running call ends during it, the limit is
-     * raised in any case. If calls are short, the limit is raised earlier: {@link #isStalled} computes the time.
+     * raised, however long the calls take. If calls are short, the limit is raised earlier: {@link #isStalled} computes
+     * the time.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 

@@ -297,7 +297,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call is over and its handler must not start any more.
      *
-     * @return false if further threads run for the call; {@link #endThread} then returns true for the last of them
+     * @return false if other threads than the handler's own still run for the call; {@link #endThread} then returns
+     *     true for the last of these threads
      */
     public boolean endUnlessThreads() {
         if (steps != null) {

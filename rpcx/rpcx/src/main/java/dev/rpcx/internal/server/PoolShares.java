@@ -676,8 +676,9 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one {@link Peers} object that hold equally many threads. Because these connections also
-     * have the same address and the same mark, the same number of threads counts in the share of each connection.
+     * Waiting connections of one {@link Peers} object that hold equally many threads. All connections of a
+     * {@code Peers} object have the same address and the same mark. So the same number of threads counts in the share
+     * of each connection of a level.
      */
     private final class Level extends QueueEntry {
         private final Peers of;
@@ -925,8 +926,8 @@ public final class PoolShares {
         }
 
         /**
-         * Replaces the set {@link #waiting} by a smaller set if the set has held more than {@link #MAX_KEPT} tasks and
-         * at most a quarter of that number still wait.
+         * Replaces the set {@link #waiting} by a smaller set if the set has held more than {@link #MAX_KEPT} tasks, and
+         * at most {@code MAX_KEPT / 4} tasks still wait.
          */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
@@ -1090,11 +1091,17 @@ public final class PoolShares {
     }
 
     /**
-     * Runs tasks on one thread of the pool, as long as there are tasks for the thread. The boolean value of this object
-     * says that the first task has begun or has failed to begin. Usually the thread sets the value to true, just before
-     * the first task. But if {@link Pool#run} throws, {@link #begin} tries to set the value, since a thread may run
-     * this object nevertheless. If {@code begin} sets the value first, this object runs no task, and the first task may
-     * wait for another thread.
+     * Runs tasks on one thread of the pool, as long as there are tasks for the thread.
+     *
+     * <p>The boolean value of this object decides whether this object runs the first task. Usually the thread sets the
+     * value to true, just before it runs the first task. But if {@link Pool#run} throws, a thread may run this object
+     * nevertheless. So {@link #begin} then tries to set the value, too:
+     *
+     * <ul>
+     *   <li>If {@code begin} sets the value first, this object runs no task. The first task may wait for another
+     *       thread.
+     *   <li>If the thread has set the value first, the thread runs the first task.
+     * </ul>
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;

@@ -450,8 +450,8 @@ public final class ServerCore {
      * event loops and the threads.
      *
      * @param time time after which the remaining connections and calls are cut off
-     * @return future that completes when all connections and calls have ended, or the event loops have been instructed
-     *     to cut them off; every call returns the same future
+     * @return future that completes when all connections and calls have ended, or when the event loops have been
+     *     instructed to cut them off. This method always returns the same future.
      */
     public CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);

@@ -87,14 +87,13 @@ public final class Stages {
      */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         /**
-         * Previous waiter in the list of a stage's waiters; null if there is none. Guarded by the {@link Entry}, which
-         * is that list.
+         * Previous waiter in the list of a stage's waiters; null if there is none. Guarded by that list, an
+         * {@link Entry}.
          */
         private @Nullable Waiter previous;
 
         /**
-         * Next waiter in the list of a stage's waiters; null if there is none. Guarded by the {@link Entry}, which is
-         * that list.
+         * Next waiter in the list of a stage's waiters; null if there is none. Guarded by that list, an {@link Entry}.
          */
         private @Nullable Waiter following;
 
@@ -205,9 +204,9 @@ public final class Stages {
     }
 
     /**
-     * Attaches RPCX's callback to the stage if the stage has none. Two threads may both attach one at the same time,
-     * which does no harm. If one thread relied on the other instead, and the other failed, the stage would have no
-     * callback.
+     * Attaches RPCX's callback to the stage, unless RPCX's callback is attached already. Two threads may both attach a
+     * callback at the same time, which does no harm. No thread relies on another thread to attach the callback: if that
+     * other thread failed, the stage would have no callback.
      *
      * @param waiter waiter for which the callback is attached; null if there is none
      * @return the callback that this method has attached; null if RPCX had attached one before

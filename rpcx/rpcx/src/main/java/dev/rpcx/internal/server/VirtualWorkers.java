@@ -238,7 +238,10 @@ public final class VirtualWorkers {
          */
         private @Nullable Worker below;
 
-        /** Thread of this worker. Written before the worker pushes itself, and read by the thread that wakes it. */
+        /**
+         * Thread of this worker. The worker writes this field before it pushes itself onto the stack of idle workers.
+         * The thread that wakes the worker reads the field.
+         */
         private @Nullable Thread thread;
 
         /**

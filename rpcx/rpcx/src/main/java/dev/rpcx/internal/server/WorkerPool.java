@@ -41,9 +41,10 @@ final class WorkerPool {
     private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
 
     /**
-     * Threads of the pool. The thread that gives a task adds the new thread before it starts it, and removes it if the
-     * start fails. Otherwise, the new thread removes itself when it ends. The thread that stops the server interrupts
-     * those that it finds.
+     * Threads of the pool. A thread that gives a task to the pool, and needs a new thread for the task, adds the new
+     * thread to this set before it starts the new thread. If the start fails, the thread that gives the task removes
+     * the new thread again. Otherwise, the new thread removes itself when it ends. The thread that stops the server
+     * interrupts all threads that it finds in this set.
      */
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
 

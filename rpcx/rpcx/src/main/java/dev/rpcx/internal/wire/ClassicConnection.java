@@ -52,8 +52,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /**
-     * Memory in bytes that a frame takes besides its own bytes while it waits to be sent. This is the memory of a
-     * buffer, a queue entry and a listener for one chunk. Those of further chunks are not counted.
+     * Memory in bytes for which a frame that waits to be sent is charged in addition to its own bytes. This is the
+     * memory of one buffer, one queue entry and one listener. A frame of several chunks has these three objects for
+     * each chunk, but those of only one chunk are counted.
      */
     private static final int QUEUED_BYTES = 256;
 
