@@ -76,7 +76,7 @@ public final class Client implements AutoCloseable {
      *
      * @param port 1 to 65535
      * @throws IllegalArgumentException if {@code host} or {@code port} is not allowed, or if {@code type} is not
-     *     allowed for a reason that {@link #create(Class)} names; the annotation needs no address
+     *     allowed for a reason that {@link #create(Class)} names, other than a missing address
      */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
@@ -94,8 +94,8 @@ public final class Client implements AutoCloseable {
      * separate budget of at most 100 such retries, which gets ten more each second. If the other instance takes the
      * call, the budget gets this retry back.
      *
-     * @throws IllegalArgumentException if {@code type} is not allowed for a reason that {@link #create(Class)} names;
-     *     the annotation needs no address
+     * @throws IllegalArgumentException if {@code type} is not allowed for a reason that {@link #create(Class)} names,
+     *     other than a missing address
      * @throws IllegalArgumentException if the client uses the classic wire
      * @throws IllegalArgumentException if the client uses TLS without an expected name (see {@link Tls#expecting}), and
      *     {@code endpoints} were not made by {@link Endpoints#of}

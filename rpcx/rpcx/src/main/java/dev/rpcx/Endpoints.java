@@ -19,9 +19,9 @@ import java.util.List;
 @FunctionalInterface
 public interface Endpoints {
     /**
-     * Starts to report the instances to {@code listener}, on any thread, until the returned watch is closed. This
-     * method does not block. If the registry cannot be reached, this method throws nothing; the watch reports the
-     * failure to the listener and tries again.
+     * Starts to report the instances to {@code listener}, until the returned watch is closed. Any thread may make the
+     * reports. This method does not block. If the registry cannot be reached, this method throws nothing; the watch
+     * reports the failure to the listener and tries again.
      *
      * @return handle that ends the reports; must not be null
      */

@@ -648,9 +648,10 @@ public final class In extends Pool.Scratch {
 
     /**
      * Counts the cost of computing the hash of a key that contains sets or maps. Sets and maps do not store their
-     * hashes, so the hash is computed from everything in the key. The cost is also added to {@link #lookupCost},
-     * because the key may be part of a set or map in another key. Each comparison of that other key looks this key up,
-     * and the lookup computes the hash again.
+     * hashes, so the hash is computed from everything in the key.
+     *
+     * <p>The cost is also added to {@link #lookupCost}, because this key may be in a set or map that is part of an
+     * outer key. Each comparison of the outer key looks up this key, and so computes the hash of this key again.
      *
      * @param bytes size of the key in bytes
      */
@@ -818,7 +819,10 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Reads an {@code rpcx.Decimal}. Digits and scales beyond the limits are refused as {@code TOO_LARGE}. */
+    /**
+     * Reads an {@code rpcx.Decimal}. A decimal beyond the {@code digits} or {@code scale} of {@link Limits} is refused
+     * as {@code TOO_LARGE}.
+     */
     public BigDecimal decimal() {
         int length = length();
         int outerEnd = end;

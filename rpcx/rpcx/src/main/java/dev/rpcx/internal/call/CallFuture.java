@@ -66,13 +66,15 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Records that a proxy is returning this future to a caller. Dependents that this future has when this method is
-     * first called belong to RPCX or to interceptors, so {@link #isOnlyFor} does not count them. Later dependents
-     * count, because the caller may have attached them. Dependents that {@link #onEnd} attaches never count.
+     * Records that a proxy is returning this future to a caller. {@link #isOnlyFor} does not count the dependents that
+     * this future has when this method is first called, since they belong to RPCX or to interceptors. It counts later
+     * dependents, because the caller may have attached them. It never counts dependents that {@link #onEnd} attaches.
      *
-     * <p>If a handler made the call of this future, and the calling thread is not in the context of the handled call,
-     * this future no longer belongs to the handled call. A proxy of the native wire without interceptors does not call
-     * this method, because no interceptor can have attached a dependent.
+     * <p>If a handler made the call of this future, this future belongs to the handled call, until this method is
+     * called on a thread that is not in the context of the handled call.
+     *
+     * <p>A proxy of the native wire without interceptors does not call this method, because no interceptor can have
+     * attached a dependent.
      */
     public void handedOut() {
         TimedContext made = parent;

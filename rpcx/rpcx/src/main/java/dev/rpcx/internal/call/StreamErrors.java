@@ -11,7 +11,7 @@ public final class StreamErrors {
 
     private StreamErrors() {}
 
-    /** Returns the error for a stream to send that is one too many: OVERLOADED, EXECUTED. */
+    /** Returns the error OVERLOADED for a stream to send that is one too many. The error says EXECUTED. */
     static RPCXException tooMany() {
         return new RPCXException(RPCXException.Code.OVERLOADED, TOO_MANY);
     }
@@ -28,25 +28,32 @@ public final class StreamErrors {
                 e);
     }
 
-    /** Returns the error for a stream with an item that is too large for its codec: TOO_LARGE, EXECUTED. */
+    /**
+     * Returns the error TOO_LARGE for a stream with an item that is too large for its codec. The error says EXECUTED.
+     */
     static RPCXException unsendableItem(CodecException e) {
         return new RPCXException(RPCXException.Code.TOO_LARGE, "an item cannot be sent: " + e.getMessage());
     }
 
-    /** Returns the error for a stream with an item that is too large for the peer: TOO_LARGE, EXECUTED. */
+    /**
+     * Returns the error TOO_LARGE for a stream with an item that is too large for the peer. The error says EXECUTED.
+     */
     static RPCXException largeItem(int bytes, int maxBytes) {
         return new RPCXException(
                 RPCXException.Code.TOO_LARGE, "an item of " + bytes + " bytes (expected: at most " + maxBytes + ")");
     }
 
-    /** Returns the error for a stream whose publisher makes more items than requested: HANDLER_FAILED, EXECUTED. */
+    /**
+     * Returns the error HANDLER_FAILED for a stream whose publisher makes more items than requested. The error says
+     * EXECUTED.
+     */
     static RPCXException unrequestedItem() {
         return new RPCXException(
                 RPCXException.Code.HANDLER_FAILED,
                 "the publisher makes items that nobody has asked for (expected: what is requested)");
     }
 
-    /** Returns the error for a stream with an item that cannot be charged: OVERLOADED, EXECUTED. */
+    /** Returns the error OVERLOADED for a stream with an item that cannot be charged. The error says EXECUTED. */
     static RPCXException unkeptItem() {
         return new RPCXException(
                 RPCXException.Code.OVERLOADED,

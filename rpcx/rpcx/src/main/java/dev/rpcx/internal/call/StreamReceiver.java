@@ -100,8 +100,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private boolean isGiving;
 
     /**
-     * Whether the first part of an item has arrived, but not yet the last part. The value is the same whether or not
-     * the parts are kept. Used only on the event loop.
+     * Whether the first part of an item has arrived, but not yet the last part. This is also true if the parts are not
+     * kept, for example because the subscriber gets no more items. Used only on the event loop.
      */
     private boolean receiving;
 

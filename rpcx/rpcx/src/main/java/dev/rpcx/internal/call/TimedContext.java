@@ -69,8 +69,8 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Creates a context with the time limit {@code time}, for some of the calls that are made in {@code outer}. The
-     * deadline of the new context is no later than the deadline of {@code outer}.
+     * Creates a context for some of the calls that are made in {@code outer}. The deadline of the new context is
+     * {@code time} from now, but no later than the deadline of {@code outer}.
      *
      * @param outer context of the calling thread; null if the thread has none
      * @throws IllegalArgumentException if the time is not 1 µs to 1 h
@@ -139,8 +139,9 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the context of the entire call, even if this context is for only a part of the call. Outside of any
-     * handled call, returns the outermost context that {@link CallContext#within} has created.
+     * Returns the context of the entire handled call if this context is for the call or for a part of it. If this
+     * context belongs to no handled call, returns the outermost context around it that {@link CallContext#within} has
+     * created; this context itself can be the outermost one.
      */
     public final TimedContext whole() {
         return whole == null ? this : whole;

@@ -642,8 +642,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the server has kept a connection for {@link #KEPT_NANOS}, and has not failed too often since. Until a
-     * server has kept a connection, only the registry says that the server exists.
+     * Returns whether the server has kept a connection for {@link #KEPT_NANOS}, and has not had more than
+     * {@link #MAX_KNOWN_FAILURES} consecutive failures since. Until a server has kept a connection, only the registry
+     * says that the server exists.
      */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;

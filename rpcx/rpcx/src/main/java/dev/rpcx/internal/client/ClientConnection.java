@@ -64,12 +64,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * The event loop counts as held up if it checks a call's deadline late by more than a tenth of the time that the
-     * call had left when its request was written, and by more than {@link #MIN_HELD_UP_NANOS}. For example, if a call
-     * had 1 s left, the limit is 100 ms. If the loop was held up, the call ends with the reason UNHEARD, which says
-     * nothing about the server, since the loop may have missed the reply.
-     * The number is 10 because {@link AnswerTimes} also allows for the loss of a tenth: it takes nine tenths of a
-     * method's timeout as enough for an answer.
+     * The event loop counts as held up if it checks a call's deadline too late: late by more than
+     * {@link #MIN_HELD_UP_NANOS}, and by more than a tenth of the time that the call had left when its request was
+     * written. For example, if the call had 1 s left, the limit is 100 ms.
+     *
+     * <p>If the loop was held up, the call ends with the reason UNHEARD. This reason says nothing about the server,
+     * since the loop may have missed the reply.
+     *
+     * <p>The number is 10 because {@link AnswerTimes} allows for the same loss: a call that had nine tenths of its
+     * method's timeout had enough time for an answer.
      */
     private static final int HELD_UP_DIVISOR = 10;
 
@@ -890,8 +893,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends this connection, which takes no new calls any more, together with its calls in flight. Called when too many
-     * such connections to the server still have calls. Thread-safe.
+     * Ends this connection together with its calls in flight. Called for a connection that takes no new calls any more,
+     * if too many such connections to the server still have calls. Thread-safe.
      */
     void endDraining() {
         loop().execute(() -> close("too many connections to this server still have calls in flight"));

@@ -87,8 +87,8 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Notifies the callers of the ended calls that {@link #tellLater} has kept. Stops when there is too little memory
-     * again.
+     * Notifies the callers of the ended calls that {@link #tellLater} has kept. If there is too little memory to notify
+     * a caller, stops, and keeps this call and the remaining ones.
      */
     void tellUntold() {
         for (Untold call = untold; call != null; call = untold) {

@@ -190,10 +190,10 @@ public class Loops {
     }
 
     /**
-     * Limit for the unsent bytes that Linux holds for a socket: 128 KiB. Linux accepts more bytes only while fewer
-     * bytes than that are unsent. Without this limit, Linux accepts some megabytes, and a PING waits behind all of
-     * them. With this limit, Linux also accepts more bytes sooner when a slow peer reads, so this side notices sooner
-     * that the peer reads. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * Limit for the unsent bytes that Linux holds for a socket: 128 KiB. Linux accepts more bytes only while fewer than
+     * 128 KiB are unsent. Without this limit, Linux accepts some megabytes, and a PING waits behind all of them. With
+     * this limit, Linux also accepts more bytes sooner when a slow peer reads, so this side notices sooner that the
+     * peer reads. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long MAX_UNSENT_BYTES = 1 << 17;
 

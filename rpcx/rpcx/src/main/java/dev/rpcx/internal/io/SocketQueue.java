@@ -198,9 +198,9 @@ public final class SocketQueue {
     }
 
     /**
-     * Schedules an update of the charges after a mark, that is, an empty message, has been sent. All messages before
-     * the mark have been sent too. This method is called by a listener of the mark. The update is a task of its own,
-     * because the queue still counts a message while the message's listeners run.
+     * Schedules an update of the charges. Called by the listener of a mark when the mark has been sent. A mark is an
+     * empty message, and all messages before the mark have been sent too. The update is a task of its own, because the
+     * queue still counts a message while the message's listeners run.
      */
     private void markSent() {
         try {

@@ -152,7 +152,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /**
      * Creates the turn, that is, the right to write, of a connection. The event loop has the turn at first.
      *
-     * @param connection the connection's handler in the channel's pipeline, which writes the bytes of the socket
+     * @param connection the connection's handler in the channel's pipeline. If another handler comes before it, for
+     *     example for TLS, only the channel can write to the socket
      */
     public WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;

@@ -58,8 +58,8 @@ final class Claims {
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
     /**
-     * Sum of the bytes that the entries of {@link #chosen} had when they were chosen to end. Written only with the lock
-     * of {@code this} held, and read by any thread.
+     * Sum of the bytes of all holds in {@link #chosen}. A hold counts with the bytes that it had when it was chosen.
+     * Written only with the lock of {@code this} held, and read by any thread.
      */
     private volatile long chosenBytes;
 

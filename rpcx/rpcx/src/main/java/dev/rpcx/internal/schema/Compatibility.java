@@ -178,8 +178,14 @@ public final class Compatibility {
     /**
      * Adds each pair of an old and a new member that have the same number and type, but different names. A renamed
      * member keeps its number if the number comes from the order of declaration or from {@link Field}. A pair is left
-     * out if one of its members is marked as removed, if the old member stands for unknown values, if either name
-     * occurs in both versions, or if either name is one that Java makes up for a parameter, such as {@code arg0}.
+     * out in these cases:
+     *
+     * <ul>
+     *   <li>One of its members is marked as removed.
+     *   <li>The old member stands for unknown values.
+     *   <li>The old name also occurs in the new version, or the new name in the old version.
+     *   <li>One of the names is a name that Java makes up for a parameter, such as {@code arg0}.
+     * </ul>
      */
     private static void addInPlace(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
         for (LockFile.Line old : before.lines().values()) {
@@ -620,9 +626,10 @@ public final class Compatibility {
     }
 
     /**
-     * Describes what a peer reads if a field of this type is absent, such as "0, false or empty text". The field itself
-     * is not optional. Returns null if the peer reads null.
+     * Describes what a peer reads if a field that is not optional is absent, such as "0, false or empty text". Returns
+     * null if the peer reads null.
      *
+     * @param type type of the field
      * @param lock lock file of the peer's version of the schema
      */
     private static @Nullable String readAsWhenAbsent(String type, LockFile lock) {

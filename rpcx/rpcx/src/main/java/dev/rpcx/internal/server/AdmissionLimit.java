@@ -107,8 +107,9 @@ public final class AdmissionLimit {
     private static final double SAME_RATE = 0.8;
 
     /**
-     * Part of an earlier rate, below which calls count as having nearly stopped ending. The earlier rate is the rate at
-     * which calls ended before the limit began to sink.
+     * The rate at which calls end counts as near zero if it is less than this part of an earlier rate. The earlier rate
+     * is the rate at which calls ended before the limit began to sink. {@link #isOfTheirOwn} also applies this part to
+     * the rate at which calls bring a result in time.
      */
     private static final double STOPPED_RATE = 0.3;
 
@@ -235,8 +236,9 @@ public final class AdmissionLimit {
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call is compared with its deadline only if it is given at least {@link #minGivenNanos}. This time is at most
-     * this part of {@link #usualNanos}, but never less than {@link #MIN_GIVEN_NANOS}.
+     * Upper bound of {@link #minGivenNanos}, as a part of {@link #usualNanos}. If this bound is less than
+     * {@link #MIN_GIVEN_NANOS}, then {@code minGivenNanos} is {@code MIN_GIVEN_NANOS}. A call is compared with its
+     * deadline only if it is given at least {@code minGivenNanos}.
      */
     private static final double NEARLY_USUAL = 0.75;
 
@@ -320,8 +322,8 @@ public final class AdmissionLimit {
     private volatile boolean wasLimitReached;
 
     /**
-     * Whether, since the last update of the limit, a handler of this method has ended while no other one ran. A handler
-     * that {@link Group#release()} stops counting does not set this field. Any thread sets the field, and the update
+     * Whether the number of running handlers of this method has become 0 since the last update of the limit. If
+     * {@link Group#release()} has made the number 0, this field is not set. Any thread sets the field, and the update
      * clears it.
      */
     private volatile boolean wasIdle;
@@ -664,8 +666,9 @@ public final class AdmissionLimit {
         private final AtomicLong done = new AtomicLong();
 
         /**
-         * Number of the group's calls that ended too late or without a result, and the sum of the times from the start
-         * of these calls to their deadlines. {@link AdmissionLimit#COUNT_SHIFT} describes the bits.
+         * Number of the group's calls that ended too late or without a result, and the sum of the times that these
+         * calls were given. A call is given the time from its start to its deadline. {@link AdmissionLimit#COUNT_SHIFT}
+         * describes the bits.
          */
         private final AtomicLong undone = new AtomicLong();
 
@@ -1156,10 +1159,7 @@ public final class AdmissionLimit {
      */
     private double counted;
 
-    /**
-     * Number of calls that have ended, where a group of connections counts only up to a bound: the sum of
-     * {@link #endedWeights} over all groups.
-     */
+    /** Weighted number of calls that have ended: the sum of {@link #endedWeights} over all groups of connections. */
     private double endedByMost;
 
     /**

@@ -14,10 +14,15 @@ import dev.rpcx.internal.ledger.Resource;
 final class CallCharges {
     /**
      * Counts the bytes by which the request has made the call's buffer grow, and the bytes of large metadata. For a
-     * postponed call, the whole buffer and all metadata are counted. The buffer is counted until the handler has ended
-     * and the reply has been sent or queued. If the call takes or returns a stream, the buffer is counted only until
-     * {@link ServerCall#giveUpBody}. The metadata are counted until the call is over and its last thread has ended.
-     * When {@link ServerCall#giveUpRequest} releases this charge, {@link #reply} counts the metadata instead.
+     * postponed call, the whole buffer and all metadata are counted. The charge lasts as follows:
+     *
+     * <ul>
+     *   <li>The buffer is counted until the handler has ended and the reply has been sent or queued.
+     *   <li>If the call takes or returns a stream, the buffer is counted only until {@link ServerCall#giveUpBody}.
+     *   <li>The metadata are counted until the call is over and its last thread has ended.
+     *   <li>If {@link ServerCall#giveUpRequest} releases this charge earlier, {@link #reply} counts the metadata from
+     *       then on.
+     * </ul>
      */
     final Charge request;
 

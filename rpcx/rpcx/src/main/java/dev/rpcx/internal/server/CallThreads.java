@@ -520,9 +520,9 @@ public final class CallThreads {
         }
 
         /**
-         * Withdraws this step if the step still waits for a thread of the pool. Called when the call has ended. The
-         * result of a withdrawn step fails, and code that waits for the result runs where the publishers and
-         * subscribers of the call run.
+         * Withdraws this step if the step still waits for a thread of the pool. Called when the call has ended.
+         * {@code runCallbacks} makes the result of a withdrawn step fail. So code that waits for the result runs where
+         * the handlers of the call's method run.
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {

@@ -263,10 +263,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. While other threads run for the
-     * call, the handler stays counted, since one of these threads may run the handler. The last of these threads then
-     * calls {@link #releaseAdmission}. If the method has interceptors, this method also prevents the handler from
-     * starting later.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. The handler may not leave while
+     * other threads run for the call, since one of these threads may run the handler. The last of these threads then
+     * calls {@link #releaseAdmission}.
+     *
+     * <p>If the method of the call has interceptors, {@code mayLeaveNow} also prevents the handler from starting later,
+     * whatever the result is.
      *
      * @param isDone whether the call has produced a result
      */

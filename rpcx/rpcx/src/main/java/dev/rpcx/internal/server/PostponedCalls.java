@@ -14,9 +14,9 @@ import java.util.function.LongSupplier;
  */
 final class PostponedCalls {
     /**
-     * Number of bytes that the caller may leave unread before calls are held back. The number is several times what the
-     * queue of a socket holds. If a caller reads, usually not more than this queue is unread, so no call is held back.
-     * An exception is a reply that is larger than this limit and is sent slowly.
+     * Number of bytes that the caller may leave unread before calls are held back. While a caller reads, usually at
+     * most the bytes in the queue of the socket are unread. This number is several times what the queue holds, so no
+     * call of such a caller is held back. An exception is a reply that is larger than this number and is sent slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 

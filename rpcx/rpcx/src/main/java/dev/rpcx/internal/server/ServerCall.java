@@ -825,9 +825,16 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the call holds nothing that has to be released as soon as its reply has been sent. Charged bytes,
-     * a stream and a large buffer have to be released at that time. Returns false for a notice, and while further
-     * threads run for the call.
+     * Returns whether what the call holds may be released long after its reply has been sent. Returns false in these
+     * cases:
+     *
+     * <ul>
+     *   <li>The call has charged bytes for its request, its objects or its reply.
+     *   <li>The call has a stream.
+     *   <li>The capacity of the buffer is more than {@code MAX_SMALL_BYTES}.
+     *   <li>The call is a notice.
+     *   <li>Further threads run for the call.
+     * </ul>
      */
     boolean isSmall() {
         CallCharges charged = charges;

@@ -376,9 +376,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes a call wait until its caller has read enough of what the server has sent, and the call is admitted. If the
-     * wait takes longer than {@code 2 * MAX_STALLS} times {@link #stallNanos}, the call ends with an error. If there
-     * is no room to charge the waiting call, the call is refused.
+     * Postpones a call until both conditions hold: its caller has read enough of what the server has sent, and the call
+     * is admitted. If the call waits longer than {@code 2 * MAX_STALLS} times {@link #stallNanos}, it ends with an
+     * error. If there is no room to charge the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -2035,8 +2035,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Frees half of the unused {@link ServerCall} objects, and the slots that have not been used lately. A busy
-     * connection may never again need as many as in its last burst.
+     * Frees half of the unused {@link ServerCall} objects, and the slots that have not been used lately. Even a busy
+     * connection may never need as many of these objects and slots again as in its last burst.
      */
     @Override
     public void trimActive() {
@@ -2092,9 +2092,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Ends or cancels the calls of the connection, except notices, which go on. Gives up the tables and unused call
-     * objects of the connection. {@code abandonAll}, {@code giveUpTables} and {@code giveUpPlaces} run even if the code
-     * before them fails. Otherwise, calls and charges would remain, or the server would not learn that the connection
-     * has ended.
+     * objects of the connection. Each of {@code abandonAll}, {@code giveUpTables} and {@code giveUpPlaces} runs even if
+     * the code before it fails. Otherwise, calls and charges would remain, or the server would not learn that the
+     * connection has ended.
      */
     @Override
     public void onClosed(String why) {

@@ -102,8 +102,8 @@ public final class Stages {
         private boolean isAway;
 
         /**
-         * Callback that RPCX attached to the stage when this waiter was added; null if RPCX had attached a callback
-         * before.
+         * Callback that RPCX attached to the stage when this waiter was added; null if the stage already had RPCX's
+         * callback.
          */
         private @Nullable Hook hook;
 

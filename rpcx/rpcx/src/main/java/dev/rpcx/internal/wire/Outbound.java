@@ -68,7 +68,7 @@ public abstract class Outbound implements WriteTurn.Message {
     public final ByteBuf body;
 
     /**
-     * Whether this message, whatever its size, waits until the socket can take more bytes. The method
+     * Whether this message waits until the socket can take more bytes, even if the message is small. The method
      * {@link #beforeSend} sets this field.
      */
     public boolean holdUntilWritable;

@@ -83,8 +83,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int MAX_BYTES_BETWEEN_FRAMES = 32 * 1024;
 
     /**
-     * Number of bytes that each message from the queue counts against limits such as {@code MAX_BYTES_AT_ONCE}. The
-     * bytes of its body count too if the message is gathered, but not if the message is moved to {@code scheduler}.
+     * Number of bytes that each message from the queue counts against limits such as {@code MAX_BYTES_AT_ONCE}. If the
+     * message is gathered, the bytes of its body count in addition. If the message is moved to {@code scheduler}, the
+     * bytes of its body do not count.
      */
     private static final int MESSAGE_BYTES = 256;
 
