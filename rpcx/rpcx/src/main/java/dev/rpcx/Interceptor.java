@@ -60,8 +60,9 @@ public interface Interceptor {
      * Answers the call, usually with the result of {@code next.proceed(call)}.
      *
      * @return what the called method returns: its result, a {@code CompletionStage} of the result, or the
-     *     {@code Flow.Publisher} if the method returns a stream. At a client, anything else ends the call with an
-     *     {@link RPCXException}. Null does the same if the called method returns a primitive type, a stage or a stream.
+     *     {@code Flow.Publisher} if the method returns a stream. A client checks the answer, unless the method is
+     *     {@code void}. An object of any other type ends the call with an {@link RPCXException}. So does null, if the
+     *     method returns a primitive type, a stage or a stream.
      */
     @Nullable
     Object intercept(Invocation call, Next next) throws Throwable;

@@ -203,9 +203,10 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor that works like {@link #requiring(Function)}, but trusts some services to name the callers
-     * for whom they work. If a call of such a service names a caller, {@link CallContext#principal} is this
-     * {@link Caller}; if the call names none, the principal is the service itself.
+     * Returns an interceptor that works like {@link #requiring(Function)}, but lets some services make calls on behalf
+     * of other callers. If such a service has signed a token that names another caller, {@link CallContext#principal}
+     * is a {@link Caller} with that caller's name. If the token names no other caller, the principal is the service
+     * itself.
      *
      * @param mayForward returns whether a principal may make calls on behalf of other callers. The predicate is called
      *     only for a principal whose signature is valid. If the predicate throws, the call is refused, and the log says

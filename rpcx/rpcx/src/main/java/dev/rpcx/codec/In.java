@@ -562,9 +562,13 @@ public final class In extends Pool.Scratch {
 
     /**
      * Returns the current value of a counter by which {@link KeyHashes} measures the memory of a key in bytes. The
-     * memory is the value after the key has been read, minus the value before. Each message adds its memory to the
-     * counter, without the objects to which the message refers, and each element of a collection adds
-     * {@code ELEMENT_BYTES}. The counter does not start at 0, so a single value has no meaning.
+     * memory of a key is the value after the key has been read, minus the value before. The counter does not start at
+     * 0, so a single value has no meaning. The counter increases in two cases:
+     *
+     * <ul>
+     *   <li>A message adds its own memory, but not the memory of the objects to which it refers.
+     *   <li>Each element of a collection adds {@code ELEMENT_BYTES}.
+     * </ul>
      */
     long madeBytes() {
         return -memoryLeft - collections - ELEMENT_BYTES * (long) elementsLeft;

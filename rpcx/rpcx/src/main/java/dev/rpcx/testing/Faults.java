@@ -41,9 +41,14 @@ public record Faults(
     }
 
     /**
-     * Says which faults one frame gets: whether the frame is delayed, whether it is lost, whether it arrives twice,
-     * whether the next frame of the same call or of another call overtakes it, and whether the connection ends at this
-     * frame.
+     * Says which faults one frame of a call gets.
+     *
+     * @param isDelayed whether the frame is delayed
+     * @param isLost whether the frame is lost
+     * @param isDoubled whether the frame arrives twice
+     * @param isLate whether the frame is overtaken by the next frame in the same direction of the same call or of another call
+     * @param isCut whether the connection ends at this
+     * frame
      */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 

@@ -75,7 +75,7 @@ public final class SchemaTool {
      * Creates a tool that runs in the build's own process.
      *
      * @param out where results are printed, such as a {@code .proto}
-     * @param err where errors, breaks of compatibility and notes are printed
+     * @param err where errors, notes and breaks of compatibility are printed
      * @param loader class loader that finds the classes of the services, and the lock files of the class path
      */
     public SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {

@@ -45,10 +45,10 @@ public abstract class Chooser {
     public abstract int first(int key);
 
     /**
-     * Returns the index in {@link #all} of an instance to try, if the earlier ones cannot take the call. By chance, the
-     * result can be one of the earlier instances. The result must not simply be the next instance in the list.
-     * Neighbours in the list often fail together, and the first healthy one behind them would get all of their calls.
-     * There must be at least one instance.
+     * Returns the index in {@link #all} of an instance to try, if the instances that were tried earlier in the same
+     * search cannot take the call. By chance, the result can be one of the instances that were tried. The result must
+     * not simply be the next instance in the list. Neighbours in the list often fail together, and the first healthy
+     * instance behind them would get all of their calls. There must be at least one instance.
      *
      * @param draw number of earlier calls of this method in the same search
      */

@@ -147,14 +147,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * The thread that blocks until the call has ended; null if no thread blocks. That thread sets the field before the
      * call is sent or queued, so that the event loop sees the field. The thread that frees the slot clears the field.
-     * In {@link #wake}, any thread can read the thread of an earlier call, which then wakes once without need.
+     * Any thread can call {@link #wake}, which may still read the thread of an earlier call. That thread then wakes
+     * once without need.
      */
     private @Nullable Thread waiter;
 
     /**
      * The asynchronous call that uses this slot; null if there is none, or if the call has ended. A call for which a
      * thread blocks has a {@link #waiter} instead. The sending thread sets the field before the call is sent or queued,
-     * and the event loop clears it when the call ends. In {@link #oneWay}, any thread can read an old value.
+     * and the event loop clears it when the call ends. Any thread can call {@link #oneWay}, which may read an old value
+     * of this field.
      */
     private @Nullable AsyncCall async;
 
@@ -192,10 +194,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** The metadata of the request, if at least one value is computed when the request is written; otherwise null. */
     private @Nullable Metadata computed;
 
-    /** Index in the request at which the metadata in {@link #computed} begin. */
+    /** Index in the request of the first byte of the metadata {@link #computed}. */
     private int metadataAt;
 
-    /** Number of bytes that the metadata in {@link #computed} take in the request. */
+    /** Number of bytes of the metadata {@link #computed} in the request. */
     private int metadataBytes;
 
     /** Index in the request at which the arguments begin. */
@@ -218,8 +220,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * The id of the latest call in this slot that was sent to the server. The next call in the slot must have another
-     * id, since a server treats the same id twice in a row as a fault of the connection. An id can come up again,
-     * because the generation in it has only 16 bits.
+     * id, since a server treats the same id twice in a row as a fault of the connection. The generation in an id has
+     * only 16 bits, so the ids of a slot repeat. If many calls in a row are not sent, the next call could therefore get
+     * this id again: {@link #begin} skips it.
      */
     private int idOnWire;
 

@@ -143,7 +143,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Instances that are ejected, that is, that normally get no calls for a while. The instance whose ejection ends
-     * first comes first. Instances whose ejection is over are removed when the next instance is ejected.
+     * first is at the head of the queue. Instances whose ejection is over are removed when the next instance is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
@@ -248,7 +248,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
      * Records that a thread begins to create a proxy for this cluster.
      *
-     * @return false if this cluster must not be used any more, and the thread has to create another one
+     * @return false if this cluster must not be used any more; the thread has to use another cluster for its proxy
      */
     synchronized boolean beginCreating() {
         if (isGivenUp) {

@@ -270,11 +270,13 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public final boolean isExtra;
 
     /**
-     * Whether this connection is about to close because it has had no calls. A caller reads this field after it has
-     * taken a slot. If the field is true and another connection of the instance is ready, the caller gives the slot
-     * back and uses the other connection. So after the event loop has set this field and then found all slots free, no
-     * call begins here as long as another connection is ready. Without this order, a call could end unsent, and would
-     * fail if it had subscribed to the stream that it sends.
+     * Whether this connection is about to close because it has had no calls. The event loop sets this field, and then
+     * checks that all slots are free. A caller takes a slot, and then reads this field. So if a caller takes a slot too
+     * late for that check, the caller sees that this field is true. The caller then gives the slot back, and uses
+     * another connection of the instance if one is ready.
+     *
+     * <p>In another order, a call could begin on a connection that is closing, and end unsent. A call that had
+     * subscribed to the stream that it sends would then fail.
      * {@code ExtraConnectionsTest.aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother} tests the caller's part.
      */
     public volatile boolean isParting;
@@ -1119,10 +1121,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns whether the event loop counts as held up, because it has checked a call's deadline this late.
+     * Returns whether the event loop counts as held up, because it has checked deadlines too late.
      *
-     * @param lateNanos time from the deadline to the check; on the native wire, the longest such time of all calls that
-     *     the check has found overdue
+     * @param lateNanos time from a call's deadline to the check. On the native wire, one check can find several overdue
+     *     calls, and this is the longest such time among them.
      * @param givenNanos time that the call had left when its request was written
      */
     static boolean isHeldUp(long lateNanos, long givenNanos) {

@@ -149,10 +149,11 @@ public final class ClientCore {
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
     /**
-     * Whether the client is closed. The thread that closes the client sets the field, and then looks for tries,
-     * clusters and channels. A thread that begins one of these adds it to its map or set, and then reads the field. So
-     * either the closing thread finds it, or the other thread sees that the client is closed. Otherwise a try, a
-     * watch or a channel could outlive the client.
+     * Whether the client is closed. The thread that closes the client sets this field, and then reads
+     * {@link #pendingConnections}, {@link #clusters} and {@link #channels}. A thread that begins a try to connect, the
+     * watch of a cluster or a channel first stores it, and then reads this field. So either the closing thread finds
+     * the try, watch or channel, or the other thread sees that the client is closed. Otherwise a try, a watch or a
+     * channel could outlive the client.
      */
     private volatile boolean closed;
 

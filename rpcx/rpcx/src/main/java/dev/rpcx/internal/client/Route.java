@@ -544,8 +544,8 @@ public abstract class Route {
         }
 
         /**
-         * Starts the timer that ends the wait at the deadline. If the wait has ended already, the timer is cancelled.
-         * If the client is closed, the wait ends at once.
+         * Starts the timer that ends this call's wait for a connection at the call's deadline. If the wait has ended
+         * already, the timer is cancelled. If the client is closed, the wait ends at once.
          */
         void startTimer() {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));

@@ -25,9 +25,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Number of stack frames that a thread must have free when it adds a task while {@link #isPolled} is false, since
-     * this task may start the loop's thread. The number counts the frames of {@link ThreadTools#reserveStack}. The
-     * start itself takes fewer but larger frames.
+     * Number of frames of {@link ThreadTools#reserveStack} that must fit on a thread's stack when the thread adds a
+     * task while {@link #isPolled} is false. Such a task may start the loop's thread. The start itself has fewer
+     * frames, but larger ones.
      */
     private static final int START_FRAMES = 500;
 

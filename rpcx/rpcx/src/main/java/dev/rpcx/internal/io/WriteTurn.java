@@ -108,9 +108,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * right. The event loop has the right until it has flushed the channel for the first time, or always if other
      * threads cannot write to the socket.
      *
-     * <p>The event loop and every other thread that writes change this field. Whoever takes the right sees what the
-     * thread before has written, such as {@code buffer} and {@code socket}, because that thread writes {@code owner}
-     * last. Two threads that write at the same time would mix their messages. Tested by {@code WriteTurnRace}.
+     * <p>The event loop and every other thread that writes change this field. Whoever takes the right sees the fields
+     * that the previous owner has stored, such as {@code buffer} and {@code socket}, because the previous owner stores
+     * {@code owner} last. Two threads that write at the same time would mix their messages. Tested by
+     * {@code WriteTurnRace}.
      */
     private volatile int owner = LOOP;
 
@@ -244,11 +245,11 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the calling thread's right to write back, so that any thread can take it. The field {@code wanted} is read
-     * after that. In the other order, the event loop could be refused the right without being woken later. Tested by
-     * {@code WriteTurnRace}.
+     * Gives up the calling thread's turn, so that any thread can take the turn. Reads {@code wanted} only after giving
+     * up the turn. In the reverse order, the event loop could set {@code wanted} and fail to take the turn between the
+     * two steps. Then nobody would wake the event loop. Tested by {@code WriteTurnRace}.
      *
-     * @return true if the event loop wants this right; the calling thread has to wake the event loop in this case
+     * @return true if the event loop wants the turn; the calling thread has to wake the event loop in this case
      */
     public boolean callerDone() {
         owner = FREE;

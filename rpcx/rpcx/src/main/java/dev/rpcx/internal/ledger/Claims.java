@@ -89,8 +89,8 @@ final class Claims {
     }
 
     /**
-     * Returns the number of bytes that connections chosen to end will soon release. Other claims can take these bytes
-     * already.
+     * Returns how many bytes will soon be released by connections that have been chosen to end. Other claims can take
+     * these bytes before they are released.
      */
     long releasingBytes() {
         return chosenBytes;

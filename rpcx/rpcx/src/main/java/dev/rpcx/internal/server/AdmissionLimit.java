@@ -265,8 +265,8 @@ public final class AdmissionLimit {
     private final boolean isLearning;
 
     /**
-     * Number of handlers that run on the server now, for all methods together, except those on event loops. An event
-     * loop adds a handler, and any thread may remove it.
+     * Number of handlers of all methods together that run on the server now. Handlers that run on event loops are not
+     * counted. An event loop adds a handler, and any thread may remove it.
      */
     private final AtomicInteger all;
 
@@ -281,8 +281,9 @@ public final class AdmissionLimit {
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
-     * Returns how many groups of connections each address has now. The groups of one address are consecutive, so this
-     * count also determines which groups these are: see {@link AddressGroups#groupsPerAddress}.
+     * Returns how many groups of connections each address has now. The groups of one address have consecutive numbers.
+     * For example, if the result is 4, one address has the groups 0 to 3, and another the groups 4 to 7: see
+     * {@link AddressGroups}.
      */
     private final IntSupplier groupsPerAddress;
 

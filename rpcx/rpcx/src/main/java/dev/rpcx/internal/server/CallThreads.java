@@ -488,8 +488,9 @@ public final class CallThreads {
 
     /**
      * Step that runs the rest of a call's chain of interceptors later, on a thread for handlers of the method. A cancel
-     * of the call interrupts that thread. If the call ends before the step has started, the step is withdrawn if it
-     * waits for a thread of the pool, and otherwise fails when it starts.
+     * of the call interrupts that thread. If the call ends before the step has started, the result of the step fails.
+     * If the step waits for a thread of the pool, it is withdrawn at the end of the call. Any other step fails when it
+     * starts.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;

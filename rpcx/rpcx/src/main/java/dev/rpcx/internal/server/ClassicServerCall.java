@@ -522,10 +522,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Removes a handler that will not begin from the count of running handlers in its method's {@link AdmissionLimit}.
-     * The event loop that cancels the call and the thread that runs the call can both call this method at the same
-     * time. Only one of them gets the group from {@link #takeAdmitted}, so the handler is not removed twice. The two
-     * can meet, by chance, in {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}.
+     * Makes the {@link AdmissionLimit} of the method stop counting this call's handler, since the handler will not
+     * begin. The event loop that cancels the call and the thread that runs the call can both call this method at the
+     * same time. {@link #takeAdmitted} returns the group that counts the handler to only one of them, and null to the
+     * other. So the handler is not removed twice. In
+     * {@code SharedPoolTest.callsThatWaitForAThreadEndWithTheirConnection}, both can, by chance, call this method at
+     * the same time.
      */
     private void leaveUnbegun() {
         // The clock is read before the group is taken out of the field admitted. If reading the clock fails, the thread

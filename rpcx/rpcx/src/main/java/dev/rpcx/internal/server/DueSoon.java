@@ -27,10 +27,10 @@ final class DueSoon {
     /** Says how much time a call has left. Some implementations also end a call that has no time left. */
     interface Calls {
         /**
-         * Returns the time that is left from {@code nowNanos} until a call reaches a time limit.
+         * Returns the time from {@code nowNanos} until the call with this id reaches one of its time limits.
          *
-         * @return nanoseconds; 0 or less for a call that has reached its limit and has not been ended; {@link #NEVER}
-         *     for a call that has ended
+         * @return nanoseconds; 0 or less if the call has reached a limit and has not been ended; {@link #NEVER} if the
+         *     call has ended
          */
         long left(int id, long nowNanos);
     }

@@ -423,9 +423,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Adds a task that runs when the call is cancelled. If the task is a {@link DetachableStage}, it does not run then,
-     * but {@link DetachableStage#cancelSource} is called. Does nothing if the call is over. The caller holds the lock
-     * of this object.
+     * Adds a task that runs when the call is cancelled. A {@link DetachableStage} is not run: the cancel of the call
+     * calls its {@link DetachableStage#cancelSource} instead. Does nothing if the call is over. The caller holds the
+     * lock of this object.
      */
     private void addCancelTask(Runnable task) {
         if (cancelTasks == NOBODY) {

@@ -102,9 +102,15 @@ public final class PoolShares {
 
     /**
      * Queues of connections with waiting tasks. The index of a queue is the number of threads that count in the share
-     * of each connection in the queue. For an open connection, these are the threads that run its own tasks, or tasks
-     * of the same address that had been orphaned before the connection came. For a closed connection, these are the
-     * threads that run tasks of any closed connection of the address.
+     * of each connection in the queue. These threads count:
+     *
+     * <ul>
+     *   <li>For an open connection: the threads that run its own tasks, and the threads that run tasks which had been
+     *       orphaned at the same address before the connection came.
+     *   <li>For a closed connection with an address: the threads that run tasks of any closed connection of the
+     *       address.
+     *   <li>For a closed connection without an address: the threads that run its own tasks.
+     * </ul>
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
@@ -776,8 +782,8 @@ public final class PoolShares {
         /**
          * Number of tasks that had been orphaned at the address when this connection came; {@link OrphanedWork#ALL} if
          * this connection has closed. The number includes tasks that have ended, but {@link OrphanedWork#runningOf}
-         * subtracts them. For example, if the mark is 10 and 7 of those tasks have ended, at most 3 running tasks count
-         * in this share.
+         * subtracts them. For example, if this number is 10, and 7 of these 10 tasks have ended, at most 3 running
+         * orphaned tasks count in this share.
          */
         private long mark;
 

@@ -136,9 +136,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final Charge slotBytes;
 
     /**
-     * Whether a task that gives unused {@link ServerCall} objects back to the server is queued on the event loop. The
-     * event loops of several connections can ask at once, and only the one that sets the flag queues the task. The task
-     * clears the flag.
+     * Whether the event loop of this connection has a queued task that gives unused {@link ServerCall} objects back to
+     * the server. Several threads can call {@link #giveUpIdlePlaces} at the same time. Only the thread that sets this
+     * flag queues the task. The task clears the flag.
      */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
