@@ -26,8 +26,8 @@ import java.lang.annotation.Target;
  * the connection are lost. A caller that has to know the outcome of a call has to use a method with a result.
  *
  * <p>The arguments are read before the method returns, and never again, even if the call is retried (see
- * {@link Method#idempotent}). A call of more than about 128 KiB is not retried after the client has sent it, because
- * the client keeps only smaller calls. There is one exception: a call that had to wait for a connection.
+ * {@link Method#idempotent}). After the client has sent a call, the client can retry the call only if the call has at
+ * most about 128 KiB, or had to wait for a connection. The client does not keep the arguments of other calls.
  *
  * <p>On a service's method this annotation has no effect. A method that takes or returns a stream cannot have this
  * annotation, whether the method belongs to a client's interface or to a service.

@@ -74,9 +74,9 @@ final class Generator {
     };
 
     /**
-     * Maximum number of fields in a message type for which code is generated that expects the fields of a message in
-     * the order of their numbers, ahead of the loop that reads them in any order. If a type has more fields, only the
-     * loop is generated, since the code would be too long for the just-in-time compiler.
+     * Maximum number of fields of a message type whose codec first expects the fields of a message in the order of
+     * their numbers. Code for this order then stands before the loop that reads fields in any order. A type with more
+     * fields gets only the loop, since the code would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 

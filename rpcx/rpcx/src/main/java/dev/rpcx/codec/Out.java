@@ -49,9 +49,9 @@ public final class Out extends Pool.Scratch {
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
-     * The maximum length of a string that {@code rawString} copies in a loop, as if the string were ASCII. For longer
-     * strings the JDK's vectorised encoder is faster. The number has to be at most 127, so that the length of the
-     * string takes one byte.
+     * The maximum length of a string that {@code rawString} first tries to copy as ASCII, in a loop. For longer strings
+     * the JDK's vectorised encoder is faster. The number has to be at most 127, so that the length of the string takes
+     * one byte.
      */
     private static final int MAX_LOOP_CHARS = 96;
 

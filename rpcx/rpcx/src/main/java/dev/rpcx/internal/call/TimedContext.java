@@ -100,9 +100,14 @@ public class TimedContext implements CallContext {
 
     /**
      * Returns the deadline of a call that returns a stream. Such a call begins when the stream is subscribed to, which
-     * is now. The result is that of {@link #deadlineOf(long, long)}, but no later than the deadline of {@code maker}.
-     * If the thread has no context, and {@link CallContext#within} has set the time limit of {@code maker},
-     * {@code timeoutNanos} is ignored, and the result is the deadline of {@code maker}.
+     * is now.
+     *
+     * <ul>
+     *   <li>If the calling thread has no context, and {@link CallContext#within} has set the time limit of
+     *       {@code maker}, the result is the deadline of {@code maker}, and {@code timeoutNanos} is ignored.
+     *   <li>Otherwise, the result is that of {@link #deadlineOf(long, long)}, but no later than the deadline of
+     *       {@code maker}.
+     * </ul>
      *
      * @param maker context in which the method that returns the stream was called; null if there was none
      */

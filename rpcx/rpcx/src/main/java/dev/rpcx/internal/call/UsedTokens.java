@@ -133,9 +133,10 @@ public final class UsedTokens {
     }
 
     /**
-     * Stores a token, the second in which the token expires, and the token's signer. If memory runs out, the token is
-     * removed, and so is a signer that has no other token. If that signer stayed, its next token would take no room for
-     * the signer's name, but {@link #forget} would later give this room back.
+     * Stores a token, the second in which the token expires, and the token's signer. If memory runs out, this method
+     * removes the token again, and also removes the signer if the signer has no other token. If that signer stayed,
+     * {@link #count} would become too small: {@link #first} would not add the room of a signer that is stored already,
+     * but {@link #forget} would later subtract this room.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;

@@ -367,7 +367,8 @@ public abstract class Chooser {
 
         /**
          * Returns a random instance, in proportion to the weights. The next instance of the round would be a bad
-         * choice: if the weights are equal, it is the neighbour in the list, and neighbours often fail together.
+         * choice. If the weights are equal, it stands in the list right after the instance that was tried, and
+         * neighbours in the list often fail together.
          */
         @Override
         int redraw(int key, int draw) {

@@ -57,8 +57,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final Platform platform;
 
     /**
-     * The calls in flight, by their ids. The thread that sends a call counts the calls and adds its own, the event loop
-     * looks calls up, and the thread that ends a call removes it.
+     * The calls in flight, by their ids. The thread that sends a call counts the calls in this map, and adds the new
+     * call. The event loop looks calls up. The thread that ends a call removes the call.
      */
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 

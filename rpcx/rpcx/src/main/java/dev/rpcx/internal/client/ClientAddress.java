@@ -504,16 +504,18 @@ public final class ClientAddress extends Route {
      */
     private abstract class Connecting<C> extends PendingConnection<C> implements Runnable {
         /**
-         * Whether this try has begun. Two callers can give the try to two event loops, of which only the first
-         * to set this field begins.
+         * Whether this try has begun. Two callers can give the try to two event loops. Only the event loop that sets
+         * this field first begins the try.
          */
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether this try, which is a task, has been given to the event loop. The field is also true if the client
-         * is closed, and the loop takes no more tasks. Call no method between giving the task to the loop and setting
-         * this field, since an exhausted stack would then leave the field false. Any thread reads and sets the field.
-         * Two threads that find it false both give the task to a loop, see {@link #hasBegun}.
+         * Whether this try, which is a task, has been given to an event loop, or has failed because the client is
+         * closed. A caller that finds the field false gives the try to an event loop. Two callers can do so at the same
+         * time, see {@link #hasBegun}. Any thread reads and sets the field.
+         *
+         * <p>No method may be called between giving the try to the event loop and setting this field. If the stack were
+         * exhausted, such a call would fail, and the field would stay false.
          */
         private volatile boolean isScheduled;
 

@@ -113,8 +113,8 @@ public final class ClientCore {
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
     /**
-     * Counts the connections to which the simulated {@link #faults} have been added. The present count is the number of
-     * the next such connection. Event loops increase the count.
+     * Number of connections to which the simulated {@link #faults} have been added so far. This is also the number of
+     * the next such connection, since they are numbered from 0. Event loops increase the count.
      */
     private final AtomicLong opened = new AtomicLong();
 

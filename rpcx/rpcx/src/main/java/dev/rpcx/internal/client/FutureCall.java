@@ -31,9 +31,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private final CompletableFuture<?> whole;
 
     /**
-     * The attempts that have failed, and the instance that the next attempt avoids; null if there is neither. No lock
-     * is needed: the thread on which an attempt ends sets the field before the next attempt begins. The thread that
-     * makes that attempt reads the field before it sends, and the event loop uses it only after that attempt has ended.
+     * The failed attempts of the call, and the instance that the next attempt avoids; null if no attempt has failed and
+     * no instance is avoided. No lock is needed. The thread that makes an attempt uses the field only before it sends
+     * the attempt. The thread on which the attempt ends uses the field only after that end, and sets the field before
+     * the next attempt begins.
      */
     private @Nullable Attempts earlier;
 

@@ -85,9 +85,13 @@ public final class Health {
          */
         FAULT,
         /**
-         * The instance could not be reached, the connection was lost, or the instance broke the protocol. Or the
-         * instance refused the call as overloaded or unavailable before its handler began, or did not answer in a time
-         * that was long enough.
+         * The instance has failed in one of these ways:
+         *
+         * <ul>
+         *   <li>The instance could not be reached, the connection was lost, or the instance broke the protocol.
+         *   <li>The instance refused the call as overloaded or unavailable before the handler began.
+         *   <li>The instance did not answer, although the call had enough time for an answer.
+         * </ul>
          */
         FAILED,
         /**
@@ -201,10 +205,11 @@ public final class Health {
     }
 
     /**
-     * State of an instance from its ejection until it answers a call while on trial. At {@code untilNanos} the ejection
-     * ends, and the instance is on trial: it gets one call at a time. The value of the {@code AtomicLong} is the
-     * earliest time at which the instance can get its next call. Any thread changes the value. If several threads try
-     * to reserve the instance at the same time, one of them succeeds, by a compare-and-set.
+     * State of an instance from its ejection until it answers a call while on trial. The ejection ends at
+     * {@code untilNanos}. From then on, the instance is on trial: it gets one call at a time. The value of the
+     * {@code AtomicLong} is the earliest time at which the instance can get its next call. Any thread changes the
+     * value. If several threads try to reserve the instance for a call at the same time, a compare-and-set lets only
+     * one of them succeed.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;

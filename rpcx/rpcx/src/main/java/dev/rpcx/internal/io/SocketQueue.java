@@ -174,9 +174,9 @@ public final class SocketQueue {
     }
 
     /**
-     * Reduces the charges for the queue and for replies to the bytes that still wait. If at most
-     * {@code UnchargedAllowance.MAX_SMALL_BYTES} wait in the queue, the charge for the queue is released altogether.
-     * Called when the queue has become shorter.
+     * Reduces two charges to the bytes that still wait: the charge for the queue, and the charge for unsent replies. If
+     * at most {@code UnchargedAllowance.MAX_SMALL_BYTES} wait in the queue, the charge for the queue is released
+     * altogether. Called when the queue has become shorter.
      */
     public void shortened() {
         long bytes = bytes();

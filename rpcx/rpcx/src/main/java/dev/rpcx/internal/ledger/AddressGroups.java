@@ -12,11 +12,12 @@ import java.util.BitSet;
  * than {@link #COUNT} addresses, some addresses share a range. The connections of one address get the groups of its
  * range in rotation.
  *
- * <p>Each address has an index: the lowest number, from 0, that was free when the address came. The number of ranges is
- * the smallest power of two that is larger than the highest index in use, but never more than {@link #COUNT}. For
- * example, the indexes 0, 1 and 2 make four ranges. If the address with index 1 goes, there are still four ranges,
- * because index 2 is still in use. For the same reason, addresses can still share a range after others have gone. Two
- * addresses have either the same range, or no group in common.
+ * <p>Each address has an index: the lowest number, from 0, that was free when the address came. The address keeps its
+ * index until it goes. The number of ranges is the smallest power of two that is larger than the highest index in use,
+ * but never more than {@link #COUNT}. For example, the indexes 0, 1 and 2 make four ranges. If the address with index 1
+ * goes, there are still four ranges, because index 2 is still in use. Likewise, the addresses with the indexes 0 and
+ * {@code COUNT} share a range even after all other addresses have gone. Two addresses have either the same range, or no
+ * group in common.
  */
 public final class AddressGroups {
     private static final int BITS = 4;

@@ -32,8 +32,8 @@ public final class Compatibility {
     }
 
     /**
-     * A member that may have been renamed, and not removed. The old version of the type has a member that the new
-     * version lacks, and the new version has a member that the old one lacks.
+     * Two members of {@code type} that may be one member, which has been renamed. The old version of the type has only
+     * {@code removed}, and the new version has only {@code added}.
      *
      * @param removed name of the member that is gone
      * @param added name of the new member

@@ -193,7 +193,7 @@ public final class MessageType implements Shape {
 
     /**
      * Returns whether a value of the given type can contain a set or a map, at any depth. A {@link Collection} does not
-     * count as a set here. All messages in the type must have been given their fields before this method is called.
+     * count as a set here. Call this method only when all message types that the given type contains have their fields.
      */
     public static boolean holdsSetOrMap(Shape shape) {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
@@ -201,8 +201,8 @@ public final class MessageType implements Shape {
 
     /**
      * Returns whether a message of the given type can contain a decimal number ({@link WellKnown#DECIMAL}), at any
-     * depth. Keys of maps are ignored. All messages in the type must have been given their fields before this method is
-     * called.
+     * depth. Keys of maps are ignored. Call this method only when all message types that the given type contains have
+     * their fields.
      */
     public static boolean holdsDecimal(Shape shape) {
         return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
@@ -210,8 +210,8 @@ public final class MessageType implements Shape {
 
     /**
      * Returns whether equal values of the given type can be written as different bytes. This is so if the type
-     * contains, at any depth, a set, a map or a {@link Collection}, which can be a set. All messages in the type must
-     * have been given their fields before this method is called.
+     * contains, at any depth, a set, a map or a {@link Collection}, which can be a set. Call this method only when all
+     * message types that the given type contains have their fields.
      */
     public static boolean mayHaveNoOrder(Shape shape) {
         return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());

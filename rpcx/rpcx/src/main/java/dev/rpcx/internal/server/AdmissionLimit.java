@@ -831,9 +831,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether calls have been refused for so long, while hardly any running call ended, that the limit has to
-     * be raised. The calls that ended must be fewer than half of the running ones. The necessary time is between
-     * {@link #MIN_PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}.
+     * Returns whether the limit has to be raised, because calls have been refused for a long time while hardly any
+     * running call ended. "Hardly any" means that fewer calls ended in this time than half of the calls that run now.
+     * "A long time" is between {@link #MIN_PATIENCE_NANOS} and {@link #MAX_PATIENCE_NANOS}, and depends on how long a
+     * call takes.
      *
      * @param ends number of calls that ended, or waited for a thread in vain, since the last update of the limit
      */
@@ -1419,9 +1420,9 @@ public final class AdmissionLimit {
 
     /**
      * Learns how long a call takes if it does not wait for other calls, and stores the time in {@link #ownNanos} and
-     * {@link #ownMiddleNanos}. {@link #learn} separately learns {@link #ownFraction}, the part of the time until its
-     * deadline that a call takes. That part does not follow from the duration alone, since callers choose their
-     * deadlines.
+     * {@link #ownMiddleNanos}. The method {@link #learn} learns a fraction, {@link #ownFraction}: the time that a call
+     * takes, divided by the time until the call's deadline. The fraction does not follow from the time that a call
+     * takes, since callers choose their deadlines.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
         // The mean duration is smoothed over SMOOTHED calls before its minimum is taken. The smallest of many means
@@ -1494,10 +1495,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether halving the limit has shown that calls do not wait for each other. If they did, they would end at
-     * the same rate under the lower limit. So the answer is true if fewer calls end, and fewer bring a result in time.
-     * There is one exception: if many calls still end, but hardly any brings a result in time, the answer is false,
-     * since the limit is still too high.
+     * Returns whether halving the limit has shown that calls do not wait for each other. Calls that wait for each other
+     * end at the same rate under the lower limit. So the answer is true if fewer calls end, and also fewer bring a
+     * result in time. There is one exception: if many calls still end, but hardly any brings a result in time, the
+     * answer is false, since the limit is still too high.
      *
      * @param ends rate at which calls end now, in calls per nanosecond
      * @param done rate at which calls bring a result in time now, in calls per nanosecond

@@ -346,8 +346,9 @@ public final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Withdraws the steps that still wait for a thread of the pool, because the call has ended. Other steps fail
-         * when they start. Any thread may call this method. The method throws no exception.
+         * Called when the call has ended. Withdraws the steps of the call's chain of interceptors that still wait for a
+         * thread of the pool. A step that is not withdrawn fails when it starts. Any thread may call this method. The
+         * method throws no exception.
          */
         void callEnded();
     }

@@ -38,8 +38,9 @@ public final class ConnectionThreads {
     /**
      * Starts a signal on a thread, at once or when the pool has a thread for the signal. A signal is a task that
      * notifies a stream's subscriber or publisher, or runs a callback that a handler has registered. If the pool cannot
-     * start a thread, the signal usually waits until the pool tries again: see {@link PoolShares#patient}. If the
-     * signal does not wait, or does not run on the pool, a start that fails has the same effect as in {@link #run}.
+     * start a thread, the signal usually waits until the pool tries again: see {@link PoolShares#patient}. Any other
+     * failed start has the same effect as in {@link #run}: this method throws, or {@link PoolShares.Task#refused} of
+     * the signal is called.
      */
     void runSignal(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);

@@ -154,8 +154,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the handler is about to start on the call's own thread, or on one that is counted for the call
-     * already.
+     * Records that the handler is about to start, on the call's own thread or on another thread that already counts as
+     * one of the call's threads.
      *
      * @return false if the call has ended and the handler must not start
      */

@@ -1037,8 +1037,9 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a task of this connection as ended, and the task's thread as free. If memory is lacking to move the
-         * connection to another queue, the connection stays in its queue as if it still held that thread. Its waiting
+         * Counts a task of this connection as ended, and the task's thread as free. If the connection has waiting
+         * tasks, it moves to the {@link Level} for the threads that it now holds. If there is no memory for the move,
+         * the connection stays in its present level, as if it still held the thread of the ended task. Its waiting
          * tasks may then begin later.
          */
         private void ended() {

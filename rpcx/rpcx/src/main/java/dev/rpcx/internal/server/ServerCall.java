@@ -301,9 +301,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Frees the buffer of this object, if the buffer has grown, because no later call will use the object. Otherwise,
-     * code that still refers to the object, such as a publisher that a handler has kept, could hold the buffer in
-     * memory although the buffer is no longer charged.
+     * Releases the charge for the kept buffer. If the buffer has grown, this method also frees the buffer's memory.
+     * Called when no later call will use this object. Code that still refers to the object, such as a publisher that a
+     * handler has kept, must not hold a large buffer in memory that is no longer charged.
      */
     void releasePlace() {
         releaseKept();

@@ -220,7 +220,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private boolean isCloseOrdered;
 
-    /** Whether the connection has ended, and {@link #onClosed} has ended or cancelled its calls, except notices. */
+    /**
+     * Whether the connection has ended, and {@link #onClosed} has ended or cancelled all calls of the connection except
+     * notices, which go on.
+     */
     private boolean isOver;
 
     private boolean greeted;
@@ -1188,8 +1191,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Ends a call if it has reached a time limit.
      *
-     * @return nanoseconds until the call has to be checked again; {@link DueSoon#NEVER} if the call has ended, or the
-     *     handler's thread is sending its reply
+     * @return nanoseconds until the call has to be checked again; {@link DueSoon#NEVER} if the call has ended, or if
+     *     the handler's thread is already sending the call's reply
      */
     private long endIfDue(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;

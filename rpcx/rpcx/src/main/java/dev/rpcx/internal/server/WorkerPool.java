@@ -37,7 +37,10 @@ final class WorkerPool {
      */
     private final AtomicLong counts = new AtomicLong();
 
-    /** Tasks that wait for a thread. Any thread adds tasks, and the threads of the pool take them. */
+    /**
+     * Tasks that threads without a task are about to take. There is such a thread for each task here. Any thread adds
+     * tasks, and the threads of the pool take them. A new thread gets its first task directly, not from this queue.
+     */
     private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
 
     /**

@@ -44,9 +44,13 @@ final class FrameScheduler {
     private Set<Outbound> rotation = new LinkedHashSet<>();
 
     /**
-     * Messages that have not joined {@code rotation}, in the order in which they were added. A message of several
-     * frames waits here while another message of its size class is being sent. A message of one frame waits here while
-     * an earlier message with the same id, which must arrive first, waits here.
+     * Messages that have not joined {@code rotation}, in the order in which they were added. There are two kinds:
+     *
+     * <ul>
+     *   <li>A message of several frames waits until no other message of its size class is being sent.
+     *   <li>A message of one frame waits until an earlier message with the same id has left this set. The peer must
+     *       receive the beginning of that earlier message first.
+     * </ul>
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 

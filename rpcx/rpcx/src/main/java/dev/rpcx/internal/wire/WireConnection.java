@@ -144,9 +144,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * If true, a thread has given {@link #flushTask} to the event loop or is about to, and the event loop has not begun
-     * to take the queued messages. The thread that sets the flag, by a compare-and-set, wakes the event loop, which
-     * clears the flag. If the event loop cannot be woken, this thread clears the flag itself. The methods
-     * {@link #beginFlush} and {@link Outbox#add} describe the order.
+     * to take the queued messages. The thread that sets the flag, by a compare-and-set, wakes the event loop. The event
+     * loop clears the flag before it takes messages. If the event loop cannot be woken, the thread that has set the
+     * flag also clears it. The bodies of {@link #beginFlush} and {@link Outbox#add} say why the order matters.
      */
     private volatile boolean scheduled;
 
