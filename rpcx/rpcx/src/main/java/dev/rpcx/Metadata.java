@@ -168,7 +168,7 @@ public final class Metadata {
         throw uncomputable(code, name, text, why);
     }
 
-    /** Returns the error for a call with a metadata entry that has no value: the given code, NOT_EXECUTED. */
+    /** Returns the error for a call that has no value for one of its metadata entries. The error says NOT_EXECUTED. */
     private static RPCXException uncomputable(
             RPCXException.Code code, String name, String text, @Nullable Throwable why) {
         return new RPCXException(

@@ -68,8 +68,8 @@ public final class RegistryServer {
      * class of the index is left out if a subclass with the same service name is in the index too, since the subclass
      * inherits the methods of the class.
      *
-     * @param services objects whose class is annotated with {@link RPCXServer}, or such classes. A class is
-     *     instantiated with its constructor without parameters.
+     * @param services the services. Each is a class that is annotated with {@link RPCXServer}, or an object of such a
+     *     class. A class is instantiated with its constructor without parameters.
      * @throws IllegalArgumentException if a class has no annotation, publishes nothing, or cannot be instantiated; if a
      *     class publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0;
      *     if a name is published twice; or if no service is given and there is no index

@@ -33,8 +33,8 @@ abstract class ElementCodec {
     // machine allocates.
 
     /**
-     * Memory in bytes of a string without its content. The same number is counted for an array, which takes less. The
-     * content already counts as bytes of the message.
+     * Memory in bytes of a string without its content, which already counts as bytes of the message. The same number is
+     * counted for a byte array, although a byte array takes less.
      */
     private static final int STRING_BYTES = 40;
 

@@ -131,8 +131,8 @@ public final class In extends Pool.Scratch {
     private long lookupCost;
 
     /**
-     * The number {@code compared} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
-     * compares another key with K, it compares each value of the other key at most this many times with values in K.
+     * Maximum number of times that the JDK compares one value of another key with values in the key that is being read,
+     * when it compares the two keys. {@link KeyHashes} explains this number under the same name.
      */
     private float compared;
     /**
@@ -595,18 +595,18 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the number {@code compared} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
-     * compares another key with K, it compares each value of the other key at most this many times with values in K.
-     * The number grows while K is read.
+     * Returns the maximum number of times that the JDK compares one value of another key with values in the key that is
+     * being read, when it compares the two keys. {@link KeyHashes} explains this number under the same name. The number
+     * grows while the key is read.
      */
     float compared() {
         return compared;
     }
 
     /**
-     * Returns the number {@code lookedUp} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
-     * compares another key with K, it looks up each value of the other key at most this many times in K. The number
-     * grows while K is read.
+     * Returns the maximum number of times that the JDK looks up one value of another key in the key that is being read,
+     * when it compares the two keys. {@link KeyHashes} explains this number under the same name. The number grows while
+     * the key is read.
      */
     float lookedUp() {
         return lookedUp;

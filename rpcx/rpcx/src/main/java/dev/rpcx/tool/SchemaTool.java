@@ -238,9 +238,16 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note for each type of a library if no lock file there has all numbers of the type. A library is a jar,
-     * or another project's folder. If {@link #moduleOf} returns null, this project's folder is not known, so only jars
-     * count. Other users of the library do not see this project's lock file, so they could give the type other numbers.
+     * Prints a note for each type of a library if no lock file of the library has all numbers of the type. The note is
+     * needed because other users of the library do not see this project's lock file. They could give the type other
+     * numbers. There are two kinds of library:
+     *
+     * <ul>
+     *   <li>A jar. Its lock file is the one in the jar.
+     *   <li>The folder of another project. Its lock files are all those of the class path that are in folders of other
+     *       projects. If {@link #moduleOf} returns null, this project's folder is not known, so the types in folders
+     *       are skipped.
+     * </ul>
      */
     private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);

@@ -72,8 +72,8 @@ public final class AnswerTimes {
      * Returns whether a call that got no answer had enough time for one. If it had, the call counts as a failure of the
      * instance.
      *
-     * @param givenNanos nanoseconds that the call had left when it was sent or, if no connection was found for it, when
-     *     it began to wait for a connection
+     * @param givenNanos time that the call had left when it was sent, in nanoseconds. For a call that got no
+     *     connection, this is the time that it had left when it began to wait for a connection
      */
     boolean isEnough(long givenNanos) {
         long longest = Math.max(longestNanos, longestBefore);

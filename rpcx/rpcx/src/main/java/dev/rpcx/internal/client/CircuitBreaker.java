@@ -59,7 +59,7 @@ public final class CircuitBreaker {
 
     /**
      * State of the open circuit; null while the circuit is closed, that is, while calls are sent as usual. Any thread
-     * replaces the state, by a compare-and-set, so that no thread overwrites a state that it has not seen.
+     * may replace the state. It does so by a compare-and-set, so that it overwrites no state that it has not seen.
      */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 

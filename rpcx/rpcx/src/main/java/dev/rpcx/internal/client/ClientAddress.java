@@ -329,9 +329,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with the fewest calls, for a thread whose own connection is crowded or full. If that
-     * connection is crowded too, begins to make one more, unless one is being made already, or there is no free index
-     * in {@link #connections}.
+     * Returns the connection with the fewest calls, for a thread whose own connection is crowded or full. A connection
+     * that is not full comes before all full ones: see {@link #isBetter}.
+     *
+     * <p>If even the returned connection is crowded, this method begins to make one more connection, if
+     * {@link #connectUnlessPaused} allows it. It begins none if one is being made already, if there is no free index in
+     * {@link #connections}, or if the instance has been removed from its service.
      *
      * <p>Returns null if all connections are full and one more is being made, so that the call waits for the new one.
      * But if the address is in a pause and will not connect for more than 100 ms, returns a full connection.

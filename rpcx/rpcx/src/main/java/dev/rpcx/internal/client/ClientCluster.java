@@ -62,15 +62,15 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final Choice choice;
 
     /**
-     * Limits the tries to connect to instances that have never kept a connection, or have failed too often since.
-     * Such instances may exist only in the registry.
+     * Limits the tries to connect to instances that may exist only in the registry. Such an instance has never kept a
+     * connection, or has failed too often since it last kept one.
      */
     private final ConnectThrottle named;
 
     /**
-     * Limits the tries to connect to instances that have kept a connection before, and have not failed too often
-     * since. The limit is separate from {@link #named}, so that instances which exist only in the registry do not hold
-     * up known ones.
+     * Limits the tries to connect to all other instances: each has kept a connection, and has not failed too often
+     * since it last kept one. The limit is separate from {@link #named}, so that instances which exist only in the
+     * registry do not hold up these instances.
      */
     private final ConnectThrottle known;
 
@@ -414,8 +414,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to waiting calls if instances are connected, and sets the timer for the next look. Such calls
-     * wait because the instances were full, and a full instance does not announce a free slot.
+     * Looks for free slots on connected instances, and gives their connections to waiting calls. Sets the timer for the
+     * next look, because a full instance does not announce a free slot. Does nothing if no call waits or no instance is
+     * connected. While {@link #isSpreading} is true, only sets the timer.
      */
     private void look() {
         boolean isSpread;

@@ -23,9 +23,9 @@ public final class ConnectThrottle {
     public static final int MAX_AT_ONCE = 128;
 
     /**
-     * Maximum average rate at which tries to connect begin, per second. After a second without a try, this
-     * number of tries can begin together, and further ones follow at this rate. The rate is limited because each
-     * try can query a name server and needs a handshake.
+     * Maximum number of tries to connect that begin per second, on average. After a second without a try, this number
+     * of tries can begin together, as far as {@link #MAX_AT_ONCE} allows. After such a burst, one try can begin every
+     * {@link #EACH_NANOS}. The rate is limited because each try can query a name server and needs a handshake.
      */
     static final int MAX_A_SECOND = 256;
 

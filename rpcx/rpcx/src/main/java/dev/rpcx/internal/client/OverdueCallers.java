@@ -31,10 +31,10 @@ final class OverdueCallers implements Runnable {
     private final ClientConnection connection;
 
     /**
-     * Whether a check of the waiting callers is scheduled or running. A caller reads this field after it has taken a
-     * slot, and the last check, on the thread rpcx-overdue, clears this field before it looks at the slots once more.
-     * So either the caller sees that no check is scheduled, or the check sees the caller. Otherwise the caller could
-     * park without a timeout while no check is scheduled.
+     * Whether a check of the waiting callers is scheduled or running. A caller first takes a slot, and then reads this
+     * field. The last check, on the thread rpcx-overdue, first clears this field, and then looks at the slots once
+     * more. So either the caller sees that no check is scheduled, or the check sees the caller. Otherwise the caller
+     * could park without a timeout while no check is scheduled.
      */
     private volatile boolean looking;
 

@@ -352,7 +352,9 @@ final class CloseWatch implements IoHandler {
             epoll.wakeup();
         }
 
-        /** Ends the epoll handler. No thread may wait any more. */
+        /**
+         * Ends the epoll handler. Must be called only when no thread is in {@link #await} and none will call it again.
+         */
         void end() {
             epoll.prepareToDestroy();
             epoll.destroy();

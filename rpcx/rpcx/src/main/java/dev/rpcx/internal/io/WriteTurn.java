@@ -145,8 +145,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private boolean isBroken;
 
     /**
-     * Whether {@link #end} has been called. If it has, the event loop keeps the right to write when it next gets this
-     * right, and never gives it back. Used only on the event loop.
+     * Whether {@link #end} has been called. If it has, {@link #takeOver} makes the event loop the permanent owner of
+     * the right to write. Used only on the event loop.
      */
     private boolean ended;
 

@@ -331,7 +331,8 @@ public final class Ledger {
      *
      * @param remote the peer's address. If this is null or not an Internet address, the connection belongs to no
      *     address
-     * @return the account; null if all connections, or those of this address, have reached their largest number
+     * @return the account; null if the maximum number of all connections, or of connections of this address, is reached
+     *     already
      */
     public @Nullable Account open(@Nullable SocketAddress remote) {
         Object key = key(remote);

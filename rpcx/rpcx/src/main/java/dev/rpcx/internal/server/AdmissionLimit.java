@@ -18,32 +18,50 @@ import org.jspecify.annotations.Nullable;
  * ended since the last update. An update is also called a step.
  *
  * <p><b>The limit</b> is the rate at which calls end, multiplied by the time that a call should take. By Little's law,
- * about so many handlers then run at the same time. For example, if 200 calls end per second and a call should take
+ * about this many handlers then run at the same time. For example, if 200 calls end per second and a call should take
  * half a second, the limit is 100. A call should take the time that its handler needs without waiting for other calls,
- * plus half of the time that is left until the deadline.
+ * plus half of the time that is then left until the deadline.
  *
  * <p><b>What a handler needs</b> is measured as a part of the time from the start of a call to its deadline. While
- * calls are refused, the running calls may wait for each other, so the measured time may be too long. Therefore calls
- * are also measured under half of the limit. If the limit does not sink so far by itself, a probe halves it for a
- * moment: see {@code PROBE_STEPS}. If calls end at the same rate under the lower limit, they had been waiting for each
- * other. If they end at a lower rate, handlers need all the time that calls took, and the limit is restored.
+ * calls are refused, the running calls may wait for each other, so the measured time may be too long. Therefore the
+ * calls are measured again when the limit has sunk to half. If the limit does not sink to half by itself, a probe
+ * halves it for a moment: see {@code PROBE_STEPS}. The rate at which calls end under the lower limit shows one of two
+ * things:
+ *
+ * <ul>
+ *   <li>If the rate is the same as before, the calls had been waiting for each other under the higher limit.
+ *   <li>If the rate is lower, handlers need all the time that the calls took. The limit is restored.
+ * </ul>
  *
  * <p><b>Late calls</b> halve the limit if more than half of all calls are late. A call is late if it ends after its
- * deadline, or brings no result in nearly all of the time until then, for example because it got no thread. A later
- * update checks the halved limit. If fewer calls end under it, and fewer bring a result in time, the late calls had not
- * waited for each other, and the limit is restored. But if many calls still end, and hardly any brings a result in
- * time, the limit stays low. If too few calls end for an update, a refused call checks the limit instead. If some of
- * the late calls got no thread, there is no check.
+ * deadline. A call is also late if nearly all of its time has passed without a result, for example because it got no
+ * thread. A later update checks whether the halving was right:
  *
- * <p><b>No caller determines the limit for the others</b>, although callers choose their deadlines. Calls that failed
- * or were cancelled early are ignored. Calls that were given less time than a call takes without waiting are not
- * compared with their deadlines. A call that is given more than the usual time, about the 5th percentile, counts as if
- * it were given the usual time. The connections of a server form groups, mostly by the address of the peer. If there
- * are more than two groups, a group counts for at most twice as many calls as the median group. A group that runs fewer
- * handlers than its part of the limit is not refused because other groups use up the limit: see {@link Group}.
+ * <ul>
+ *   <li>If fewer calls end than before, and also fewer bring a result in time, the late calls had not waited for each
+ *       other. The limit is restored.
+ *   <li>There are two exceptions, in which the limit stays low: if many calls still end, but hardly any brings a result
+ *       in time; or if more than half of the time that all calls are given belongs to calls without a result in time.
+ *   <li>In all other cases, the limit stays low.
+ *   <li>If too few calls end for an update, a refused call checks the limit instead: see {@link #refused}.
+ *   <li>If some of the late calls got no thread, there is no check.
+ * </ul>
  *
- * <p><b>Calls of one group</b> say little about calls of others. If no other group has calls that end, and no call
- * waits for a thread in vain, late calls halve the limit only if calls take, on average, at least 1.25 times the
+ * <p><b>No caller determines the limit for the others</b>, although callers choose their deadlines:
+ *
+ * <ul>
+ *   <li>A call that failed early or was cancelled early is ignored.
+ *   <li>A call that is given less time than a call takes without waiting is not compared with its deadline.
+ *   <li>A call that is given more than the usual time counts as if it were given the usual time. The usual time is
+ *       about the 5th percentile of the times that calls are given.
+ *   <li>The connections of a server form groups, mostly by the address of the peer. If there are more than two groups,
+ *       a group counts for at most twice as many calls as the median group.
+ *   <li>Even if other groups use up the limit, a group may run its own part of the limit: see
+ *       {@link Group#admit(int, int)}.
+ * </ul>
+ *
+ * <p><b>Calls of one group</b> say little about calls of others. Sometimes calls end in only one group, and no call
+ * waits for a thread in vain. Late calls then halve the limit only if calls take, on average, at least 1.25 times the
  * smallest mean duration that was seen lately.
  *
  * <p>Each method has its own limit, because methods wait for different things. Handlers on the event loop need no
@@ -495,7 +513,7 @@ public final class AdmissionLimit {
     private long probeEndNanos;
 
     /**
-     * Creates a limit that adapts to how long calls take, for groups of connections that all have different addresses.
+     * Creates a limit that adapts to how long calls take. Each address has only one group of connections.
      *
      * @param maxRunning maximum number of handlers of all methods that run at the same time; at least
      *     {@link #MIN_LIMIT}
@@ -1238,14 +1256,16 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Computes the weight of each group of connections: its number of calls, but at most {@code MAX_OF_MIDDLE} times
-     * the number of calls of the median group of its address. If the groups of one address together then have more than
-     * {@code MAX_OF_MIDDLE} times the weight of the median address, their weights are reduced to that value.
+     * Computes the weight of each group of connections in two steps. First, the weight of a group is its number of
+     * calls, but at most {@code MAX_OF_MIDDLE} times the number of calls of the median group of its address. Then the
+     * weights of each address are added up. The sum for an address may be at most {@code MAX_OF_MIDDLE} times the sum
+     * for the median address. If it is greater, all weights of the address are multiplied by the factor that reduces
+     * the sum to this maximum. {@link #bound} says when there is no maximum.
      *
      * @param weights receives the weight of each group, in calls
      * @param each number of groups that belong to one address
      * @param calls reads the number of calls of a group
-     * @return the sum of the weights
+     * @return the sum of the weights of all groups
      */
     private double weigh(double[] weights, int each, GroupFigure calls) {
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -1397,13 +1417,15 @@ public final class AdmissionLimit {
 
     /**
      * Halves the limit, because most calls are late although they were given enough time. The new limit is half of the
-     * present one, or half of the number of running handlers if that is smaller, but at least {@link #MIN_LIMIT}.
-     * During a probe, the limit from before the probe is used instead of the present one. After a halving, this method
-     * does nothing for {@code took} or {@link #usualNanos}, whichever is shorter. If the limit has been restored since
-     * the last halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
+     * present limit or half of the number of running handlers, whichever is smaller, but at least {@link #MIN_LIMIT}.
+     * During a probe, the limit from before the probe is used instead of the present one.
+     *
+     * <p>After a halving, this method does not halve the limit again for a while: for {@code took} or
+     * {@link #usualNanos}, whichever is shorter. This time begins with the halving. But if the limit has been restored
+     * since the halving, this time begins {@link #HOLD_NANOS} after the limit was restored.
      *
      * @param took mean duration of a call in nanoseconds; for calls that waited for a thread in vain, their mean wait
-     * @return false if this method has done nothing
+     * @return false if the limit was not halved
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {

@@ -83,8 +83,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
     /**
-     * Counts the bytes of the frame that is arriving against the memory limits of the server, if there are more than
-     * {@link #unchargedBytes}. When the frame is complete, the call of that frame takes over this charge.
+     * Charge for the bytes that are held for the frame that is arriving. Nothing is charged while these are at most
+     * {@link #unchargedBytes} bytes. When the frame is complete, its call takes over this charge.
      */
     private Charge arriving;
 

@@ -31,10 +31,12 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     };
 
     /**
-     * Whether the source, the stage that this one replaces, has brought its result. Also true if attaching a callback
-     * to the source has failed. This stage itself may have ended earlier, since an interceptor can complete it. Written
-     * by the thread that ends the source, before this stage ends. The end of this stage can end the call, and the
-     * thread that ends the call then reads this field.
+     * Whether the source has brought its result, or attaching a callback to the source has failed. The source is the
+     * stage that this one replaces. This stage itself may have ended before the source, since an interceptor can
+     * complete it.
+     *
+     * <p>The thread that forwards the result of the source sets this field before it completes this stage. The end of
+     * this stage can end the call, and the thread that ends the call then reads this field.
      */
     private volatile boolean isBrought;
 

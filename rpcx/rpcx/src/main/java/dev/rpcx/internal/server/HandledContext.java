@@ -214,10 +214,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes the parts of the call's chain of interceptors that still wait for a thread back from the pool, so that they
-     * do not run. Such a part is counted as one of the call's threads before it waits.
+     * Withdraws the steps of the call's chain of interceptors that still wait for a thread of the pool, so that they do
+     * not run. Each waiting step is counted as one of the call's threads.
      *
-     * @param before value of the field {@code handler} when the call ended; if it counts no thread, no part waits
+     * @param before value of the field {@code handler} when the call ended; if no thread was counted in it, no step
+     *     waits
      */
     private void takeStepsBack(int before) {
         CallThreads.Steps given = steps;

@@ -34,9 +34,9 @@ final class PostponedCalls {
     private final CallList waiting = new CallList();
 
     /**
-     * Number of unfinished calls that were held back, and were started before the caller had read nearly everything.
-     * Calls that {@link #resumeOne} has started are included. A call that returns a stream is included only until this
-     * stream has been opened.
+     * Number of unfinished calls that were held back, and then started early, that is, before the caller had read
+     * nearly everything. Calls that {@link #resumeOne} has started are included. A call that returns a stream is
+     * included only until this stream has been opened.
      */
     private int resumed;
 

@@ -117,9 +117,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Group that counts the call's handler against the {@link AdmissionLimit} of the method; null if the handler is not
-     * counted. For a handler that has started, only one thread at a time clears this field. For a handler that will not
-     * start, the event loop and the thread that was to run the handler can both try at the same time, so they use
-     * {@link #takeAdmitted}.
+     * counted. For a handler that has started, only one thread at a time tries to clear this field. For a handler that
+     * will not start, the event loop and the thread that was to run the handler can both try to clear the field at the
+     * same time. So these two clear it by {@link #takeAdmitted}.
      */
     AdmissionLimit.@Nullable Group admitted;
 
@@ -670,9 +670,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Prevents the handler from starting, and ends each {@link DetachableStage} that interceptors of the call still
-     * see, because the call has ended. If the stage that the handler returned is unfinished, the objects of the request
-     * stay charged, since that stage can refer to them.
+     * Prevents the handler from starting, because the call has ended. Also ends each {@link DetachableStage} of the
+     * call whose source has not ended. Such a source is a stage that the handler or an interceptor has returned. It can
+     * refer to the objects of the request, so these objects stay charged: see
+     * {@link PendingResult#handOverChargeToOwn}.
      */
     void endStages() {
         context().barHandler();

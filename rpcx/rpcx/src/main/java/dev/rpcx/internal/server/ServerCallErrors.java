@@ -135,9 +135,9 @@ final class ServerCallErrors {
      * the message is that of the exception, unless {@link PeerText} replaces it. The error does not name the
      * exception's class.
      *
-     * <p>The error says that the handler has not run only if the method has interceptors and the call has ended before
-     * the handler started. If the exception is an {@link RPCXException}, a further condition is that the exception says
-     * that the call has not been executed. This method also prevents the handler from starting later.
+     * <p>The error says NOT_EXECUTED if the method has interceptors, and the handler has not started. If the exception
+     * is an {@link RPCXException}, it must also say NOT_EXECUTED itself. In all other cases, the error says EXECUTED.
+     * If the method has interceptors, this method also prevents the handler from starting later.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));

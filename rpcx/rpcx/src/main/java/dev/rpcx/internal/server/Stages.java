@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Stages {
     /**
-     * Unfinished stages to which RPCX has attached its callback, the {@link Hook}. Key and value are the {@link Entry}
-     * of the stage, which is the list of the stage's waiters. A waiter in the list usually refers to the stage
-     * strongly, but the entry itself refers to the stage weakly. So a stage whose list is empty can be
-     * garbage-collected. Any thread may add and remove entries.
+     * Unfinished stages to which RPCX has attached its callback, the {@link Hook}. Each stage is represented by its
+     * {@link Entry}, which is both the key and the value in this map. The {@code Entry} is the list of the stage's
+     * waiters. A waiter in the list usually refers to the stage strongly, but the {@code Entry} itself refers to the
+     * stage weakly. So a stage whose list is empty can be garbage-collected. Any thread may change this map.
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 

@@ -52,10 +52,11 @@ final class WorkerPool {
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
 
     /**
-     * Whether {@link #close} has been called. Written by the thread that stops the server, before it interrupts the
-     * threads of the pool. A thread that was added too late for the interrupt, or whose task has cleared the
-     * interrupt, reads this field after that, and does not wait for tasks. In the other order, that thread could wait
-     * for {@link #idleNanos}. Threads that give tasks read the field too.
+     * Whether {@link #close} has been called. The thread that stops the server first sets this field, and then
+     * interrupts the threads of the pool. Some threads miss the interrupt: those that are added too late for it, and
+     * those whose tasks clear it. Such a thread then finds this field set, and does not wait for tasks. If the
+     * interrupts came before the field was set, such a thread could still wait for {@link #idleNanos}. Threads that
+     * give tasks read the field too.
      */
     private volatile boolean isClosed;
 

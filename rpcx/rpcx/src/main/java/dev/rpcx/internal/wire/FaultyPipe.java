@@ -18,7 +18,12 @@ public final class FaultyPipe extends ChannelDuplexHandler {
     private final Way down;
     private boolean cut;
 
-    /** Creates the bad network of the client's connection with the number {@code connection}, counted from 0. */
+    /**
+     * Creates the simulation for one connection.
+     *
+     * @param connection number of the connection, counted from 0 in the order in which the client opened its
+     *     connections
+     */
     public FaultyPipe(Faults faults, long connection) {
         up = new Way(faults, connection, true);
         down = new Way(faults, connection, false);
