@@ -149,8 +149,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Number of keys of sets and maps that are being read now; more than 1 if one such key is part of another. Only
-     * keys for which {@code costsBoth} of {@link KeyHashes.Keys} is true are counted. These keys hold sets or maps, or
-     * a comparison of two of them may call {@code compareTo} of decimals.
+     * keys for which {@code costsBoth} of {@link KeyHashes.Keys} is true are counted: keys that hold sets or maps, and
+     * keys whose comparison may call {@code compareTo} of decimals.
      */
     private int openKeys;
 
@@ -1027,8 +1027,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length, and limits reading to that many bytes, for example to the bytes of a packed list. Returns the
-     * previous end, which the caller has to pass to {@link #endRun}.
+     * Reads a length, and limits reading to that many bytes, for example to the bytes of a packed list. Returns the end
+     * that applied before, which the caller has to pass to {@link #endRun}.
      */
     int beginRun() {
         int length = length();
@@ -1043,7 +1043,7 @@ public final class In extends Pool.Scratch {
 
     /**
      * Reads the length of a map entry, and limits reading to that many bytes. The entry counts as a nested message for
-     * the limit of depth. Returns the previous end, which the caller has to pass to {@link #endEntry}.
+     * the limit of depth. Returns the end that applied before, which the caller has to pass to {@link #endEntry}.
      */
     int beginEntry() {
         enter();

@@ -233,12 +233,13 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Reports an error if another method of the same type has this published name. {@code PublishedMethod} does the
-     * same at start. In a client's interface, methods whose parameters have the same types, names and numbers are
-     * allowed to share a name: for example, one that blocks and one that returns a future. The name of a single
-     * parameter does not matter.
+     * Reports an error if another method of the same type has the published name {@code methodName}.
+     * {@code PublishedMethod} does the same at start. In a client's interface, methods whose parameters have the same
+     * types, names and numbers are allowed to share a published name: for example, one that blocks and one that returns
+     * a future. If the methods have only one parameter, its name does not matter.
      *
-     * @param published methods that were found so far, by published name; {@code method} is added if its name is new
+     * @param published methods that were found so far, by published name; this method adds {@code method} if no other
+     *     method has the name
      */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {

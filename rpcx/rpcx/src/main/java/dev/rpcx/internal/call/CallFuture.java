@@ -127,9 +127,9 @@ public final class CallFuture<T> extends BoundFuture<T> {
 
     /**
      * Removes the references to the call, the connection and the handled call, so that these objects can be
-     * garbage-collected. RPCX calls this method when no attempt of the call is in progress and none follows. A
-     * {@code lazySet} is enough to clear {@code onCancel}: unless this future has ended already, RPCX completes it
-     * next, and the completion makes the cleared field visible to other threads.
+     * garbage-collected. RPCX calls this method when no attempt of the call is in progress and none follows. If this
+     * future has not ended yet, RPCX completes the future next. The completion makes the cleared {@code onCancel}
+     * visible to other threads, so a {@code lazySet} is enough to clear it.
      */
     public void releaseReferences() {
         if (parent != null) {

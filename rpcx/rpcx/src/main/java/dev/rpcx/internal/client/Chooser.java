@@ -124,9 +124,9 @@ public abstract class Chooser {
     }
 
     /**
-     * Returns a connection of the instance with free slots, or null if the instance cannot take a call now. A healthy
-     * instance that has such a connection can take a call. After the end of an ejection, the instance takes one call at
-     * a time: {@link Health#choose} then reserves the instance for this call.
+     * Returns a connection that leads to the instance and has free slots, or null if the instance cannot take a call
+     * now. A healthy instance needs only such a connection to take a call. After the end of an ejection, the instance
+     * also takes only one call at a time: {@link Health#choose} then reserves the instance for this call.
      */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();

@@ -48,7 +48,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
     /**
-     * Maximum memory in bytes of an arriving reply that is not charged. A client has few connections, so only few such
+     * Maximum memory in bytes that an arriving reply takes without a charge. A client has few connections, so only few
      * replies arrive at the same time.
      */
     private static final int MAX_UNCHARGED_BYTES = 4 * 1024;

@@ -38,8 +38,9 @@ public final class ClientAddress extends Route {
 
     /**
      * Maximum number of consecutive failures to connect after which a server still counts as known. A server becomes
-     * known when it keeps a connection for {@link #KEPT_NANOS}. Tries to connect to known servers have their own
-     * limit. A pause follows each failure. 32 such pauses add up to 14 to 27 s, which is longer than a restart takes.
+     * known when it keeps a connection for {@link #KEPT_NANOS}. In a cluster, a {@link ConnectThrottle} of their own
+     * limits the tries to connect to known servers. A pause follows each failure. The pauses after 32 failures add up
+     * to 14 to 27 s, which is longer than a restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
@@ -272,12 +273,16 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns the connection with the fewest calls, for a thread whose own connection (see {@link #index}) is not
-     * ready. Returns null, so that the call waits, in two cases: if no connection is ready, or if all ready connections
-     * are full while the thread's own connection is being made.
+     * ready. Returns null in two cases, and the call then has to wait:
+     *
+     * <ul>
+     *   <li>No connection is ready.
+     *   <li>All ready connections are full, and the thread's own connection is being made.
+     * </ul>
      *
      * <p>Outside a cluster, if a connection is ready, this method also begins to make the thread's own connection, for
-     * later calls; see {@link #connectUnlessPaused}. In a cluster, the thread's own connection is made even if no call
-     * needs it, so this method does not have to begin it.
+     * later calls: see {@link #connectUnlessPaused}. In a cluster, this method does not do so, because a cluster makes
+     * the thread's own connection even if no call needs it.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();

@@ -173,8 +173,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private int creators;
 
     /**
-     * Whether this cluster must not be used any more, because no thread has begun the cluster's watch of the registry.
-     * The next proxy gets a new cluster.
+     * Whether this cluster must not be used any more, because all threads that created proxies for it have finished,
+     * and none of them has begun the cluster's watch of the registry. The next proxy gets a new cluster.
      */
     private boolean isGivenUp;
 

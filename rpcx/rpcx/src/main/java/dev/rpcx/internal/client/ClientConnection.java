@@ -83,8 +83,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     /**
-     * The shortest time, in nanoseconds, for which the timer of the next check of the deadlines is set. One check then
-     * finds all calls whose deadlines are this close together.
+     * Minimum delay, in nanoseconds, of the timer for the next check of the deadlines. The check then finds all calls
+     * whose deadlines have passed during this delay.
      */
     private static final long MIN_SWEEP_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 

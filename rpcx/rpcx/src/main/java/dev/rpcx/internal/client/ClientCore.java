@@ -143,7 +143,10 @@ public final class ClientCore {
      */
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
-    /** Number of methods that have got a number. Any thread that creates a proxy raises it. */
+    /**
+     * Number of methods in {@link #methods}, and the number that the next new method gets. A thread that creates a
+     * proxy raises it for each new method.
+     */
     private final AtomicInteger methodsMade = new AtomicInteger();
 
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());

@@ -223,8 +223,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Charges the client's memory account for this many bytes of encoded arguments. The charge is stored in
-         * {@code held} first, so that the charge is given back even if charging fails: see {@link Route#waitingBytes}.
+         * Charges the client's memory account for {@code bytes} of encoded arguments. The object that releases the
+         * charge is stored in {@code held} before the bytes are charged. In the other order, an error in between would
+         * leave the bytes charged: see {@link Route#waitingBytes}.
          */
         private void hold(int bytes) {
             Route.WaitingBytes taken = steps.route.waitingBytes();

@@ -99,9 +99,9 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Converts an error of this internal class to a plain {@code RPCXException}, since logs and metrics show the name
-     * of the class. Any other error is returned unchanged. If there is no memory for a new exception, the given error
-     * is returned.
+     * Converts a {@link LocalFailure} to a plain {@code RPCXException}, because logs and metrics show the class name of
+     * an error, and {@code LocalFailure} is internal. Any other error is returned unchanged. If there is no memory for
+     * a new exception, the given error is returned.
      */
     static RPCXException asPublicException(RPCXException end) {
         if (!(end instanceof LocalFailure)) {

@@ -592,9 +592,10 @@ public abstract class Route {
         }
 
         /**
-         * Marks the wait as ended, and then reads {@code pending} and removes the call there. A thread that makes the
-         * call wait for another connection stores {@code pending}, and then checks whether the wait has ended, see
-         * {@link #waitFor}. So one of the two removes the call. Otherwise the call could stay at that connection.
+         * Marks the wait as ended. After that, reads {@code pending}, and removes the call from the connection found
+         * there. {@link #waitFor} may run on another thread at the same time. It stores another connection in
+         * {@code pending} and adds the call there, and after that checks whether the wait has ended. So at least one of
+         * the two threads removes the call. Otherwise that connection could keep the call.
          */
         @Override
         public boolean giveUp() {

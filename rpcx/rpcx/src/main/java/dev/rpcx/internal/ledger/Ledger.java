@@ -206,12 +206,12 @@ public final class Ledger {
      * Creates the ledger of a server, whose limits are shares of the heap. Together with memory that is not charged,
      * these shares make up four fifths of the heap with the default settings, and more with TLS; see docs/security.md.
      *
-     * @param maxCalls largest number of calls of one connection, which the connection checks itself. The ledger limits
-     *     the calls of one address, including those of its closed connections, to {@code maxCalls} times
+     * @param maxCalls largest number of calls of one connection. The connection itself checks this number. The ledger
+     *     limits the calls of one address, including those of its closed connections, to {@code maxCalls} times
      *     {@code maxConnectionsOfAddress}
      * @param maxRunning largest number of handlers that run at once
-     * @param maxMessageBytes largest size of a message in bytes; each pool for messages has room for some such
-     *     messages, even on a small heap
+     * @param maxMessageBytes largest size of a message in bytes; each pool for messages has room for some messages of
+     *     this size, even on a small heap
      */
     public static Ledger ofServer(
             String owner,

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param javaClass class of the enum
  * @param numbers numbers of the constants, in the order of the constants' ordinals
- * @param unknown constant that is read for every number that no constant has; the number of this constant is 0. If
- *     {@code unknown} is null, such a number is refused, except 0, which is read as null
+ * @param unknown constant that is read for every number that no constant has; the number of {@code unknown} itself is
+ *     0. If {@code unknown} is null, a number that no constant has is refused, except 0, which is read as null
  * @param source source of the constants' numbers
  * @param reserved numbers and names of removed constants
  */

@@ -7,9 +7,9 @@ import java.util.Map;
 
 /**
  * Describes the fields of requests, replies and stream items as far as both sides of a call have to agree on them. Each
- * of the fields 1 to 6 has a kind, such as a number, a text or a list, which is stored in 4 bits. A client refuses a
- * call if the server has another kind for a field, and {@link Compatibility} reports a changed kind as a break. Source:
- * rpcx/spec/wire.md, "Methods".
+ * of the fields 1 to 6 of such a message has a kind, such as a number, a text or a list. A kind takes 4 bits. A client
+ * refuses a call if the server has another kind for a field, and {@link Compatibility} reports a changed kind as a
+ * break. Source: rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
     /** Number of fields whose kinds a client compares with those of the server: the fields 1 to 6. */
@@ -37,9 +37,9 @@ public final class Framing {
     private static final int REPEATED = 7;
 
     /**
-     * Bit that is set in the kind of a field whose declaration allows null. The bit is not used for a type such as a
-     * message, for which {@link Schema#hasNull} returns true: an absent field of such a type is read as null, whatever
-     * its declaration says.
+     * Bit that is set in the kind of a field whose declaration allows null. The bit is not used for types, such as
+     * messages, for which {@link Schema#hasNull} returns true. A field of such a type is read as null if it was not
+     * sent, even if the field's declaration does not allow null.
      */
     private static final int CAN_BE_NULL = 8;
 

@@ -89,9 +89,10 @@ final class Numbers {
     }
 
     /**
-     * Says whether a {@link Field} annotation gives a member the number that the member had before the lock file marked
-     * it as removed. If so, the number is recorded as taken by the member. Such an annotation is allowed, since the
-     * lock file may come from a newer version of a library that no longer has the member.
+     * Returns true if a {@link Field} annotation gives a member the number that the same member had before the lock
+     * file marked it as removed. In this case, this method also records the number as taken by the member. Such an
+     * annotation is allowed, since the lock file may come from a newer version of a library that no longer has the
+     * member.
      */
     private boolean isGivenAgain(int number, String name) {
         LockFile.Line line = source != NumberSource.ANNOTATION || locked == null

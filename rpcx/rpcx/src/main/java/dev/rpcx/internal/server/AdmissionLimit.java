@@ -87,8 +87,9 @@ public final class AdmissionLimit {
 
     /**
      * After each update of the limit, the first calls of each group of connections, up to this number, are all compared
-     * with their deadlines. Of the group's further calls, only one in {@link #SAMPLED} is compared. To compare a call
-     * means to count it if it is late, and to measure which part of the time until its deadline it takes.
+     * with their deadlines. Of the group's further calls, only one in {@link #SAMPLED} is compared. The comparison of a
+     * call finds whether the call was late, and which part of the time until its deadline the call took. This time
+     * counts for at most {@link #usualNanos}.
      */
     private static final int MAX_ALL_COUNTED = 256;
 
@@ -146,8 +147,8 @@ public final class AdmissionLimit {
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
     /**
-     * A method needs a limit only if at least one of this many calls is late. For example, calls that wait for news
-     * take nearly all of the time until their deadlines, but are hardly ever late.
+     * A method needs a limit only if at least one in this many calls is late. For example, a method whose calls wait
+     * for news needs no limit: such calls take nearly all of the time until their deadlines, but are hardly ever late.
      */
     private static final int SOME_LATE = 64;
 
@@ -395,8 +396,8 @@ public final class AdmissionLimit {
 
     /**
      * End of the current period for which the shortest duration of calls is remembered: see {@link #MEMORY_NANOS}. The
-     * periods for {@link #ownFraction} have another end, {@code memoryEndNanos}: an update of the limit that measures
-     * only durations can end the period here, but not the one there.
+     * periods for {@link #ownFraction} end at {@code memoryEndNanos} instead. The two ends can differ, because an
+     * update of the limit that measures only durations never ends a period for {@code ownFraction}.
      */
     private long timeMemoryEndNanos;
 
@@ -783,12 +784,16 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether a call is admitted because its group of connections runs few handlers, although the limit or its
-     * connection's share of it is used up. A group's part is the limit divided by the number of groups that run
-     * handlers, including this one. There must be at least two such groups. The group must run fewer handlers than its
-     * part. If the connection does not run all handlers of the group, it must run at most as many as the part leaves
-     * free. For example, if the part is 10 and the group runs 6 handlers, the connection must run at most 4 of them, or
-     * all 6.
+     * Returns whether a call is admitted although the limit, or its connection's share of the limit, is used up. A call
+     * is admitted only if its group of connections runs few handlers. The group's part is the limit divided by the
+     * number of groups that run handlers, including this group. All of the following must be true:
+     *
+     * <ul>
+     *   <li>At least two groups run handlers.
+     *   <li>The group runs fewer handlers than its part.
+     *   <li>The connection runs all handlers of the group, or at most as many handlers as the part leaves free. For
+     *       example, if the part is 10 and the group runs 6 handlers, the connection runs at most 4 of them, or all 6.
+     * </ul>
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -1145,8 +1150,9 @@ public final class AdmissionLimit {
 
     /**
      * Value in {@link #counts} for a group of connections that runs handlers, but in which no call has ended since the
-     * last update of the limit. Then {@code weigh} stores in {@code counts} the sum of the weights of each address. If
-     * this sum is 0, and at least one group of the address has this value, the address has this value too.
+     * last update of the limit. {@code weigh} later replaces the values of the groups in {@code counts} by one value
+     * for each address: the sum of the weights of its groups. If this sum is 0, and at least one group of the address
+     * is {@code NOT_REPORTED}, the value for the address is {@code NOT_REPORTED} too.
      */
     private static final double NOT_REPORTED = -1;
 
@@ -1192,8 +1198,8 @@ public final class AdmissionLimit {
     private double late;
 
     /**
-     * Number of calls that were compared with their deadlines between the last two updates of the limit. Unlike in
-     * {@link #counted}, every call counts fully.
+     * Number of calls that were compared with their deadlines between the last two updates of the limit. Every call
+     * counts as 1, while {@link #counted} counts the calls of a group or address only up to a bound.
      */
     private long countedCalls;
 

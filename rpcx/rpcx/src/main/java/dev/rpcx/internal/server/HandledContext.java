@@ -383,9 +383,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns {@code result}, unless it is a stage that may be lazy. A lazy stage may start its work only when a
-     * callback is attached: see {@link Stages#isPassive}. For a stage that may be lazy, returns what
-     * {@link #own(CompletionStage)} returns. The publisher of a stream is never replaced.
+     * Returns what {@link #own(CompletionStage)} returns for {@code result}, if {@code result} is a stage that may be
+     * lazy. A lazy stage may start its work only when a callback is attached: see {@link Stages#isPassive}. Any other
+     * result is returned unchanged. A call without interceptors, for which {@code given} is null, and a method that
+     * returns a stream also keep their result.
      */
     private @Nullable Object ownIfActive(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage

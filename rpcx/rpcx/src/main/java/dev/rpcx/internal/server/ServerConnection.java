@@ -317,7 +317,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     // ---- for the threads of handlers
 
-    /** Returns whether calls of this method have to wait until the client has read more. Any thread may call this. */
+    /**
+     * Returns whether calls of {@code method} have to wait until the client has read more of what this connection
+     * sends. Any thread may call {@code isCongested}.
+     */
     boolean isCongested(ServerMethod method) {
         if (!method.returnsStream()) {
             return postponedCalls.isCongested();
@@ -1874,8 +1877,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Frees the slot and the object of a call whose reply has been sent completely. Also called for a call in the list
-     * of {@link SentReplies}, whose reply a handler's thread may still be writing.
+     * Frees the slot and the object of a call whose reply has been sent completely. Also called for each call in the
+     * list of {@link SentReplies}. A handler's thread may still be writing the reply of such a call.
      */
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
@@ -1938,10 +1941,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Adds a call that is over to a list, because threads still run for the call. If the handler runs on after an
-     * interceptor has answered, the list is {@code detached}, so that the handler is cancelled at the deadline. If such
-     * a handler has been cancelled already, or is cancelled now because the connection has ended, the list is
-     * {@code dropped}. All other calls are added to {@code dropped} too.
+     * Adds a call that is over, but for which threads still run, to one of two lists:
+     *
+     * <ul>
+     *   <li>{@code dropped}, if the call has been cancelled, or if no handler runs on after an interceptor has
+     *       answered.
+     *   <li>{@code dropped}, if such a handler runs on, but the connection has ended. The handler is then cancelled at
+     *       once.
+     *   <li>{@code detached}, if such a handler runs on, and the connection has not ended. The handler is then
+     *       cancelled at the deadline.
+     * </ul>
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {

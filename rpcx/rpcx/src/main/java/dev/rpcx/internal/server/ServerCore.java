@@ -529,9 +529,10 @@ public final class ServerCore {
     }
 
     /**
-     * Completes {@link #quiet} if the listener is closed, and no channel and no call is left. Any thread may call this.
-     * Each thread first removes its channel or connection, or sets {@code isListenerClosed}, and then calls this
-     * method. So the last of them finds that nothing is left. Otherwise a stop could wait until its time is over.
+     * Completes {@link #quiet} if the listener is closed, and no channel and no call is left. Any thread may call this
+     * method. Each thread first removes its channel or connection, or sets {@code isListenerClosed}, and then calls
+     * this method. So the last thread finds that nothing is left. In the other order, no thread might find this, and a
+     * stop could wait until its time is over.
      */
     private void completeIfQuiet() {
         if (isListenerClosed && channels.isEmpty() && served.isEmpty()) {

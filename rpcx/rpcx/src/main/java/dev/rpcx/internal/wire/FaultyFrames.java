@@ -24,7 +24,9 @@ public final class FaultyFrames {
     private final ByteBuf arrived = Unpooled.buffer();
     private final ArrayDeque<Due> dues = new ArrayDeque<>();
 
-    /** Frame that is passed on after the next frame that belongs to any call; null if there is none. */
+    /**
+     * Frame that is passed on after the next frame of a call, no matter of which call; null if no frame is held back.
+     */
     private @Nullable ByteBuf held;
 
     /**

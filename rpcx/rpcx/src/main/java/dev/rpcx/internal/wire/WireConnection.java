@@ -318,9 +318,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public abstract void onClosed(String why);
 
     /**
-     * Returns whether another message is ahead of {@code message}. This means that nothing of the other message has
-     * been sent, and the peer must receive its beginning before {@code message}. For example, the request of a call is
-     * ahead of the items that the call sends. Must be called on the event loop.
+     * Returns whether an earlier message must be sent first: the peer must receive the beginning of the earlier message
+     * before {@code message}, and nothing of the earlier message has been sent yet. For example, the request of a call
+     * must be sent before the items that the call sends. Must be called on the event loop.
      */
     public boolean isAhead(Outbound message) {
         return false;
