@@ -268,8 +268,8 @@ public final class Tokens {
      * Identifies the caller that a token names.
      *
      * @param name name of the token's signer, or of the caller for whom the signer speaks
-     * @param via names of the services through which the call has come, in this order, the signer last; empty if the
-     *     caller itself has signed
+     * @param via names of the services that have forwarded the call, from the first to the last, which is the signer;
+     *     empty if the caller itself has signed
      */
     public record Caller(String name, List<String> via) implements Principal {
         /** Creates a caller. The list {@code via} of services is copied. */

@@ -260,9 +260,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns null, which {@code buf} of {@code In} and {@link Out} contains while no message is read or written. Do
-     * not use {@code NO_BYTES} instead: G1 may need a memory fence to store a reference to an object, but never to
-     * store null.
+     * Returns null. The fields {@code buf} of {@code In} and {@link Out} are null while no message is read or written.
+     * Do not set them to the empty array {@code NO_BYTES} instead: G1 may need a memory fence to store a reference to
+     * an object, but never to store null.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] noArray() {

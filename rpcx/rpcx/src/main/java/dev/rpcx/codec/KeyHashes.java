@@ -105,17 +105,17 @@ final class KeyHashes {
     private float[] compared = NO_COSTS;
 
     /**
-     * For each hash, the sum of the numbers {@code lookedUp} of all keys that have this hash. The comment of this class
-     * explains {@code lookedUp}. The sum for a hash is at the index of the hash in {@link #hashes}. The array is empty
-     * if {@code keys.costsBoth} is false, because such keys hold no sets or maps, so that nothing is looked up in them.
+     * For each hash, the sum of the numbers {@code lookedUp} of all counted keys that have this hash. The comment of
+     * this class explains {@code lookedUp}. The sum for a hash is at the index of the hash in {@link #hashes}. If
+     * {@code keys.costsBoth} is false, the keys hold no sets or maps, nothing is looked up, and the array is empty.
      */
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For each hash, the sum of the costs of the keys that have this hash. The cost of a key, in bytes, is that of
-     * looking up each value of the key once in another key. The sum for a hash is at the index of the hash in
-     * {@link #hashes}. The array is empty if {@code keys.costsBoth} is false: such keys hold no sets or maps, so their
-     * values are not looked up.
+     * For each hash, the sum of the lookup costs of all counted keys that have this hash. The lookup cost of a key is
+     * the cost, in bytes, of looking up each value of that key once in another key. The comment of this class explains
+     * lookups. The sum for a hash is at the index of the hash in {@link #hashes}. If {@code keys.costsBoth} is false,
+     * the keys hold no sets or maps, nothing is looked up, and the array is empty.
      */
     private float[] costs = NO_COSTS;
 

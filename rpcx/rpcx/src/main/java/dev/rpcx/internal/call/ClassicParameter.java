@@ -17,8 +17,8 @@ import java.util.List;
  * client and server can declare the parameters in different orders.
  *
  * @param position index among the parameters of the method, counted from 0
- * @param number value of the parameter's {@link Field}, or without {@code Field} the position counted from 1; 0 if the
- *     parameter is a message that is the entire body
+ * @param number 0 if the parameter is a message that is the entire body. Otherwise the value of the parameter's
+ *     {@link Field}, or {@code position + 1} if the parameter has no {@code Field}
  * @param type name of the parameter's type, for people to read
  */
 public record ClassicParameter(int position, int number, String type, Codec<Object> codec) {

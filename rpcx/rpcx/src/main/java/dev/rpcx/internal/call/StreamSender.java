@@ -55,8 +55,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         void onFailure(Throwable thrown);
 
         /**
-         * Called if an item is larger than this side or the peer allows for a message, or has a number of too many
-         * digits.
+         * Called if an item is too large: it has more bytes than this side or the peer allows for a message, or a
+         * number in it has too many digits or too large a scale, positive or negative.
          */
         default void tooLarge(RPCXException why) {
             onFailure(why);

@@ -72,11 +72,11 @@ public abstract class Chooser {
 
     /**
      * Returns a connection with free slots to an instance that the call has not tried yet, and that {@link Health} lets
-     * take calls. Returns null if there is no such connection. An ejected instance is not used instead, since it might
-     * not answer at all. If the result is null, the caller chooses by {@link #pick}, or reports why the first
-     * connection that was tried did not take the call.
+     * take calls. Returns null if there is no such connection. Unlike {@link #pick}, this method never chooses an
+     * instance that is ejected, since the instance might not answer at all. If the result is null, the caller either
+     * chooses by {@link #pick}, or ends the attempt with the error of the first connection that was tried.
      *
-     * @param asked instances that the call has tried
+     * @param asked instances that the call has tried; at least one
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {

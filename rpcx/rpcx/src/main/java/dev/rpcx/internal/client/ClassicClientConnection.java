@@ -90,10 +90,11 @@ public final class ClassicClientConnection extends ClassicConnection {
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
-     * True if new calls should use another connection, since the server has refused a call on this connection with
-     * {@code UNAVAILABLE}. Such a refusal can mean that the server is stopping, or it can concern only that call. If
-     * too many replaced connections have not ended yet, new calls still use this connection. Calls in flight still wait
-     * for their replies. Set by the event loop, and read by any thread.
+     * Whether the server has refused a call on this connection with {@code UNAVAILABLE}, at least
+     * {@link ClientAddress#KEPT_NANOS} after the connection was established. Such a refusal can mean that the server is
+     * stopping, or it can concern only that call. New calls use another connection, unless too many replaced
+     * connections are still open. Calls in flight still wait for their replies. Set by the event loop, and read by any
+     * thread.
      */
     private volatile boolean isDraining;
 

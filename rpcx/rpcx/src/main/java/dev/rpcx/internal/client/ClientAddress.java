@@ -228,8 +228,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that this instance has refused a call which another instance takes. This counts as a failure of this
-     * instance. The end of the call at the other instance is recorded at the other instance.
+     * Records a failure of this instance, because this instance has refused a call that another instance has taken. The
+     * end of that call is recorded at the other instance.
      */
     public void refused() {
         if (health.ended(Health.Outcome.FAILED) && cluster != null) {
@@ -368,9 +368,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the first of two connections should get the next call. A connection that is not full is better than a
-     * full one. If both are full, or neither is, the connection with fewer calls is better. Calls that the event loop
-     * has not sent yet are not counted.
+     * Returns whether the first of two connections should get the next call. A connection that is not full is better
+     * than a full one. If both are full, or neither is, the connection with fewer calls is better. Calls that the event
+     * loop has not sent yet are not counted.
      */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
@@ -653,7 +653,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns whether the server has kept a connection for {@link #KEPT_NANOS}, and has not had more than
-     * {@link #MAX_KNOWN_FAILURES} consecutive failures since. Until a server has kept a connection, only the registry
+     * {@link #MAX_KNOWN_FAILURES} consecutive failures since.
+     * Until a server has kept a connection, only the registry
      * says that the server exists.
      */
     private synchronized boolean isKnown() {

@@ -100,9 +100,9 @@ public final class ClientSteps {
     }
 
     /**
-     * Decides what the end of an attempt says of the instance that handled the attempt, and records that. If another
-     * instance has refused the previous attempt and this attempt has been answered, the refusal counts as a failure of
-     * the refusing instance.
+     * Decides what the end of an attempt says of the instance that handled the attempt. Records the result at the
+     * instance, and returns it. If another instance has refused the previous attempt and this attempt has been
+     * answered, the refusal counts as a failure of the refusing instance.
      *
      * @param earlier the call's attempts before this attempt; null if there were none
      * @param used instance that handled the attempt

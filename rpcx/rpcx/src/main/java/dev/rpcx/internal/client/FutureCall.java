@@ -105,7 +105,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Throws the failure of a one-way call that has failed already, since nobody looks at the future of such a call.
+     * Throws the failure of a one-way call, if the call has failed already. Otherwise the caller would not learn of the
+     * failure, since nobody looks at the future of a one-way call.
      */
     static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {

@@ -254,9 +254,9 @@ public final class Health {
     private final Ticker ticker;
 
     /**
-     * Number of consecutive failures of the instance. A call that is answered writes 0 only if the number is not 0
-     * already, since writes would make calls to a healthy instance slower. Any thread on which a call ends or is
-     * refused changes it.
+     * Number of consecutive failures of the instance. Any thread on which a call ends or is refused changes this
+     * number. If a call is answered, the thread writes 0 only if the number is not 0 already, since needless writes
+     * would make calls to a healthy instance slower.
      */
     private final AtomicInteger failures = new AtomicInteger();
 

@@ -4,10 +4,11 @@ import dev.rpcx.RPCXException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The error of a call that this side has ended without an answer from the server. Such an error alone says nothing
- * about the server's health; but {@link Why#UNFIT} counts as a failure of the instance if another instance takes the
- * call. The reason, {@link Why}, decides whether another connection or another instance can get the call. Callers get a
- * plain {@link RPCXException} instead, from {@link #asPublicException}.
+ * The error of a call that this side has ended without an answer from the server. The reason, {@link Why}, decides
+ * whether another connection or another instance can get the call. The error says nothing about the server's health,
+ * with one exception: if the reason is {@link Why#UNFIT}, and another instance takes the call, the error counts as a
+ * failure of the instance that did not take it. Callers get a plain {@link RPCXException} instead, from
+ * {@link #asPublicException}.
  */
 final class LocalFailure extends RPCXException {
     private static final long serialVersionUID = 1L;

@@ -128,9 +128,11 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     /**
      * State of the right to read: one of the constants from {@code LOOP} to {@code BROKEN}. The event loop and the
-     * threads of callers change it. Whoever takes the right sees {@code loan}, {@code callerTurns} and {@code rest} as
-     * the thread before has left them, because that thread writes {@code owner} last. If two threads read at the same
-     * time, each could get a part of a frame. Tested by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+     * threads of callers change it. If two threads had the right at the same time, each could read a part of a frame.
+     * Tested by {@code ReadTurnTest.whatComesBesideALoneCallerIsAnsweredToo}.
+     *
+     * <p>A thread that gives up the right writes {@code owner} last. So the thread that takes the right next sees the
+     * values that the first thread has left in {@code loan}, {@code callerTurns} and {@code rest}.
      */
     private volatile int owner = LOOP;
 

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Event loops that the clients of a process share, except clients with event loops of their own. The loops are created
- * for the first borrower, which is a client or a {@code DnsWatch}. The loops are kept for 1 s after the last borrower
- * has given them back, for a client that comes soon. Thread-safe.
+ * for the first borrower, which is a client or a {@code DnsWatch}. After the last borrower has given the loops back,
+ * they are kept for 1 s, so that a borrower that comes soon can use them. Thread-safe.
  */
 public final class SharedLoops {
     /** Event loops for clients that use sockets, and for {@code DnsWatch}, which asks name servers. */

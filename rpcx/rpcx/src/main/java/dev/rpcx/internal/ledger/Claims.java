@@ -97,11 +97,12 @@ final class Claims {
     }
 
     /**
-     * Ends connections until the pool has room for this number of bytes. Another thread can take this room before the
-     * claim {@code asks} takes it. Called on the event loop of {@code asks}.
+     * Ends connections, the most costly first, until the pool has room for this number of bytes. Does not end the
+     * connection of {@code asks}. Another thread can take this room before {@code asks} takes it. Called on the event
+     * loop of {@code asks}.
      *
-     * @return false if there is too little room even without the connections that this class would rather end than the
-     *     connection of {@code asks}
+     * @return false if there is too little room, for one of three reasons: {@code bytes} is larger than the pool, the
+     *     connection of {@code asks} would be the next to end, or no other connection can be chosen to end
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {

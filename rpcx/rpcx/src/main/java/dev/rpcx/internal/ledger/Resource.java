@@ -81,8 +81,8 @@ public enum Resource {
     TIMERS;
 
     /**
-     * Returns whether a lack of room for this kind ends a connection instead of refusing a charge. {@link Claim}
-     * explains this.
+     * Returns whether bytes of this kind are charged by a {@link Claim}. If there is no room for such bytes,
+     * connections are ended. For any other kind, the charge is refused.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;

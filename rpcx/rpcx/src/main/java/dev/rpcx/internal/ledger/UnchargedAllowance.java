@@ -27,9 +27,10 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
     public static final int MAX_IDLE_OBJECT_BYTES = 1024;
 
     /**
-     * Largest size, in bytes, of a message that is not charged; a small heap can lower this size for a server, see
+     * Largest size, in bytes, of a message that is not charged. A small heap can lower this size for a server: see
      * {@code bodyBytes}. At a server, each such message belongs to a call that is charged as {@link Resource#CALLS}, so
-     * the number of such messages is limited. A connection's incomplete frame and socket queue may have this size too.
+     * the number of such messages is limited. Up to this size, the incomplete frame and the socket queue of a
+     * connection are not charged either.
      */
     public static final int MAX_SMALL_BYTES = 4 * 1024;
 

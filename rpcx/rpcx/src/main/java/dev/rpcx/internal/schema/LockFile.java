@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A lock file has a line for each type, request and reply. Below it, an indented line for each member has the
  * number, the name and the type of the member. If a member is removed, its line is kept, and the word {@code removed}
- * is put before its number. But the line is replaced if another member has the same number now, as after a renaming. A
- * line that begins with {@code #} is a comment. When the file is written again, each comment stays above the line that
- * follows it.
+ * is put before its number. There is one exception: if another member has the same number now, for example after a
+ * renaming, only the line of the other member is kept. A line that begins with {@code #} is a comment. When the file is
+ * written again, each comment stays above the line that follows it.
  *
  * <pre>
  * message com.acme.Greeting

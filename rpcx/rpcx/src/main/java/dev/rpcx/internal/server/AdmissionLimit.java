@@ -153,9 +153,9 @@ public final class AdmissionLimit {
     private static final int SOME_LATE = 64;
 
     /**
-     * If calls are refused for at least this time, in nanoseconds, and hardly any running call ends during it, the
-     * limit is raised. For methods whose calls take long, the time is longer: see {@link #MAX_PATIENCE_NANOS}. "Hardly
-     * any" means fewer than half as many calls as are running.
+     * If calls have been refused for at least this time, in nanoseconds, and hardly any running call has ended
+     * meanwhile, the limit is raised. "Hardly any" means that the number of ended calls is less than half of the number
+     * of running calls. For methods whose calls take long, the time is longer: see {@link #MAX_PATIENCE_NANOS}.
      */
     private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -174,8 +174,9 @@ public final class AdmissionLimit {
     private static final double MAX_OWN_FRACTION = 0.95;
 
     /**
-     * Calls are far from late if they take at most this part of the time until their deadlines. If calls do so after
-     * late calls have halved the limit, and none is late any more, the limit stays halved without a further check.
+     * Calls are far from late if they take at most this part of the time until their deadlines. After late calls have
+     * halved the limit, updates of the limit check for a while how the halving changes the rate at which calls end. If
+     * an update finds no late call, and calls are far from late, the check ends early and the halving is not undone.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
@@ -421,8 +422,8 @@ public final class AdmissionLimit {
     private double ownNanos;
 
     /**
-     * Mean duration of about the last {@link #SMOOTHED} calls, in nanoseconds. {@link #smoothed} is the number of these
-     * calls, which is smaller at first.
+     * Mean duration, in nanoseconds, of about the last {@link #SMOOTHED} calls. While fewer calls have ended, the mean
+     * covers all of them. {@link #smoothed} is the number of calls in the mean.
      */
     private double smoothNanos;
 
@@ -569,9 +570,9 @@ public final class AdmissionLimit {
      */
     public final class Group {
         /**
-         * Number of running handlers of this group. An event loop adds a handler, and any thread may remove it. The
-         * number is compared before it is increased, so two event loops can both take the last place of the group's
-         * part of the limit.
+         * Number of handlers that the connections of this group run. An event loop compares this number with the
+         * group's part of the limit before it increases the number. So two event loops can both take the last place of
+         * the part. An event loop adds a handler, and any thread may remove it.
          */
         private final AtomicInteger running = new AtomicInteger();
 
@@ -630,8 +631,9 @@ public final class AdmissionLimit {
          * limit. For each admitted call, exactly one of three methods must be called, once: this one,
          * {@link #release()} or {@link #leaveUnbegun}.
          *
-         * @param isDone whether the handler brought a result. The duration of a call that failed or was cancelled early
-         *     is not used, since callers decide whether that happens
+         * @param isDone whether the handler brought a result. If not, the duration is recorded only if the call took
+         *     nearly all of the time until its deadline, since callers decide whether a call fails or is cancelled
+         *     earlier
          */
         public void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {

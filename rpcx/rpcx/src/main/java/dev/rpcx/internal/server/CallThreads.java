@@ -318,8 +318,8 @@ public final class CallThreads {
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
         /**
-         * Returns whether the method of the call returns a stream. If the publisher of such a stream also implements
-         * {@link CompletionStage}, it must nevertheless not be treated as a stage.
+         * Returns whether the method of the call returns a stream. The publisher of a returned stream must never be
+         * treated as a stage, even if it also implements {@link CompletionStage}.
          */
         boolean bringsStream();
 

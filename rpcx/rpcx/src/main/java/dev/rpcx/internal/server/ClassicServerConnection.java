@@ -146,9 +146,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private boolean draining;
 
     /**
-     * Result of {@link #reads} when the server last resumed reading; -1 if it has never resumed reading. Each time that
-     * bytes arrive, {@link #reads} changes its result. While the result is still the one in this field, the server does
-     * not pause again.
+     * Result of {@link #reads} when the server last resumed reading; -1 if it has never resumed reading. As long as
+     * {@link #reads} returns the same number, no bytes have arrived since then, and the server does not pause again.
      */
     private int readsBeforeResume = -1;
 

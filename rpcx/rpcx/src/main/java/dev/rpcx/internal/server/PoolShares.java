@@ -491,15 +491,20 @@ public final class PoolShares {
 
         /**
          * Changes the counts of the orphaned tasks of the address, and moves the waiting connections whose queues
-         * depend on these counts.
+         * depend on these counts. The mark of a connection decides how the connection is moved:
          *
-         * <p>If the mark of a connection is at least {@link OrphanedWork#allFrom}, all running tasks of closed
-         * connections count in its share. Waiting connections with such a mark are in crowds, and each {@link Crowd} is
-         * moved as one entry. The mark 0 is an exception: no task of a closed connection counts, and the connection is
-         * in no crowd. Other connections that have to move are moved one group at a time.
+         * <ul>
+         *   <li>The mark is at least {@link OrphanedWork#allFrom}, and not 0. All running orphaned tasks count in the
+         *       connection's share. The connection is in a {@link Crowd}, and each crowd is moved as one entry.
+         *   <li>The mark is between {@link OrphanedWork#ended} and {@code allFrom}. Some of the running orphaned tasks
+         *       count in the connection's share. The connection is moved with its {@link Level}, one level at a time.
+         *   <li>The mark is any other number, such as 0. No orphaned task counts in the connection's share, so the
+         *       connection is not moved.
+         * </ul>
          *
-         * <p>Since {@code allFrom} never decreases, a connection that is out of the crowds never comes back while the
-         * connection is open. A closed connection is in a crowd, because its mark is {@link OrphanedWork#ALL}.
+         * <p>If {@code allFrom} has increased, connections whose marks are now below it leave their crowds. Since
+         * {@code allFrom} never decreases, such a connection never comes back to a crowd while the connection is open.
+         * A closed connection is in a crowd, because its mark is {@link OrphanedWork#ALL}.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();

@@ -27,10 +27,10 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Number of handlers from the same address that had been orphaned by the time this connection came, that is, that
-     * had outlasted their connections. Handlers that have ended since stay in this number, but
-     * {@link OrphanedWork#runningOf} subtracts them. The remaining handlers count in this connection's share. For
-     * example, if the mark is 10 and 7 orphaned handlers have ended, 3 handlers count.
+     * Number of handlers that had been orphaned at the address when this connection came. A handler is orphaned if it
+     * outlasts its connection. The number includes handlers that have ended, but only those that still run count in
+     * this connection's share: see {@link OrphanedWork#runningOf}. For example, if the mark is 10 and 7 orphaned
+     * handlers have ended, 3 handlers count.
      *
      * <p>After this connection has gone too, the mark is {@link OrphanedWork#ALL}. From then on, all orphaned handlers
      * from this address count, including this connection's own.

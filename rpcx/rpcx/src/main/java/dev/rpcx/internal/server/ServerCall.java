@@ -103,9 +103,8 @@ public final class ServerCall extends Outbound
     private int lostId;
 
     /**
-     * Whether this {@code ServerCall} stays charged after its call has ended. The handler's future can still refer to
-     * the objects of the request. If there was no room to charge these objects, the charge for the {@code ServerCall}
-     * remains in their place.
+     * Whether this {@code ServerCall} stays charged after its call has ended. It stays charged if the handler's future
+     * can still refer to the objects of the request, and there was no room to charge these objects.
      */
     boolean isPlaceKeptCharged;
 
@@ -358,9 +357,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges a postponed call for its whole buffer and its metadata. Before the call was postponed, its handler
-     * counted as running. A running handler may have some bytes without a charge, since the number of running handlers
-     * is limited.
+     * Charges a postponed call for its whole buffer and its metadata. Some of these bytes were not charged while the
+     * handler of the call counted as running: a running handler is allowed some bytes without a charge, since the
+     * number of running handlers is limited. The handler of a postponed call does not count as running.
      *
      * @return false if there is no room for the charge
      */

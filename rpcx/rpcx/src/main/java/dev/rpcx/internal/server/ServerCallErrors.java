@@ -14,7 +14,7 @@ final class ServerCallErrors {
     /** Text of the error NOT_FOUND for a call of a method that the server does not publish. */
     static final String NOT_PUBLISHED = "no such service or method";
 
-    /** Text of the error UNAVAILABLE for a call for whose handler no thread can be started. */
+    /** Text of the error UNAVAILABLE for a call, if no thread can be started for its handler. */
     static final String NO_THREAD = "the server has no thread for the call";
 
     /** Text of the error HANDLER_FAILED for a call whose thread has failed before the call ended. */

@@ -32,8 +32,8 @@ final class ServerSteps {
     private ServerSteps() {}
 
     /**
-     * Runs the call on its handler's thread. If the client does not read what the server sends, and the call is allowed
-     * to wait, gives the call back to the event loop instead.
+     * Runs the call on its handler's thread. But if the client does not read what the server sends, and the call may be
+     * postponed, this method gives the call back to the event loop, which postpones it.
      */
     static void run(ServerCall call, long nowNanos) {
         if (call.connection.isCongested(call.method()) && call.mayWait()) {

@@ -60,8 +60,8 @@ public final class VirtualWorkers {
     private final Ticker ticker;
 
     /**
-     * Calls that wait for a worker. The event loop adds them, and after its end any thread. Workers take them, and
-     * {@link #run} takes its call back if no worker can be started.
+     * Calls that wait for a worker. The event loop adds calls. After the event loop has ended, any thread may add them.
+     * Workers take calls. If no worker can be started, {@link #run} takes back the call that it has added.
      */
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
 
