@@ -57,7 +57,10 @@ import org.jspecify.annotations.Nullable;
  * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */
 final class Generator {
-    /** Number of the latest ordinary codec class. Any thread that creates such a class takes the next number. */
+    /**
+     * Number of the latest codec class that is an ordinary class, that is, not a hidden one. Any thread that creates an
+     * ordinary codec class takes the next number.
+     */
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**

@@ -67,8 +67,9 @@ final class KeyHashes {
     private static final int MIN_KEYS = 32;
 
     /**
-     * Maximum number of components of a key that counts as small. A key with more components may be far larger than its
-     * bytes in the message, since components that are not sent take memory too.
+     * Maximum number of components of a key that {@link #mayBeLarge} regards as small. Comparing a key with more
+     * components may cost far more than the key's bytes in the message suggest, since components that are not sent are
+     * compared too.
      */
     private static final int MAX_COMPONENTS = 8;
 
@@ -98,9 +99,11 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * For each hash, a sum over all counted keys that have this hash. The sum adds what the comment of this class calls
-     * {@code compared}. The sum for a hash is at the index of the hash in {@link #hashes}. A key without sets and maps
-     * adds 1 to the sum. The sum is 0 at an index without a hash, and infinite if it is too large for a float.
+     * For each hash, the sum of the numbers {@code compared} of all counted keys that have this hash. The number
+     * {@code compared} of a key is the maximum number of comparisons of one value of another key with values in that
+     * key, see the comment of this class. It is 1 for a key without sets and maps. The sum for a hash is at the index
+     * of the hash in {@link #hashes}. The sum is 0 at an index without a hash, and infinite if it is too large for a
+     * float.
      */
     private float[] compared = NO_COSTS;
 
@@ -142,9 +145,10 @@ final class KeyHashes {
      */
     private long lookupCost;
     /**
-     * For the key that was read last: how many times, at most, one value of another key is compared with values in this
-     * key. The comment of this class explains this number, {@code compared}. While a key is being read, this field has
-     * the number of the enclosing key, and {@link #endKey} gives that number back to {@link In}.
+     * The number {@code compared} of the key that was read last: the maximum number of comparisons of one value of
+     * another key with values in this key. It is 1 for a key without sets and maps. The comment of this class has
+     * examples. While a key is being read, this field has the number of the enclosing key, and {@link #endKey} gives
+     * that number back to {@link In}.
      */
     private float keyCompared = 1;
     /**

@@ -50,8 +50,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * If more items than this number have waited in a queue at one time, the queue is replaced by a new one when it is
-     * emptied. Otherwise, the empty queue would keep its memory.
+     * If more items than this number have waited in the queue at one time, this class replaces the queue by a new one
+     * when the queue is emptied. Otherwise, the empty queue would keep its memory.
      */
     private static final int MANY_ITEMS = 256;
 

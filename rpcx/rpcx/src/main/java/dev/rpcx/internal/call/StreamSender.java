@@ -93,8 +93,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Charge for the memory of all messages: the sum of {@link #waitingCost} and {@link #sendingCost}. To reduce the
-     * charge, this class sets it to this sum, or releases it as a whole. If the cost of one message were subtracted
-     * instead, this cost could be released twice, for example when the stream ends while that message is being sent.
+     * charge, this class sets the charge to the new sum, or releases the whole charge. The cost of a single message is
+     * never subtracted: it could then be released twice, for example when the stream ends while that message is being
+     * sent.
      */
     private final Charge bytes;
 

@@ -295,8 +295,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Makes the slot available to the next call. A large buffer of at most {@link #MAX_KEPT_BYTES} is kept for the next
-     * call if the connection is open and its account allows it. If this method throws, the slot is not available yet.
+     * Makes the slot available to the next call. Keeps a large buffer for that call if the buffer has at most
+     * {@link #MAX_KEPT_BYTES}, the connection is open, and the connection's account has room for the charge. If this
+     * method throws, the slot is not available yet.
      *
      * @return whether the slot has kept a large buffer
      */
@@ -335,7 +336,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * Charges the account for the buffer that this slot keeps for its next call, in place of the slot's earlier charge.
      *
      * @param bytes capacity of the buffer
-     * @return false if the account does not allow it, so that the earlier charge is unchanged
+     * @return false if the account has no room for the charge; the earlier charge is unchanged in this case
      */
     private boolean holdKept(int bytes) {
         if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {

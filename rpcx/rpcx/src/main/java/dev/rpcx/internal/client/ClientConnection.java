@@ -250,8 +250,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private volatile boolean draining;
 
     /**
-     * Why the connection has ended; null before. The event loop stores the reason before it ends the calls, and any
-     * thread reads it. Otherwise the next attempt of an ended call could choose this connection, see {@link #isUsable}.
+     * Reason why the connection has ended; null until then. Any thread reads this field. The event loop stores the
+     * reason before it ends the calls. In the other order, the next attempt of an ended call could choose this
+     * connection, see {@link #isUsable}.
      */
     private volatile @Nullable String closedWhy;
 

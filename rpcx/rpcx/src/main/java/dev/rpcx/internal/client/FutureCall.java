@@ -218,11 +218,11 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Encodes the arguments before the call first waits for a connection, since the caller might change the arguments
-     * while the call waits. After a failed attempt, this method encodes nothing: the arguments of a one-way call are
-     * kept already, and those of any other call are encoded by the next attempt.
+     * Encodes the arguments and keeps the bytes before the call first waits for a connection, since the caller might
+     * change the arguments while the call waits. After a failed attempt, this method encodes nothing: a one-way call
+     * has kept its arguments already, and the next attempt of any other call encodes them.
      *
-     * @return false if the arguments could not be kept, which has ended the call
+     * @return false if the arguments could not be encoded or kept; this method has then ended the call
      */
     private boolean keepsArguments() {
         if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {

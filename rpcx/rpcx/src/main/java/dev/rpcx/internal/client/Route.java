@@ -103,9 +103,10 @@ public abstract class Route {
     /**
      * Charges the bytes of a request to the client's account while the request's call waits for a connection. The
      * integer that this object holds is the number of bytes that are charged: 0 before {@link #hold}, and
-     * {@link #ENDED} after {@link #giveBack}. The thread that makes the call wait calls {@code hold}, and any thread
-     * that ends the call or its wait can call {@code giveBack} at the same time. Each changes the integer in one atomic
-     * step, so exactly one of them releases the bytes.
+     * {@link #ENDED} after {@link #giveBack}. The thread that makes the call wait calls {@code hold}. Any thread that
+     * ends the call or the wait calls {@code giveBack}, possibly at the same time. Both methods change the integer in
+     * one atomic step, so the bytes are released exactly once: by {@code hold} if {@code giveBack} came first,
+     * otherwise by {@code giveBack}.
      */
     static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
@@ -261,8 +262,8 @@ public abstract class Route {
     public abstract @Nullable ClientConnection ready(int key);
 
     /**
-     * Returns the future of a connection, for which calls can wait. The connection can be open already. If no
-     * connection can be opened, the returned future ends with an exception, or has failed already.
+     * Returns a future of a connection. A call can wait for this future. The future can have completed already, with an
+     * open connection or with an exception. If no connection can be opened, the future ends with an exception.
      *
      * @param key as for {@link #ready(int)}
      */

@@ -165,9 +165,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Takes the turn, that is, the right to write, for the calling thread. Takes the turn only if the turn is free, the
-     * event loop has not asked for it, and there is memory for the buffer. This method must not call another method
-     * after {@code compareAndSet} has taken the turn, because a call could throw. So if this method throws, the turn
-     * has not been taken.
+     * event loop has not asked for the turn, and there is memory for the buffer. If this method throws, the turn has
+     * not been taken. To ensure this, no method may be called after {@code compareAndSet} has taken the turn, since
+     * that method could throw.
      *
      * @return whether the calling thread has the turn now
      */

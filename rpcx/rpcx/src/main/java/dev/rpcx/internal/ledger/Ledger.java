@@ -577,10 +577,15 @@ public final class Ledger {
     }
 
     /**
-     * Returns a report of all that is held and should have been released; empty if there is nothing. The report has one
-     * line for each kind of resource that is still held, each connection with calls under way, and each address without
-     * a connection. The report leaves out what an open connection may hold without calls, for example kept buffers. For
-     * tests. The report is exact only while no calls or connections begin or end.
+     * Returns a report of all that is held and should have been released; empty if there is nothing. Tests use this
+     * method. The report is exact only while no calls or connections begin or end. It has a line for:
+     *
+     * <ul>
+     *   <li>each kind of resource that is still held, except what open connections may hold without calls, for example
+     *       kept buffers;
+     *   <li>each open connection with calls under way;
+     *   <li>each address without a connection.
+     * </ul>
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);

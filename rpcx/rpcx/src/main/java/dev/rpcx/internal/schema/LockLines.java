@@ -38,9 +38,9 @@ final class LockLines {
     }
 
     /**
-     * Returns the lines of a request or a reply. If a message type of the user is the entire request or reply, the only
-     * line has the number 0 and names this type. In the lines of a stream's items, the word {@code stream} precedes
-     * each type.
+     * Returns the lines of a request, a reply or a stream item. If the entire message is one of the user's types, the
+     * only line has the number 0 and names this type. In the lines of a stream item, each type begins with the word
+     * {@code stream}.
      */
     static Map<Integer, LockFile.Line> of(LockFile.Sent sent) {
         MessageType type = sent.type();

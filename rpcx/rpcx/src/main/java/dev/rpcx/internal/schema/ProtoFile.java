@@ -320,8 +320,9 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns the full name of the message or enum that a field refers to; null for a scalar. A message or enum that
-     * the file lacks is added, or the file that has it is imported.
+     * Returns the full name of the message or enum that a field refers to; null for a scalar. A message or enum of the
+     * user that this file lacks is added to this file. For a well-known type, such as a timestamp, the file that
+     * defines the type is imported.
      */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {

@@ -223,10 +223,10 @@ public final class AdmissionLimit {
     private static final double ROOMY = 4;
 
     /**
-     * One update of the limit raises {@link #usualNanos} by at most this factor, since a few calls that are given much
-     * time may come together by chance. If calls have ended in several groups of connections, mostly from several
-     * addresses, the factor applies once for each {@link #STEP_NANOS} since the last update: for example, three times
-     * after 300 ms.
+     * One update of the limit raises {@link #usualNanos} by at most this factor. Otherwise, a few calls that are given
+     * much time could raise {@code usualNanos} too much if these calls came together by chance. If calls have ended in
+     * several groups of connections since the last update, the factor applies once for each {@link #STEP_NANOS} since
+     * then, and at least once: for example, three times after 300 ms.
      */
     private static final double MAX_RISE = 1.25;
 
@@ -643,10 +643,10 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting the handler of an admitted call, which was counted as running but never began. If the call
-         * waited for a thread for nearly all of the time until its deadline, the limit counts the call as late.
-         * Otherwise the call does not affect the limit. In neither case does the call count as ended, since the rate at
-         * which calls end says how much the method can do.
+         * Stops counting the handler of an admitted call as running. Called if the handler never began. The limit
+         * counts the call as late if the call was given at least {@link AdmissionLimit#minGivenNanos} until its
+         * deadline, and waited for a thread for nearly all of that time. Otherwise the call does not affect the limit.
+         * The call never counts as ended, because the rate at which calls end shows how much the method can do.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -815,9 +815,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Checks, after a call has been refused, whether the limit has to be raised. Normally calls that end update the
-     * limit. But if running calls use up the limit and do not end, only a refused call can find this. This method does
-     * nothing unless an update of the limit is overdue.
+     * Checks, after a call has been refused, whether the limit has to be raised. Normally the limit is updated when a
+     * call ends. But if the running calls use up the limit and do not end, only a refused call can raise the limit.
+     * This method does nothing unless an update of the limit is overdue.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {

@@ -31,9 +31,9 @@ public final class PendingResult extends Stages.Waiter {
     public static final int MAX_LINGERING_BYTES = 512;
 
     /**
-     * Free stack that a thread needs before it takes over a call in order to end it, as a number of frames of
-     * {@code ThreadTools.reserveStack}. With less free stack, the thread fails before it takes the call over. Most
-     * frames that ending a call needs are larger, so the free stack has room for fewer of them.
+     * Free stack that a thread must have before it takes over a call in order to end it. With less free stack, the
+     * thread fails before it takes the call over. The unit is one frame of {@code ThreadTools.reserveStack}. Most
+     * frames of the methods that end a call are larger, so this much stack has room for fewer than 100 of those frames.
      */
     private static final int RESERVED_FRAMES = 100;
 

@@ -67,8 +67,8 @@ public final class WireError {
 
     /**
      * Returns the code with the given number. If the number is unknown, for example because a later version has added
-     * it, the result is {@code HANDLER_FAILED}. No static array of codes is used: if its initialization failed, for
-     * lack of memory or stack, this class could never be used.
+     * it, the result is {@code HANDLER_FAILED}. No static array of codes is used: if the array could not be created,
+     * for lack of memory or stack, the initialization of this class would fail, and the class could never be used.
      */
     private static RPCXException.Code codeOf(int number) {
         return switch (number) {
