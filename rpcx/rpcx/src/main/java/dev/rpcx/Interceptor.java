@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * caller's thread. A server's interceptor runs after the arguments are decoded, on the handler's thread. Interceptors
  * must be thread-safe.
  *
- * <p>A client's interceptor surrounds a call with all retries and hedges of the call. A value that has to differ from
+ * <p>A client's interceptor surrounds the whole call, including its retries and hedges. A value that has to differ from
  * attempt to attempt is set by {@link Invocation#withEachAttempt}. If the interceptor throws an exception, an
  * asynchronous method returns a future that fails with the exception, and any other method throws the exception to its
  * caller. A checked exception that the method does not declare becomes the cause of an {@link RPCXException}.

@@ -478,13 +478,15 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the changes after which one version of a service cannot read what the other version sends. The list
-     * includes the calls of methods that a service's class no longer publishes. A comparison of the two lock files does
-     * not find these calls, because {@code after} keeps the calls of {@code before}. Also prints notes on members that
-     * were perhaps renamed, on services that are missing, and on parameters without names.
+     * Returns the changes after which one version of a service cannot read what the other version sends. It is such a
+     * change if a service's class no longer publishes a method. A comparison of the two lock files does not find this
+     * change, because {@code after} still has the request and the reply of the method. Also prints notes on members
+     * that were perhaps renamed, on services that are missing, and on parameters without names.
      *
      * @param before lock file of the older version
-     * @param after next version of {@code before}, which also has removed members, marked as removed
+     * @param after lock file of the newer version, made from {@code before}. It still has the members that were
+     *     removed, and marks them as removed
+     * @param calls requests and replies of the newer version, each under a name such as {@code greeter/hello.request}
      */
     private List<Compatibility.Break> breaks(
             LockFile before,

@@ -93,9 +93,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int peakItems;
 
     /**
-     * Whether tasks are queued or running that give all waiting items to the subscriber. A new item then needs no new
-     * task. A task gives one item, and queues the next task if more items wait. When a task takes the last waiting
-     * item, the value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
+     * Whether a task that gives a waiting item to the subscriber is queued or running. While the value is true, a new
+     * item needs no new task, because the task queues the next one if more items wait. When a task takes the last
+     * waiting item, the value becomes false, even before the subscriber gets this item. Guarded by {@code this}.
      */
     private boolean isGiving;
 

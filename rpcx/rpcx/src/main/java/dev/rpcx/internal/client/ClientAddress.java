@@ -886,8 +886,8 @@ public final class ClientAddress extends Route {
     /**
      * Decides whether to replace a connection on the classic wire that cannot be used normally. A connection that has
      * ended is always replaced. A connection that only finishes its calls is replaced if fewer than
-     * {@link #MAX_DRAINING} replaced connections are still open. Otherwise the connection stays in use. The server may
-     * have refused only single calls, and may accept the next ones.
+     * {@link #MAX_DRAINING} replaced connections are still open. Otherwise the connection stays in use, because the
+     * server may have refused only single calls, and may accept the next ones.
      *
      * @return whether to replace the connection
      */

@@ -125,7 +125,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private final Map<String, DrainingConnections> draining = new HashMap<>();
 
-    /** Time at which a list of the registry was last put to use; null if none has been used yet. */
+    /**
+     * Time in nanoseconds at which this cluster last began to use a new list from the registry; null if it has used no
+     * list yet.
+     */
     private @Nullable Long takenNanos;
 
     /**

@@ -103,8 +103,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
-     * Time in nanoseconds between two checks of the large buffers that free slots keep. A check gives these buffers
-     * back if no slot has kept a large buffer since the check before.
+     * Time in nanoseconds between two checks of the large buffers that free slots keep for their next calls. If no slot
+     * with a large buffer has become free since the check before, the check gives the large buffers of all free slots
+     * back.
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -316,10 +317,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private int loneReplies;
 
     /**
-     * Whether a free slot has kept a large buffer since the last check of these buffers. The field is written only if
-     * its value changes, since a write removes this object from the caches of the callers' processors. Any thread sets
-     * the field, and the event loop clears it. If a thread sees an old value, the buffers are given back earlier or
-     * later.
+     * Whether a slot has become free, and has kept a large buffer, since the last check of the large buffers. The field
+     * is written only if its value changes, since a write removes this object from the caches of the callers'
+     * processors. Any thread sets the field, and the event loop clears it. If a thread sees an old value, the buffers
+     * are given back earlier or later.
      */
     private boolean hasKept;
 
@@ -853,10 +854,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the names of the methods that the server publishes, each as {@code service/method}. The future completes
-     * when the server has sent all names. The future fails if the connection ends before that or has ended already, or
-     * if there was no room for all names. Names may be missing if the server lists more than
-     * {@code Wire.MAX_DICTIONARY} methods.
+     * Returns the names of the methods that the server publishes, each as {@code service/method}. If the server lists
+     * more than {@code Wire.MAX_DICTIONARY} methods, some names may be missing. The future completes when the server
+     * has sent all names. The future fails in these cases:
+     *
+     * <ul>
+     *   <li>The connection ends before that, or has ended already.
+     *   <li>The memory for some of the names could not be charged, because the ledger had no room for it.
+     * </ul>
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
@@ -872,8 +877,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Stops taking new calls, because the server or this client wants to end the connection, and sends GOAWAY to the
-     * server. A call of which no byte has been sent ends here, and can go to another connection. All other calls go on.
+     * Stops taking new calls, and sends GOAWAY to the server. Called when the server or this client wants to end the
+     * connection. A call of which no byte has been sent ends here, and can go to another connection. All other calls go
+     * on.
      */
     private void onGoAway() {
         if (!draining) {

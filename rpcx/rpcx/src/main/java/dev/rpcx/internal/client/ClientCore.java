@@ -422,7 +422,7 @@ public final class ClientCore {
      * Runs a task on an event loop. The task starts with an empty call stack, even if the caller is on that event loop.
      * If this method throws, the task can run nevertheless.
      *
-     * @return false if the client is closed and the task will not run
+     * @return false if the client is closed, so that the task will not run
      */
     public boolean execute(Runnable task) {
         if (closed) {
@@ -440,7 +440,7 @@ public final class ClientCore {
      * Runs a task on an event loop after a delay. A task that has been accepted can still run after the client is
      * closed.
      *
-     * @return false if the client is closed and the task will not run
+     * @return false if the client is closed, so that the task will not run
      */
     boolean schedule(Runnable task, long nanos) {
         if (closed) {

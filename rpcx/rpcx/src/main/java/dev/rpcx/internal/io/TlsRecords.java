@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
  * message that is split into several records, or anything behind a close_notify. All records of a handshake are charged
  * like records without data.
  *
- * <p>Too many records without data end the connection, because they cost the receiver much more than the sender. The
- * engine copies an incomplete message with each further record, and creates new keys for each KeyUpdate, whose record
- * needs only 27 bytes.
+ * <p>Too many records without data end the connection, because they cost the receiver much more than the sender. Each
+ * time that a further record of an incomplete message arrives, the engine copies the message. For each KeyUpdate, the
+ * engine creates new keys, although the record of a KeyUpdate needs only 27 bytes.
  *
  * <p>A header with an impossible type, version or length ends the connection immediately.
  */

@@ -30,9 +30,10 @@ public final class Claim {
     private volatile @Nullable Hold hold;
 
     /**
-     * The bytes that a claim holds during one wait for the connection's peer. When the peer has sent or read the bytes
-     * for which the connection waited, this hold is over, and the remaining bytes become a new hold. {@link Claims}
-     * chooses a hold, and ends the hold's connection only if the hold is not over by then.
+     * The bytes that a claim holds during one wait for the connection's peer. The hold is over when the peer has sent
+     * bytes for which the connection waited, or has read output. The bytes that the claim then still holds become a new
+     * hold. To end a connection, {@link Claims} chooses the connection's hold. If the chosen hold is over before the
+     * connection has been ended, the connection does not end.
      */
     static final class Hold {
         final Claim claim;

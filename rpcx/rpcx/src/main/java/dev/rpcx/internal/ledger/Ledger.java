@@ -67,9 +67,9 @@ public final class Ledger {
     private static final int HEAP_OF_CALL = 64 * 1024;
 
     /**
-     * A connection's limit for the bytes of objects is its limit for the bytes of messages, multiplied by this number.
-     * Later, {@link #ofServer} and {@link #ofClient} double the limit for the bytes of requests, but not the limit for
-     * the bytes of objects.
+     * A connection's limit for the bytes of objects is its limit for the bytes of incoming items, multiplied by this
+     * number. The limit for the bytes of objects is only twice the limit for the bytes of requests, because
+     * {@link #ofServer} and {@link #ofClient} double the limit for the bytes of requests.
      */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 

@@ -55,9 +55,14 @@ public final class Compatibility {
     }
 
     /**
-     * Names of the Java types that hold other values, such as lists and maps. For a list, a lock file usually has the
-     * word {@code list} before the type of the elements. It has the name of the Java type instead where a list or map
-     * can be null, or is inside another type, such as a list, an {@code Optional} or a generic record.
+     * Names of the Java types that hold other values. A lock file usually has a word for such a type, for example
+     * {@code list string}. The lock file has the name of the Java type instead, for example
+     * {@code java.util.List<java.lang.String>}, in these cases:
+     *
+     * <ul>
+     *   <li>The list, set or map can be null.
+     *   <li>The list, set or map is inside another type, such as a list, an {@code Optional} or a generic record.
+     * </ul>
      */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());

@@ -14,8 +14,9 @@ import java.util.Map;
 /** A class, together with the type arguments that it has at one place, for example {@code Page<Item>}. */
 record Use(Class<?> raw, List<Use> args) {
     /**
-     * Largest depth of type arguments within type arguments; a type without type arguments has the depth 1. Without
-     * this limit, mapping a type that contains itself with ever longer type arguments would not end.
+     * Largest depth of type arguments within type arguments; a type without type arguments has the depth 1. Some types
+     * contain themselves with ever longer type arguments, for example a {@code Node<T>} with a field of the type
+     * {@code Node<List<T>>}. Without this limit, the mapping of such a type would not end.
      */
     static final int MAX_DEPTH = 16;
 

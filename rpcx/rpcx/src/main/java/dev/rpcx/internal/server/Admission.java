@@ -190,8 +190,8 @@ final class Admission {
      * {@link ServerCall} object. Called when nothing remains to be sent for the call, but threads of the server still
      * run for it.
      *
-     * <p>Does nothing for a cancelled call. Also does nothing if as many calls as that maximum are left out of the
-     * count already.
+     * <p>Does nothing for a cancelled call. Also does nothing if the number of calls that are not counted has reached
+     * the same maximum.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()

@@ -1244,11 +1244,17 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether enough calls have ended, in enough groups of connections, to update the limit: the sum of the
-     * weights of all groups must be at least {@link #MIN_COUNT}. A weight is at most {@code MAX_OF_MIDDLE} times the
-     * number of calls of the median group. In the median, a group that runs handlers, but in which no call has ended,
-     * has 0 calls. So one group that calls often is not enough, unless there are at most two groups or addresses: see
-     * {@link #bound}. After an update has been overdue for {@link #MIN_PATIENCE_NANOS}, the answer is always true.
+     * Returns whether enough calls have ended, in enough groups of connections, to update the limit. The result is true
+     * in two cases:
+     *
+     * <ul>
+     *   <li>The sum of the weights of all groups is at least {@link #MIN_COUNT}. The weight of a group is the number of
+     *       its calls that have ended, but at most {@code MAX_OF_MIDDLE} times the number of the median group. A group
+     *       that runs handlers, but in which no call has ended, enters the median with 0 calls. So one group that calls
+     *       often is not enough. But with at most two groups or addresses, the weight has no maximum (see
+     *       {@link #bound}), and one group can be enough.
+     *   <li>The update has been overdue for {@link #MIN_PATIENCE_NANOS}.
+     * </ul>
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= MIN_PATIENCE_NANOS) {
@@ -1346,11 +1352,15 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the middle time from the start of a call to its deadline, in nanoseconds: the weighted median of
-     * {@link GivenTimes#middleNanos} over all groups of connections. While hardly any call is late, the weight of a
-     * group is the sum of these times over its calls. So callers who give little time have little influence, even if
-     * they are many. Otherwise, the weight is the group's number of calls, so that the limit does not serve only
-     * callers who give much time.
+     * Returns the middle time, in nanoseconds, that calls are given until their deadlines. It is the weighted median of
+     * {@link GivenTimes#middleNanos} over all groups of connections. The weight of a group is:
+     *
+     * <ul>
+     *   <li>While hardly any call is late: the sum of the times that the group's calls are given. So callers who give
+     *       little time have little influence, even if they are many.
+     *   <li>While more calls are late: the number of the group's calls. So the limit does not serve only callers who
+     *       give much time.
+     * </ul>
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;

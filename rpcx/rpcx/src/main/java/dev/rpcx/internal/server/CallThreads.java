@@ -281,7 +281,10 @@ public final class CallThreads {
             }
         }
 
-        /** Stops counting the thread of this task, which will not run. Does nothing if the task has begun to run. */
+        /**
+         * Stops counting the thread of this task, because the task will not run. Does nothing if the task has begun to
+         * run.
+         */
         void endUnrun() {
             if (compareAndSet(false, true)) {
                 ended(call, context);

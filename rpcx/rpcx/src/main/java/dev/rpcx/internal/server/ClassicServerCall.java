@@ -143,8 +143,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private int uncharged;
 
     /**
-     * Time until which the connection waits for the handler's future after the client has stopped waiting, in
-     * nanoseconds. Used only on the event loop.
+     * Time in nanoseconds until which the connection waits for the handler's future, after the client has stopped
+     * waiting. Used only on the event loop.
      */
     long lingerUntilNanos;
 

@@ -389,8 +389,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what an ended call holds, if the threads that ran for the call have ended. Does nothing for a call that
-     * has not ended. Called on the event loop or, after the event loop's end, while holding this object's lock.
+     * Releases what a call holds, if the call has ended and no thread runs for it any more. Otherwise does nothing.
+     * Called on the event loop or, after the event loop's end, while holding this object's lock.
      */
     void settleIfThreadsEnded(ClassicServerCall call) {
         if (call.isOverButThreads && !call.context().hasThreads()) {

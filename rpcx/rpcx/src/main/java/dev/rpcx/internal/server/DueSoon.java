@@ -142,9 +142,9 @@ final class DueSoon {
      * Scans the calls in the set, and ends those that are due.
      *
      * @param each says how much time a call has left, and ends the call if no time is left
-     * @return nanoseconds from {@code nowNanos} until the next call is due, of those in the set and those that
-     *     {@link #add} has only noted; {@link #NEVER} if there is no such call. The result is too small if the noted
-     *     call that is due first has ended meanwhile
+     * @return nanoseconds from {@code nowNanos} until the next call is due; {@link #NEVER} if there is no call. Calls
+     *     that were left out of the set count too, see {@link #isAnyLater}. If the first of them is the next call, but
+     *     has ended meanwhile, the result is too small
      */
     long scan(long nowNanos, Calls each) {
         isScanning = true;

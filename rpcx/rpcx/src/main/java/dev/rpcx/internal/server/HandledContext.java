@@ -200,7 +200,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has ended, so that its handler cannot start any more.
      *
-     * @return whether the start of the handler has been recorded; for a call without interceptors, it never is
+     * @return whether the start of the handler has been recorded; always false for a call without interceptors
      */
     public boolean barHandler() {
         int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);

@@ -260,7 +260,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Holds the number of calls that have a slot. The number changes with each call, so it is kept out of the cache
      * lines of those fields that other threads read. The event loop writes the number. Handlers' threads read it
-     * without a lock, and may get an old value, which only decides which thread writes a reply.
+     * without a lock, and may get an old value. They use the number only to decide which thread writes a reply.
      */
     static final class UnderWay {
         int calls;
