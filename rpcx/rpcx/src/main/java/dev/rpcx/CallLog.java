@@ -38,11 +38,13 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code principal} is the name of the caller that the {@link CallContext} knows. The field is missing if the
  *       context knows no caller.
  *   <li>{@code trace} is the trace id of the W3C {@code traceparent} in the metadata. The field is missing if the
- *       metadata has no {@code traceparent}, and at a client that computes the {@code traceparent} for each attempt. A
- *       {@code traceparent} that an interceptor sets is logged only if the interceptor was added before this log.
+ *       metadata has no {@code traceparent}. It is also missing if a client computes a {@code traceparent} for each
+ *       attempt. A {@code traceparent} that an interceptor sets is logged only if the interceptor was added before this
+ *       log.
  * </ul>
  *
- * <p>If a server's call is cancelled and its method returns no stream, the outcome is CANCELLED in these three cases:
+ * <p>If a call is cancelled at a server, and the method of the call returns no stream, the outcome is CANCELLED in
+ * these three cases:
  *
  * <ul>
  *   <li>The call is cancelled after the interceptors have begun, but before the handler starts.
@@ -61,7 +63,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>If the server itself ends the stream, for example because an item is too large, the line shows the reason, in
  *       this example the outcome TOO_LARGE.
  *   <li>An interceptor that was added before this log can replace the handler's stream by a stream of its own. If the
- *       server ends the new stream, and the new stream then cancels the handler's, the outcome is CANCELLED.
+ *       server ends the new stream, and the new stream then cancels the handler's stream, the outcome is CANCELLED.
  * </ul>
  *
  * <p>Two kinds of failure appear only in the client's log:

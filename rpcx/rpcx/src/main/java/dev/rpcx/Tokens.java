@@ -286,12 +286,12 @@ public final class Tokens {
 
     /**
      * Remembers the tokens that have been used. A store is asked only about tokens whose signature and time are valid.
-     * A store must be thread-safe. It is called on the handler's thread. It is allowed to block only where the method's
-     * handler is allowed to block.
+     * A store must be thread-safe. The store is called on the handler's thread, and may block only where the method's
+     * handler may block.
      *
      * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
-     * Redis. The store's clock can be up to 10 s ahead of or behind the clock of each process. If {@link #first}
-     * returns true, but the token has expired meanwhile, the call is refused as {@link RPCXException.Code#OVERLOADED}.
+     * Redis. The store's clock may differ from the clock of each process by up to 10 s. If the token expires before
+     * {@link #first} returns true, the call is refused as {@link RPCXException.Code#OVERLOADED}.
      */
     @FunctionalInterface
     public interface OneUse {

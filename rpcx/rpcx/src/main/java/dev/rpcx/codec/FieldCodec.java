@@ -224,8 +224,8 @@ public abstract class FieldCodec {
         private final ElementCodec.@Nullable MessageLink message;
 
         /**
-         * The memory in bytes that {@link In#element} counts for one element. The element's bytes in the message are
-         * counted elsewhere, and a message in a list or set counts its own memory.
+         * The memory in bytes that {@link In#element} counts for one element. Two things are counted elsewhere: the
+         * bytes of the element in the message, and the object of an element that is a message.
          */
         private final int elementBytes;
 

@@ -118,14 +118,15 @@ public final class In extends Pool.Scratch {
     private long comparisonsLeft;
 
     /**
-     * Sum of three costs of the message so far. The unit is the comparison of one byte. Only differences of this sum
-     * are used: see {@link #beginKey} and {@link #endKey}. The costs are:
+     * Sum of three kinds of costs of the part of the message that has been read. The unit is the comparison of one
+     * byte. Only differences of this sum are used: see {@link #beginKey} and {@link #endKey}. The costs are:
      *
      * <ul>
-     *   <li>looking up once each element of the sets and maps in keys, if {@link ElementCodec#hasOrder} is true for the
-     *       element; {@link KeyHashes} counts the comparisons of all other elements;
-     *   <li>computing the hashes of keys that contain sets or maps;
-     *   <li>comparing the long decimals of the message.
+     *   <li>One lookup of each element of the sets and maps that are part of a key. Only elements for which
+     *       {@link ElementCodec#hasOrder} is true are included. For other elements, {@link KeyHashes} counts the
+     *       comparisons.
+     *   <li>The computation of the hashes of keys that contain sets or maps.
+     *   <li>The comparisons of the decimals that have more than eight bytes.
      * </ul>
      */
     private long lookupCost;

@@ -44,8 +44,8 @@ import java.util.Random;
  */
 final class KeyHashes {
     /**
-     * Memory in bytes of a set or map without elements, with its first table and the wrapper that makes it
-     * unmodifiable.
+     * Memory in bytes of a set or map without elements. The first table, and the wrapper that makes the set or map
+     * unmodifiable, are included.
      */
     static final int COLLECTION_BYTES = 192;
 

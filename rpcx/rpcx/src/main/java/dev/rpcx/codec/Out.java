@@ -605,8 +605,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of a value before the bytes of the value, which have already been written. If the length takes
-     * more or fewer bytes than were reserved, the value is moved first.
+     * Writes the length of a value in front of the bytes of the value. These bytes have already been written. If the
+     * length takes more or fewer bytes than were reserved for it, the bytes of the value are moved first.
      *
      * @param start index of the value's first byte, relative to {@code base}. An index in {@code buf} would be wrong if
      *     {@code buf} has been replaced by another array since the value began

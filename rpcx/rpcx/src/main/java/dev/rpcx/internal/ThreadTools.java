@@ -48,8 +48,9 @@ public final class ThreadTools {
     }
 
     /**
-     * Checks that the stack of the current thread has room for the given number of frames of this method, which are
-     * smaller than most frames. If not, throws a {@link StackOverflowError} before the caller has begun its work.
+     * Throws a {@link StackOverflowError} if the stack of the current thread has no room for the given number of stack
+     * frames of this method. These are smaller than most stack frames. A caller calls this method first, so that the
+     * error comes before the caller has begun its work.
      *
      * @return {@code frames}
      */

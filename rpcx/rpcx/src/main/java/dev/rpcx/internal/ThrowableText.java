@@ -3,8 +3,8 @@ package dev.rpcx.internal;
 import dev.rpcx.codec.CodecException;
 
 /**
- * Makes texts from exceptions of code outside RPCX, and recognizes exceptions that mean a lack of memory. Throws
- * nothing, even if the methods of an exception fail.
+ * Makes texts from exceptions of code outside RPCX, and recognizes exceptions that mean a lack of memory. No method of
+ * this class throws an exception, even if the methods of the given exception fail.
  */
 public final class ThrowableText {
     /**

@@ -90,8 +90,8 @@ public final class Varint {
     }
 
     /**
-     * Overwrites a varint in a buffer with {@code value}, padded to the length of the old varint. The value must not be
-     * larger than the old number.
+     * Overwrites a varint in a buffer with {@code value}, padded to the length of the old varint. The caller makes sure
+     * that {@code value} fits into this length. Any value that is not larger than the old value fits.
      *
      * @param bytes length of the old varint in bytes
      */

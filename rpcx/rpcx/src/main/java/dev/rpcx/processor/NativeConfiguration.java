@@ -22,8 +22,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class NativeConfiguration {
     /**
-     * Matches a line of the file if the line names a type. Group 1 of the match is the binary name of the type. No line
-     * names two types. A build of only some sources can therefore keep each earlier line whose type still exists.
+     * Matches a line of the file if the line names a type. Group 1 of the match is the binary name of the type. Since
+     * no line names two types, a build of only some sources can keep exactly those earlier lines whose types still
+     * exist.
      */
     private static final Pattern LINE = Pattern.compile("\\{\"type\": ?(?:\\{\"proxy\": ?\\[)?\"([^\"]+)\".*}");
 

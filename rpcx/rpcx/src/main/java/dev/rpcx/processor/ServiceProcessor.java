@@ -446,9 +446,11 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Returns whether an earlier build has compiled a class that is not among the sources of this build, and whose file
-     * is still among the compiled classes. The compiler does not find such a class if the folder of the compiled
-     * classes is not on the class path, or if the class has a dollar sign in its name.
+     * Returns whether an earlier build has compiled a class, and the class file still exists. Returns false if the
+     * class is among the sources of this build.
+     *
+     * <p>This method looks for the class file because the compiler does not find such a class in two cases: the folder
+     * of the compiled classes is not on the class path, or the name of the class itself contains a dollar sign.
      */
     private boolean isOfEarlierBuild(String binaryName) {
         for (TypeElement root : ElementFilter.typesIn(compiled)) {

@@ -270,8 +270,8 @@ final class TypeCheck {
     }
 
     /**
-     * Checks whether a type can be mapped, and refuses an {@code Optional}. An {@code Optional} is allowed only as the
-     * whole type of a parameter, a component or a result, where {@code field} checks it.
+     * Checks whether a type can be mapped, and refuses an {@code Optional}. Only the whole type of a parameter, a
+     * component or a result may be an {@code Optional}, and {@code field} checks such a type.
      */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);

@@ -41,8 +41,9 @@ public final class FaultyLink implements AutoCloseable {
     private final Faults faults;
 
     /**
-     * Sockets of the connections. The accepting thread adds them, and removes them if the server cannot be reached. The
-     * threads of a connection and the thread that closes the link remove them too.
+     * Sockets of the connections. The accepting thread adds the two sockets of a connection. It removes them again if
+     * the server cannot be reached or the link is closed. Otherwise a thread of the connection, or the thread that
+     * closes the link, removes them.
      */
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
 

@@ -261,8 +261,9 @@ public abstract class Chooser {
 
     private static final class RoundRobin extends Chooser {
         /**
-         * Maximum number of calls in a round whose order is computed in advance. In one round, each instance gets calls
-         * in proportion to its weight. If the weights need a longer round, the instance is computed for each call.
+         * The order of a round is computed in advance only if the round has at most this number of calls. In one round,
+         * each instance gets calls in proportion to its weight. If the weights need a longer round, the instance is
+         * computed separately for each call.
          */
         private static final int MAX_ORDER = 4096;
 

@@ -151,7 +151,7 @@ public final class ClientAddress extends Route {
 
     private @Nullable Throwable lastFailure;
 
-    /** Whether a proxy of this client has a method with this published name. See {@link ClientCore#calls}. */
+    /** Returns whether a proxy of this client has a method with this published name. See {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }

@@ -635,24 +635,24 @@ public final class ClientCore {
     }
 
     /**
-     * Marks the client as closed, closes its connections, and ends its tries to connect, waiting calls and watches.
-     * This is the part of {@link #close} that does not wait. Only the registries' code, which runs on the calling
-     * thread here, can block. The event loops stay open.
+     * Marks the client as closed, and closes its connections. Ends its tries to connect, its waiting calls and its
+     * watches. This is the part of {@link #close} that does not wait. Only the code of the registries can block,
+     * because it runs on the calling thread here. The event loops stay open.
      *
-     * @return future that completes when no connection, try to connect or watch remains; null if the client was
-     *     closed before
+     * @return future that completes when no connection, try to connect or watch remains; null if the client was closed
+     *     before
      */
     public @Nullable CompletableFuture<Void> end() {
         return end(Runnable::run);
     }
 
     /**
-     * Marks the client as closed, closes its connections, and ends its tries to connect, waiting calls and watches.
-     * This is the part of {@link #close} that does not wait. The event loops stay open.
+     * Marks the client as closed, and closes its connections. Ends its tries to connect, its waiting calls and its
+     * watches. This is the part of {@link #close} that does not wait. The event loops stay open.
      *
      * @param registries executor that ends the watches of registries, since a registry's code can block or throw
-     * @return future that completes when no connection, try to connect or watch remains; null if the client was
-     *     closed before
+     * @return future that completes when no connection, try to connect or watch remains; null if the client was closed
+     *     before
      */
     private @Nullable CompletableFuture<Void> end(Executor registries) {
         synchronized (this) {

@@ -44,10 +44,10 @@ public final class ConnectThrottle {
     private final Set<CompletableFuture<?>> inProgress = new LinkedHashSet<>();
 
     /**
-     * The time, by the client's clock, at which the next try to connect would begin if the tries were spread
-     * evenly, {@link #EACH_NANOS} apart. Each try moves this time forward by {@link #EACH_NANOS}, counted from the
-     * present if the time has passed already. A try waits if it would move the time to more than one second ahead
-     * of the present.
+     * The time, by the client's clock, at which the next try to connect would begin if the tries were spread evenly,
+     * {@link #EACH_NANOS} apart. Each try that begins adds {@link #EACH_NANOS} to this time. If this time has passed,
+     * the try adds {@link #EACH_NANOS} to the present time instead. A try waits as long as it would move this time to
+     * more than one second after the present.
      */
     private long spentNanos;
 

@@ -442,8 +442,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Whether another attempt is possible. The caller's future must not have ended, and the arguments of a one-way call
-     * must have been kept.
+     * Returns whether another attempt is possible. This is so if the caller's future has not ended. For a one-way call,
+     * the arguments must also have been kept.
      */
     private boolean mayHaveAnother() {
         return !whole.isDone() && (steps.method.kind != ClientMethod.Kind.ONE_WAY || encoded != null);

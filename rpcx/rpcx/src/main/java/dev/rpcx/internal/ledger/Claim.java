@@ -45,10 +45,10 @@ public final class Claim {
         private volatile long bytes;
 
         /**
-         * Number of bytes that this hold had when {@link Claims} chose to end its connection; 0 if this hold is not
-         * chosen, or no longer. Other claims can take this number of bytes even before the connection has ended. Only
-         * {@link Claims} writes this field, while holding its lock. The connection's event loop reads it without the
-         * lock.
+         * Number of bytes that this hold had when {@link Claims} chose it. The connection of a chosen hold is ended.
+         * The number is 0 before the hold is chosen, and again when the hold is over or when its connection could not
+         * be ended. Other claims can take these bytes even before the connection has ended. Only {@link Claims} writes
+         * this field, while holding its lock. The connection's event loop reads it without the lock.
          */
         volatile long promisedBytes;
 

@@ -5,10 +5,11 @@ import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * Keeps the charge for a call that has ended before the future of its handler, for example because the call has been
- * given up. Until this future completes, the future can still hold the objects of the request. If the future never
- * completes, the ledger can release the charge after the garbage collector has found the future unreachable. The ledger
- * does so when it adds such a charge or has no room for another charge. This class is thread-safe.
+ * Keeps the charge for a call that has ended although the future of its handler has not completed. For example, the
+ * call has been given up. Until this future completes, the future can still hold the objects of the request. If the
+ * future never completes, the ledger can release the charge after the garbage collector has found the future
+ * unreachable. The ledger looks for such charges when it adds a {@code LingeringCharge}, and when it has no room for
+ * another charge. This class is thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
     /** Number of stack frames that must be free before {@link #end} begins to release the charge. */

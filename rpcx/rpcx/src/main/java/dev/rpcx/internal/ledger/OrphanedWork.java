@@ -25,8 +25,9 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class OrphanedWork {
     /**
-     * Mark of a connection that has gone, in place of a number from {@link #mark}. With this mark, all running orphaned
-     * tasks count in the connection's share, including the connection's own.
+     * Mark of a connection that has gone. It replaces the number that {@link #mark} returned when the connection came.
+     * With this mark, all running orphaned tasks of the address count in the connection's share, including the tasks of
+     * this connection itself.
      */
     public static final long ALL = Long.MAX_VALUE;
 

@@ -88,9 +88,9 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Throws a {@link SchemaException} if a method has the name of a getter or setter of this field, but another type.
-     * Called only if the field has no getter and no setter of its own type. The field would then not be sent, but the
-     * user probably wants it to be sent. A method with the field's own name is ignored.
+     * Throws a {@link SchemaException} if a method has the name of a getter or setter of the field, but another type
+     * than the field. Called only if the field has no getter and no setter of its own type. Such a field would not be
+     * sent, although the user probably wants it to be sent. A method with the field's own name is ignored.
      */
     private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {

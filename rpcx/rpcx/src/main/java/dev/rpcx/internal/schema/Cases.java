@@ -14,7 +14,7 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for two cases of a sealed type whose message fields would have the same name. LockFile
+     * Returns the text of the error for two cases of a sealed type whose message fields would have the same name. Lock
      * files and {@code .proto} files identify a case only by the name of this field.
      */
     public static String namesakes(String sealed, String one, String other, String field) {

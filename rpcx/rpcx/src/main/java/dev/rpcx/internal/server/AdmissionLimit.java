@@ -141,8 +141,9 @@ public final class AdmissionLimit {
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
     /**
-     * Time in nanoseconds by which an update of the limit has to be overdue before a refused call checks the limit.
-     * Normally, calls that end update the limit. But if too few calls end, only refused calls can notice this.
+     * A refused call checks the limit only if an update of the limit is overdue by at least this time, in nanoseconds.
+     * Normally, calls that end update the limit. But if too few calls end, only refused calls can notice that the limit
+     * has to be raised.
      */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
@@ -318,14 +319,15 @@ public final class AdmissionLimit {
 
     /**
      * Number of calls that have ended since the last update of the limit, and the sum of their durations.
-     * {@link #COUNT_SHIFT} describes the bits. Any thread adds a call, and the update takes all.
+     * {@link #COUNT_SHIFT} describes the bits. Any thread can add a call. An update of the limit reads the value and
+     * sets it to 0.
      */
     private final AtomicLong ended = new AtomicLong();
 
     /**
      * Number of calls that waited in vain for a thread since the last update of the limit, and the sum of their waiting
      * times. A call is counted only if it waited for nearly all of the time until its deadline. {@link #COUNT_SHIFT}
-     * describes the bits. Any thread adds a call, and the update takes all.
+     * describes the bits. Any thread can add a call. An update of the limit reads the value and sets it to 0.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -507,8 +509,8 @@ public final class AdmissionLimit {
     private boolean isProbe;
 
     /**
-     * Whether late calls have halved the limit, and the effect of this on the rate of ended calls is still being
-     * checked.
+     * Whether late calls have halved the limit, and the halved limit still has to be checked. The check compares the
+     * rates at which calls end, and at which calls bring a result in time, with the rates before the halving.
      */
     private boolean isCut;
 

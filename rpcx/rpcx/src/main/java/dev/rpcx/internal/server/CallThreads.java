@@ -36,8 +36,8 @@ public final class CallThreads {
         HandledContext context();
 
         /**
-         * Returns whether the calling thread is the call's own, that is, was given to the call and is running the
-         * call's handler or interceptors.
+         * Returns whether the calling thread is the call's own thread. The call's own thread is the thread that was
+         * given to the call, as long as that thread runs the call's handler or interceptors.
          */
         boolean isRunner();
 
@@ -445,8 +445,9 @@ public final class CallThreads {
         }
 
         /**
-         * Runs the next step of the chain of interceptors on the calling thread. The caller has already counted this
-         * thread as one of the call's threads. A cancel of the call interrupts the thread during the step.
+         * Runs the next step of the chain of interceptors on the calling thread. The caller of this method has already
+         * counted the calling thread as one of the call's threads. If the call is cancelled during the step, the
+         * calling thread is interrupted.
          */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {

@@ -101,9 +101,10 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Returns the {@link Stages.Hook}, RPCX's callback, that was attached to the source for this call. Returns null if
-     * none was attached for this call. For example, RPCX may already have attached one for another call, which then
-     * serves both calls.
+     * Returns the {@link Stages.Hook}, RPCX's callback, that is attached to the source for this call. Returns null if
+     * none is attached for this call. For example, if RPCX has already attached a callback for another call, that
+     * callback serves both calls. If this stage stopped waiting early, this method may attach the callback: see
+     * {@link Stages.Waiter#hook}.
      */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);

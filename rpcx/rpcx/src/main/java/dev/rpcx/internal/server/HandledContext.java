@@ -19,9 +19,9 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of one call that a server handles, on either wire. It records whether the handler has started, counts the
- * threads other than the call's own that run code of the call, and keeps the tasks that a cancel of the call runs.
- * Unlike the call object, a context is never used for a second call.
+ * Context of one call that a server handles, on either wire. It records whether the handler has started. It counts the
+ * threads that run code of the call, without the call's own thread. It keeps the tasks that run when the call is
+ * cancelled. Unlike the call object, a context is never used for a second call.
  */
 public final class HandledContext extends TimedContext implements HandledCall {
     /** Bit in the field {@code handler} that is set when the call's handler starts, after the last interceptor. */
@@ -511,9 +511,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns {@code brought} if that stage was made for this call; otherwise returns what
-     * {@link #own(CompletionStage)} returns for it. A stage that was made for another call is replaced, since it does
-     * not end when this call ends.
+     * Returns {@code brought} if this stage was made for this call. Otherwise passes {@code brought} to
+     * {@link #own(CompletionStage)}, and returns the result. A stage that was made for another call has to be replaced,
+     * since it does not end when this call ends.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);

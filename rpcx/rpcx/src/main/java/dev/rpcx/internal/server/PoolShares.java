@@ -452,8 +452,8 @@ public final class PoolShares {
     }
 
     /**
-     * Connections of one address that have waiting tasks. A connection without an address is alone in an object of this
-     * class.
+     * The connections of one address that have waiting tasks. A connection without an address has an object of this
+     * class for itself.
      */
     private final class Neighbours {
         /**

@@ -129,7 +129,10 @@ final class RequestReader {
         return nanos;
     }
 
-    /** Returns the metadata of the request; empty if the request is refused. A second call returns empty metadata. */
+    /**
+     * Returns the metadata of the request; empty if the request is refused. If this method is called again for the same
+     * request, the result is empty.
+     */
     Metadata takeMetadata() {
         Metadata taken = metadata;
         metadata = Metadata.EMPTY;

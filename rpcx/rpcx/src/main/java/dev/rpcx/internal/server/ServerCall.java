@@ -369,9 +369,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * If the buffer has grown, replaces it by a small one. Releases the charge for the buffer. Called for a call that
-     * takes or returns a stream, after the request has been read, since such a call can last long. Large metadata stay
-     * charged.
+     * Releases the charge for the buffer of the call, and replaces the buffer by a small one if it has grown. Large
+     * metadata of the request stay charged. Called for a call that takes or returns a stream, after the request has
+     * been read, since such a call can last long.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {

@@ -135,13 +135,17 @@ public final class Stages {
         }
 
         /**
-         * Returns the callback that RPCX attached to the stage when this waiter was added to the stage's list. Returns
+         * Returns the callback that RPCX attached to the stage when RPCX added this waiter to the stage's list. Returns
          * null if RPCX had attached a callback before.
          *
-         * <p>A waiter that stopped waiting early was never added to the list. For such a waiter, this method attaches
-         * the callback now, and returns it. It attaches none and returns null if the stage has RPCX's callback already.
-         * It does the same if {@code isPassive} does not accept the stage, since a lazy stage might start its work on
-         * the calling thread.
+         * <p>A waiter that stopped waiting early may never have been added to the list. For such a waiter, this method
+         * attaches the callback now, and returns it. In two cases, this method attaches nothing and returns null:
+         *
+         * <ul>
+         *   <li>The stage already has RPCX's callback.
+         *   <li>{@code isPassive} does not accept the stage. If a callback were attached to a lazy stage, the stage
+         *       might start its work on the calling thread.
+         * </ul>
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {

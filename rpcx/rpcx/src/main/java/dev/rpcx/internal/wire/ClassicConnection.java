@@ -630,10 +630,17 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Does nothing unless the event loop was held up, so that this check comes one interval or more after its planned
-     * time. The loop has then perhaps not seen yet what the peer has sent and read. So this delay is added to the times
-     * from which the checks measure: when the peer was last active, when the connection was last in use, and when the
-     * incomplete frame began.
+     * Makes up for the delay of a check that comes one interval or more after its planned time, because the event loop
+     * was held up. The event loop may not have seen yet what the peer has sent and read during the delay. So the delay
+     * is added to the times from which the checks measure:
+     *
+     * <ul>
+     *   <li>when bytes were last read or written,
+     *   <li>when the connection was last in use,
+     *   <li>when the incomplete frame began.
+     * </ul>
+     *
+     * <p>While reading is paused, this method leaves out the times that the end of the pause sets or moves anyway.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - checkedNanos - checkNanos;

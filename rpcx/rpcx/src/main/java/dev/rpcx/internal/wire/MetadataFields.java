@@ -119,7 +119,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Decodes metadata that {@link #write} has encoded. The length is checked before any memory is allocated.
+     * Decodes metadata that {@link #write} has encoded. The length of the metadata is checked before any memory is
+     * allocated for them.
      *
      * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */

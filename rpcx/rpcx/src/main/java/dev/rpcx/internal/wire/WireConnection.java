@@ -480,9 +480,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write, see {@link WriteTurn}, for the event loop. If another thread has written only a part of
-     * a frame, takes over the rest of the frame. This method does not wait until that thread wakes the event loop,
-     * which can happen later or never. Tested by
+     * Takes the turn to write for the event loop: see {@link WriteTurn}. If another thread has written only a part of a
+     * frame, the event loop takes over the rest of the frame. The event loop does this even if the other thread has not
+     * woken it yet, since the other thread may wake it later or never. Tested by
      * {@code WireHereTest.theLoopWritesTheRestOfAFrameBeforeItsOwnEvenIfNobodyHasToldItYet}.
      *
      * @return whether the event loop has the turn to write
@@ -538,9 +538,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Runs {@code sends}, and then flushes once for all the messages that {@code sends} has sent. During a read or
-     * another call of this method, the flush follows at the end of that read or call. Output of {@code BATCH_BYTES} or
-     * more is written earlier. Must be called on the event loop.
+     * Runs {@code sends}, and then flushes once for all the messages that {@code sends} has sent. If this method is
+     * called during a read, the flush follows at the end of the read. If it is called inside another call of this
+     * method, the flush follows at the end of the outer call. Output of {@code BATCH_BYTES} or more is written earlier.
+     * Must be called on the event loop.
      */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
@@ -1158,9 +1159,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time in nanoseconds at which the current input counts as arrived. Outside of a read, returns the
+     * Returns the time in nanoseconds at which the current input counts as arrived. Outside of a read, this is the
      * present time. During a read, the clock is asked only once for several frames, because asking the clock is slow
-     * compared with a small call. Code that keeps the event loop busy must call {@link #readAnew}.
+     * compared with a small call. Code that has kept the event loop busy must call {@link #readAnew}, so that the clock
+     * is asked again.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1497,8 +1499,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the gathered output and its buffers. A handler can keep the closed connection in memory for a long time,
-     * although the buffers are no longer charged.
+     * Drops the gathered output and its buffers. Otherwise the buffers could stay in memory for a long time without
+     * being charged, since a handler can refer to the closed connection.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;
