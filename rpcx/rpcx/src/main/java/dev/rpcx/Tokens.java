@@ -242,7 +242,10 @@ public final class Tokens {
                 clock));
     }
 
-    /** Refuses calls without a valid token. This is a separate class so that a server can count such interceptors. */
+    /**
+     * Refuses calls without a valid token. This is a separate class so that a server can count its interceptors of this
+     * class.
+     */
     static final class Requiring implements Interceptor {
         private final Verifier verifier;
 

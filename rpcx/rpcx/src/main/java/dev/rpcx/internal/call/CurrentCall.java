@@ -59,7 +59,7 @@ public final class CurrentCall {
         }
     }
 
-    /** Runs {@code calls} with the time limit {@code time}, as {@link CallContext#within} describes. */
+    /** Does what {@link CallContext#within} describes: runs {@code calls} with a time limit, and returns its result. */
     public static <T> T within(Duration time, Supplier<T> calls) {
         Given.notNull(calls, "calls", "a Supplier that makes calls");
         TimedContext outer = get();

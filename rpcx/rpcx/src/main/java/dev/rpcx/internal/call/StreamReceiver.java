@@ -19,9 +19,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gives the incoming items of one call to one subscriber. For each item that the subscriber requests, the peer gets a
- * credit, that is, permission to send one item. So no more items wait here than have been requested. The subscriber
- * gets its signals one after the other, usually on the connection's event loop or on the threads for handlers of the
- * method.
+ * credit, that is, permission to send one item. So no more items wait here than have been requested.
+ *
+ * <p>The subscriber gets its signals one after the other. At a client, and for a handler that runs on the event loop,
+ * the signals usually run on the connection's event loop. For any other handler, the signals run on the threads on
+ * which the handlers of its method run.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
     /** Sends credit to the peer, that is, permission to send a number of items. Any thread may call {@code credit}. */

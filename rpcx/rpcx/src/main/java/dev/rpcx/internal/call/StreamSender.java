@@ -212,10 +212,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Counts this stream as one of the connection's streams.
+     * Counts this stream as one of the connection's streams. If there are already too many streams on the connection,
+     * or in the whole server or client, this stream is not counted, and fails.
      *
-     * @return false if the stream is over, or if it fails now because the connection, or its server or client, has too
-     *     many streams
+     * @return false if the stream was over already, or fails now
      */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
@@ -284,10 +284,18 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     /**
      * Asks the publisher for more items. The number is the peer's credit, but at most as many items as probably fit
-     * into the free part of {@link #WINDOW_BYTES}, or one if none fits. Does nothing if there is no subscription or no
-     * credit, if the stream is complete or over, if more than half of {@code WINDOW_BYTES} is in use, or if the
-     * publisher has not made all items that it was asked for. The caller must not hold the lock of this object, since
-     * the publisher may make items within its {@code request} method.
+     * into the free part of {@link #WINDOW_BYTES}, or one if none fits. Does nothing in these cases:
+     *
+     * <ul>
+     *   <li>There is no subscription.
+     *   <li>No credit of the peer is left.
+     *   <li>The stream is complete or over.
+     *   <li>More than half of {@code WINDOW_BYTES} is in use.
+     *   <li>The publisher has not yet made all items that it was asked for.
+     * </ul>
+     *
+     * <p>The caller must not hold the lock of this object, since the publisher may make items within its
+     * {@code request} method.
      */
     private void ask() {
         Flow.Subscription to;

@@ -355,10 +355,15 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends all calls in flight, because the connection ends. A call whose request was completely sent ends with what
-     * {@code why} says about execution. If the server has sent {@code why}, this is true of the calls that the server
-     * has not answered. All earlier replies have been read, so none of the calls in flight has been answered. Otherwise
-     * {@code why} says {@code MAYBE} if a call is in flight, which is true in any case.
+     * Ends all calls in flight, because the connection ends. The error of a call says whether the call was executed. If
+     * the request was not completely sent, the error says {@code NOT_EXECUTED}. If the request was completely sent, the
+     * error says the same as {@code why}. What {@code why} says is true, for one of two reasons:
+     *
+     * <ul>
+     *   <li>If the server has sent {@code why}, then {@code why} applies to the calls that the server has not answered.
+     *       All calls in flight are such calls, since this client has read all earlier replies.
+     *   <li>If this client has made {@code why}, then {@code why} says {@code MAYBE} whenever a call is in flight.
+     * </ul>
      */
     @Override
     public void onEnd(RPCXException why) {

@@ -912,9 +912,11 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records the end of the connection on the classic wire that this try has made. This happens on the event loop,
-     * before the connection's callers get their errors. Otherwise the next call of such a caller could connect without
-     * a pause. Does nothing if the try failed, or if the connection has been replaced.
+     * Records the end of a connection on the classic wire. Called on the event loop, before callers get the errors of
+     * their calls on the connection. In the other order, the next call of one of these callers could connect without a
+     * pause. Does nothing if the try failed, or if its connection has been replaced.
+     *
+     * @param connecting the try that made the connection
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> connecting) {
         if (connecting == classic && connecting.isDone() && !connecting.isCompletedExceptionally()) {

@@ -40,9 +40,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Time after which waiting calls no longer wait for instances that are still connecting, if other instances are
-     * connected already. Connections that begin together are established within a few milliseconds of each other. While
-     * calls wait, the instances are also checked for free slots at this interval.
+     * Longest time for which calls wait for instances that are still connecting, after another instance has connected.
+     * Connections that begin together are established within a few milliseconds of each other. This time is also the
+     * interval at which connected instances are checked for free slots, while calls wait.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
@@ -158,8 +158,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private long untried;
 
     /**
-     * Whether a timer is set that gives all waiting calls to the connected instances, without leaving calls to
-     * instances that are still connecting.
+     * Whether a timer is set that ends the wait for instances that are still connecting. When the timer fires, all
+     * waiting calls go to the instances that are connected.
      */
     private boolean isSpreading;
 

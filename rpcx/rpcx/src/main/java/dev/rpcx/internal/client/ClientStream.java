@@ -37,9 +37,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /**
-     * An attempt that has been written into a slot of a connection. If another call has that slot by now, the methods
-     * of this record do nothing. Any thread adds to {@code unsentCredit}, and the event loop takes the sum, see
-     * {@link Streams#accumulateCredit}.
+     * An attempt that has been given a slot of a connection. If another call has the slot by now, the methods of this
+     * record do nothing. Any thread adds to {@code unsentCredit}, and the event loop takes the sum:
+     * {@link Streams#accumulateCredit} describes how.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override

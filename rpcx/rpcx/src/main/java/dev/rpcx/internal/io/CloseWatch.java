@@ -330,10 +330,10 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Waits on the calling thread until the socket has something to read.
+         * Waits on the calling thread until the socket has something to read. Also returns when {@code maxNanos} are
+         * over, or when {@code mayWait} has become false.
          *
-         * @return false if the socket had nothing to read before the thread had to return or had waited
-         *     {@code maxNanos}
+         * @return whether the socket has something to read
          */
         boolean await(long maxNanos) {
             readable = false;

@@ -79,7 +79,7 @@ public final class HalfClose {
     /** Number of unsent bytes of the first message in the channel's queue, at the last check. */
     private long restOfFirst;
 
-    /** Number of further consecutive checks without progress after which the connection is closed. */
+    /** Number of further checks after which the connection is closed, if none of these checks finds progress. */
     private int looksLeft = FIRST_LOOKS;
 
     /**

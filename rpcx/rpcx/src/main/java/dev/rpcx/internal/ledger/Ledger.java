@@ -471,12 +471,12 @@ public final class Ledger {
     }
 
     /**
-     * Creates a charge for what a call still holds if the call has ended before the future of its handler. The account
-     * has already been charged for {@code objectBytes} and {@code places}. The new charge releases both when that
-     * future has ended.
+     * Creates a charge for what a call still holds after it has ended, while the future of its handler has not ended.
+     * The account has already been charged for {@code objectBytes} and {@code places}. The new charge releases both
+     * when the future ends, or some time after the future has become unreachable.
      *
-     * @param holder object to which only the future of the call's handler refers. The charge also ends when this object
-     *     has become unreachable
+     * @param holder object to which only the future of the call's handler refers. So {@code holder} becomes unreachable
+     *     if the future does
      * @param objectBytes number of bytes that the account has been charged for objects of the call
      * @param places number of places ({@link Resource#CALLS}) that the new charge releases; 0 if the call's connection
      *     releases the call's place

@@ -23,9 +23,17 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for a {@code @Field} on the case of a sealed type that stands for unknown values.
-     * This case has no number on the wire. Also returns the text for the enum constant that stands for unknown values,
-     * if its {@code @Field} has another number than 0. This constant always has the number 0.
+     * Returns the text of the error for a wrong {@code @Field}. The error is one of two:
+     *
+     * <ul>
+     *   <li>A case stands for the unknown values of its sealed type, and has a {@code @Field}. Such a case has no
+     *       number on the wire.
+     *   <li>A constant stands for the unknown values of its enum, and has a {@code @Field} with a number other than 0.
+     *       Such a constant always has the number 0.
+     * </ul>
+     *
+     * @param type name of the sealed type or of the enum
+     * @param unknown name of the case or of the constant
      */
     public static String numbered(String type, String unknown) {
         return type + ": " + unknown + " stands for the unknown, which has no number of its own (expected: no @Field)";

@@ -88,7 +88,10 @@ record LineType(boolean isStream, Label label, String element) {
         return names(element);
     }
 
-    /** Returns the names of the types that a receiver compares for equality: those of map keys and set elements. */
+    /**
+     * Returns the names of the types whose values a receiver compares for equality: the types of map keys and of set
+     * elements.
+     */
     List<String> compared() {
         List<String> compared = new ArrayList<>();
         if (label == Label.SET) {

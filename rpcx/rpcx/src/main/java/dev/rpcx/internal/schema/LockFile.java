@@ -285,9 +285,9 @@ public final class LockFile {
     }
 
     /**
-     * Adds an entry for a type, request or reply that has been parsed. A build may have merged the lock files of
-     * several jars into one file with two entries of the same name. Two entries of a type are joined. Of two entries of
-     * a request or reply, only the first one is kept.
+     * Adds the entry of a type, request or reply when all its lines have been parsed. A lock file can have two entries
+     * of the same name, since a build may have merged the lock files of several jars. Two entries of a type are joined.
+     * Of two entries of a request or reply, only the first one is kept.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {

@@ -23,8 +23,8 @@ public final class MessageType implements Shape {
         /** A class with getters, setters and a constructor without parameters. */
         BEAN,
         /**
-         * A sealed interface or a sealed abstract class. The message has one field for each case, without the case that
-         * stands for unknown cases. At most one of these fields is set.
+         * A sealed interface or a sealed abstract class. The message has one field for each case. Only the case that
+         * stands for unknown cases has no field. At most one of the fields is set.
          */
         ONEOF,
         /**

@@ -144,8 +144,8 @@ final class Numbers {
     }
 
     /**
-     * Returns the members that the lock file marks as removed, and whose numbers no other member can get. A member that
-     * has its former number again is left out.
+     * Returns the members that the lock file marks as removed. No other member can get the number of a removed member.
+     * A removed member that has its former number again is left out.
      */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();

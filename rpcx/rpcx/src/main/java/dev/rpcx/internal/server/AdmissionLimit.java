@@ -325,9 +325,10 @@ public final class AdmissionLimit {
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Number of calls that waited in vain for a thread since the last update of the limit, and the sum of their waiting
-     * times. A call is counted only if it waited for nearly all of the time until its deadline. {@link #COUNT_SHIFT}
-     * describes the bits. Any thread can add a call. An update of the limit reads the value and sets it to 0.
+     * Number of calls that have stopped waiting for a thread since the last update of the limit, and the sum of their
+     * waiting times. The handler of such a call never begins. A call is counted only if it waited for nearly all of the
+     * time until its deadline. {@link #COUNT_SHIFT} describes the bits. Any thread can add a call. An update of the
+     * limit reads the value and sets it to 0.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -1317,10 +1318,15 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight for the groups or addresses in a range: {@code MAX_OF_MIDDLE} times their median
-     * number of calls. The median leaves out elements that are 0, but includes elements that are {@link #NOT_REPORTED},
-     * as 0 calls. If it includes at most two elements, there is no maximum: of two groups, the one with fewer calls
-     * would decide for how many calls the other one counts.
+     * Returns the maximum weight for the groups or addresses in a range: {@code MAX_OF_MIDDLE} times the median of
+     * their numbers of calls. An element that is {@link #NOT_REPORTED} counts in the median as 0 calls. An element that
+     * is 0 does not count in the median at all.
+     *
+     * <p>If at most two elements count in the median, there is no maximum, and the result is {@code Double.MAX_VALUE}.
+     * The median of two numbers is the smaller one here. So, of two groups, the one with fewer calls would otherwise
+     * limit the weight of the other one.
+     *
+     * @param counts number of calls of each group or address
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();

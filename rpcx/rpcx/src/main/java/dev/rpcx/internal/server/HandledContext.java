@@ -82,8 +82,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final List<Runnable> NOBODY = List.of();
 
     /**
-     * Tasks to run when the call is cancelled, and the {@link DetachableStage}s that replace returned stages. Null if
-     * there is neither now. Guarded by {@code this}.
+     * Tasks to run when the call is cancelled, and the {@link DetachableStage}s that replace returned stages. A cancel
+     * calls {@link DetachableStage#cancelSource} of such a stage, and does not run the stage itself. Null until the
+     * first task or stage is added, and also when a cancel leaves no stage. Guarded by {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 

@@ -54,9 +54,16 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
 
     /**
-     * Call that waits for the result; null when a thread has taken the call over. Guarded by {@code this}. The thread
-     * that ends the stage, a thread that fails to begin the wait, and the event loop that gives the call up can all try
-     * to take the call over. Only the first one ends the call. Tested by
+     * Call that waits for the result; null when a thread has taken the call over. Guarded by {@code this}. These
+     * threads can try to take the call over:
+     *
+     * <ul>
+     *   <li>the thread that ends the stage
+     *   <li>the thread that runs {@link #begin}, if {@code begin} cannot wait for the stage
+     *   <li>the event loop, if it gives the call up
+     * </ul>
+     *
+     * <p>Only the first of these threads ends the call. Tested by
      * {@code WireAtOnceTest.whatMeetsByChanceEndsEachCallOnceAndLeavesNothing}.
      */
     private @Nullable Call call;

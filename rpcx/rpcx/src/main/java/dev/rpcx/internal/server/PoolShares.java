@@ -398,7 +398,7 @@ public final class PoolShares {
 
         /**
          * Index in {@link #byHeld} of the queue that contains this entry; {@link #NOWHERE} if no queue contains the
-         * entry. The index is stored because {@link #held} also returns an index while no queue contains the entry.
+         * entry. The index is stored because {@link #held} does not tell whether a queue contains the entry.
          */
         private int standsAt = NOWHERE;
 

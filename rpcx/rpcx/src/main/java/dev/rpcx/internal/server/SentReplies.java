@@ -6,10 +6,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends the replies that handlers' threads have made for one connection. In this class, a handler's thread is any
- * thread that has brought a result, except the event loop. A handler's thread can write a small reply itself, which
- * saves waking the event loop; the event loop writes all other replies. Before a handler's thread writes a reply, it
- * adds the call to a list in this object. The event loop later ends the calls in the list, that is, it frees their
- * slots. Thread-safe, unless a method says otherwise.
+ * thread, except the event loop, that has the result of a call. A handler's thread can write a small reply itself,
+ * which saves waking the event loop. The event loop writes all other replies.
+ *
+ * <p>Before a handler's thread writes a reply, it adds the call to a list in this object. The event loop later ends the
+ * calls in the list, that is, it frees their slots. Thread-safe, unless a method says otherwise.
  */
 final class SentReplies {
     /**

@@ -1517,8 +1517,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Waits at most {@code PendingResult.MAX_GRACE_NANOS} for the future of a handler whose caller is gone. If the
-     * server is stopping or the event loop is shutting down, does not wait at all.
+     * Limits the wait for the future of a handler whose caller is gone: the server gives the call up after
+     * {@code PendingResult.MAX_GRACE_NANOS}. If the server is stopping or the event loop is shutting down, this method
+     * gives the call up at once.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();

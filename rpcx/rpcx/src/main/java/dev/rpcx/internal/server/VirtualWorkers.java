@@ -233,8 +233,9 @@ public final class VirtualWorkers {
         private @Nullable Runnable first;
 
         /**
-         * Next worker in the stack of idle workers. This worker writes the field before it pushes itself, and the owner
-         * of the flag {@link #waking} reads it.
+         * Worker below this one in the stack of idle workers; null if there is none. This worker writes the field
+         * before it pushes itself onto the stack. The owner of the flag {@link #waking} reads the field when it pops
+         * this worker.
          */
         private @Nullable Worker below;
 

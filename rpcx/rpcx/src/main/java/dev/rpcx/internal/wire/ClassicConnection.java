@@ -386,9 +386,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Closes the channel after only the first {@code written} bytes of a frame could be written to it. Now
-     * {@code listener} is notified of the rest of the frame, which will never be sent. It is notified of the written
-     * bytes when the channel has sent or dropped them.
+     * Closes the channel because only the first {@code written} bytes of a frame could be written to it. This method
+     * notifies {@code listener} of the rest of the frame, since the rest will never be sent. The listener is notified
+     * of the written bytes later, when the channel has sent or dropped them.
      */
     private void endCut(int frameBytes, int written, WriteListener listener) {
         try {

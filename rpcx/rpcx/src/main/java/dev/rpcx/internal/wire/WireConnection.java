@@ -302,8 +302,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Called when bytes have arrived, before the bytes are parsed. The bytes can contain the peer's answers to messages
-     * that other threads have written. So the implementation must make everything that those threads did before their
-     * writes visible to the event loop.
+     * that other threads have written. So the implementation must make visible to the event loop what those threads did
+     * before their writes.
      */
     public abstract void beforeRead();
 
