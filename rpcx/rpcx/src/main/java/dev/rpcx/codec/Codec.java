@@ -30,12 +30,16 @@ public interface Codec<T> {
      * objects take. The first {@link Memory#freeBytes()} bytes are taken without asking. The default implementation
      * ignores {@code memory}.
      *
-     * <p>The memory of an object is requested before the object is created, with four exceptions. For each single
-     * value, such as a date, up to 72 bytes may be requested afterwards. For a string with characters beyond ASCII,
-     * additional memory is requested after the string has been created, because its size is known only then. Room for
-     * the elements of a list may be allocated before its memory is requested. For all lists of a message together, this
-     * room has at most about the size of the message. The memory of the outermost object, without the objects to which
-     * it refers, is not requested.
+     * <p>The memory of an object is requested before the object is created, with four exceptions:
+     *
+     * <ul>
+     *   <li>For each single value, such as a date, up to 72 bytes may be requested afterwards.
+     *   <li>For a string with characters beyond ASCII, additional memory is requested after the string has been
+     *       created, because its size is known only then.
+     *   <li>Room for the elements of a list may be allocated before the memory of this room is requested. For all lists
+     *       of a message together, the room has at most about the size of the message.
+     *   <li>The memory of the outermost object is never requested. The memory of the objects to which it refers is.
+     * </ul>
      *
      * @throws CodecException if the bytes cannot be decoded, or if {@code memory} does not grant the requested memory;
      *     {@link CodecException#code()} returns the reason

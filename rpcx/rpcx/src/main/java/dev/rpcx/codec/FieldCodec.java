@@ -39,8 +39,8 @@ public abstract class FieldCodec {
     public abstract void write(Out out, @Nullable Object value);
 
     /**
-     * Returns the object to pass to the first call of {@link #read}. This is the value of a field that does not occur,
-     * or null for a list, set or map.
+     * Returns the object to pass to the first call of {@link #read}. For a list, set or map, the object is null. For
+     * any other field, it is the value that the field has if the message does not contain the field.
      */
     public abstract @Nullable Object start();
 

@@ -109,7 +109,7 @@ public final class HeapArray {
         return heapBytes(buffer.capacity());
     }
 
-    /** Returns how many more bytes of the heap a buffer takes after its content has grown by {@code bytes}. */
+    /** Returns how many more bytes of the heap a buffer would take if its content grew by {@code bytes}. */
     public static long growth(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
         return needed <= buffer.capacity() ? 0 : heapBytes(capacity(buffer, needed)) - heapBytes(buffer);

@@ -84,7 +84,10 @@ public final class Out extends Pool.Scratch {
     private byte[] buf = In.noArray();
     private int pos;
     private int end;
-    /** The index in {@code buf} at which the message starts; 0 if the target buffer is not on the heap. */
+    /**
+     * The index in {@code buf} at which the message starts, if {@code buf} is the array of the target buffer. If the
+     * target buffer is not on the heap, {@code buf} is {@link #own}, and the index is 0.
+     */
     private int base;
 
     private @Nullable ByteBuf target;
@@ -384,9 +387,11 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of a string and its UTF-8 bytes with the JDK's vectorised encoder. The string is encoded in
+     * Writes a string in UTF-8, after the number of its bytes. The JDK's vectorised encoder encodes the string in
      * pieces, so that no copy of the entire string is needed. A string with half a surrogate pair is refused, whereas
      * {@code String.getBytes} would silently send a question mark.
+     *
+     * @param n length of the string in characters
      */
     private void encode(String s, int n) {
         checkSize(n);

@@ -113,19 +113,24 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     // the fields from here on are guarded by this object's lock
 
     /**
-     * Bytes that have arrived of an item whose last part has not arrived; null if no such bytes are kept. Each item has
-     * a buffer of its own.
+     * Bytes that have arrived of an incomplete item; null if no such bytes are kept. Each item has a buffer of its own.
      */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
     /**
-     * Sends credit to the peer; null while no credit can be sent. No credit can be sent before {@link #open}, between
-     * {@link #takeBack} and the next {@code open}, during and after the subscriber's last signal, and after the end of
-     * a cancelled stream. While one thread opens the stream, other threads can request items. Each of them either adds
-     * to {@link #demand}, under the lock, before {@code open} takes the demand, or sends its credit itself. So credit
-     * is neither lost nor sent twice. Tested by {@code CreditRace}.
+     * Sends credit to the peer; null while no credit can be sent. No credit can be sent at these times:
+     *
+     * <ul>
+     *   <li>before {@link #open}, and between {@link #takeBack} and the next {@code open}
+     *   <li>during and after the subscriber's last signal
+     *   <li>after the end of a cancelled stream
+     * </ul>
+     *
+     * <p>While one thread opens the stream, other threads can request items. A thread that finds null here adds the
+     * items to {@link #demand}, under the lock, and {@code open} then takes the demand. A thread that finds a value
+     * here sends the credit itself. So credit is neither lost nor sent twice. Tested by {@code CreditRace}.
      */
     private @Nullable CreditSink creditSink;
 

@@ -25,9 +25,9 @@ public final class UsedTokens {
     private static final int HEAP_DIVISOR = 8;
 
     /**
-     * Max number of tokens that are remembered at the same time. If each token is remembered for 40 s, this suffices
-     * for about 26,000 calls a second for each GiB of heap, and for at most about 100,000 calls a second. One signer
-     * can make only half of these calls.
+     * Maximum number of tokens that are remembered at the same time. For example, if each token is remembered for 40 s,
+     * about 26,000 calls a second are possible for each GiB of heap. On a heap of any size, at most about 100,000 calls
+     * a second are possible. The calls of one signer can be at most half of that number.
      */
     public static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_DIVISOR / TOKEN_BYTES);

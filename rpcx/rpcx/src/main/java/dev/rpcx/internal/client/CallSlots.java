@@ -88,10 +88,12 @@ public final class CallSlots {
     }
 
     /**
-     * Returns whether every slot that the server allows is in use, so that {@link #acquire} would throw. While
-     * {@link #trim} runs, the result is false, since {@code trim} takes free slots from the stack only for a moment. If
-     * {@code trim} ends while this method runs, the result can be true although slots are free. Thread-safe. Most calls
-     * run this method, so it has to be cheap.
+     * Returns whether every slot that the server allows is in use, so that {@link #acquire} would throw. Thread-safe.
+     * Most calls run this method, so it has to be cheap.
+     *
+     * <p>While {@link #trim} runs, the result is always false, since {@code trim} takes the free slots from the stack
+     * for a moment. If {@code trim} ends while this method runs, the result can be wrong: it can be true although slots
+     * are free.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;

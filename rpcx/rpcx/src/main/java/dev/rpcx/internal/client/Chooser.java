@@ -30,9 +30,10 @@ public abstract class Chooser {
     }
 
     /**
-     * Maximum number of further draws of an instance if the first one cannot take the call. If no draw succeeds, all
-     * instances are searched. For example, with {@code WEIGHTED_ROUND_ROBIN} and equal weights, if half of the
-     * instances are connected, all eight further draws fail for 1 in 256 of the calls that need them.
+     * Maximum number of further draws for a call if the instance that was drawn first cannot take the call. If no draw
+     * finds an instance that can, all instances are searched. For example, suppose that half of the instances are
+     * connected, with {@code WEIGHTED_ROUND_ROBIN} and equal weights. Then all eight further draws fail for 1 in 256 of
+     * the calls whose first instance is not connected.
      */
     private static final int MAX_FURTHER_DRAWS = 8;
 

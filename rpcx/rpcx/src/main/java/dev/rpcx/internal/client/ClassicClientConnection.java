@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * deadline, or when the connection ends.
  */
 public final class ClassicClientConnection extends ClassicConnection {
-    /** Encodes the request of a call when the id of the call is known. */
+    /** Encodes the request of a call, as soon as the call has an id. */
     interface Request {
         ByteBuf of(long id);
     }
@@ -383,7 +383,8 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     /**
      * Closes the socket immediately, and afterwards ends all calls. With an ordinary close, a TLS connection would
-     * still send waiting requests for some seconds, although the errors of their calls say that they are not executed.
+     * still send waiting requests for some seconds. But the calls of these requests end with errors that say
+     * NOT_EXECUTED.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);

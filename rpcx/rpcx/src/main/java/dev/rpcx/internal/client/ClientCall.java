@@ -333,7 +333,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges the account for the buffer that this slot keeps for its next call, in place of the slot's earlier charge.
+     * Charges the account for the buffer that this slot keeps for its next call. The new charge replaces the charge for
+     * the buffer that this slot kept before, if any.
      *
      * @param bytes capacity of the buffer
      * @return false if the account has no room for the charge; the earlier charge is unchanged in this case

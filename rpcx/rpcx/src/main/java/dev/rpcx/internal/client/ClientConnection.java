@@ -303,8 +303,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private int inFlight;
 
     /**
-     * Number of calls that the server has not ended yet, and that were sent by their callers' own threads or are about
-     * to be. Callers' threads and the event loop change this number; see {@link #enter} for the order.
+     * Number of calls that callers' own threads have sent or are about to send, and that the server has not ended yet.
+     * Callers' threads and the event loop change this number; see {@link #enter} for the order.
      */
     private volatile int inFlightByCallers;
 

@@ -408,10 +408,10 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a try to connect, so that {@link #end} makes the try fail. Otherwise the try might never
-     * end, since a closed event loop runs no timers. Must be called on an event loop, before the try sets its first
-     * timer. If the client is being closed at that moment, either {@code end} finds the try, or the try cannot
-     * set its timer and fails for that reason.
+     * Registers a try to connect, so that {@link #end} makes the try fail. Otherwise the try might never end, since a
+     * closed event loop runs no timers. Must be called on an event loop, before the try sets its first timer. If
+     * {@code end} runs at the same time, it either finds the try, or has closed the client before the try sets its
+     * timer. In the second case, the timer is refused, and the try fails.
      */
     void endWithThis(PendingConnection<?> pending) {
         pendingConnections.add(pending);

@@ -71,10 +71,19 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile @Nullable Sent sent;
 
         /**
-         * Whether the call has been cancelled, or has been ended by this client. A thread that cancels sets this field,
-         * and then reads {@code sent} or {@code wait}. The thread that sends an attempt stores {@code sent}, the thread
-         * that makes the call wait stores {@code wait}, and each then reads this field. So one of the two threads
-         * cancels the attempt or ends the wait. Otherwise a cancelled call could go on.
+         * Whether the call has been cancelled, or has been ended by this client. Three kinds of thread each store one
+         * field before they read another:
+         *
+         * <ul>
+         *   <li>A thread that cancels sets this field, and then reads {@code sent}, or {@code wait} if {@code sent} is
+         *       null.
+         *   <li>The thread that sends an attempt stores {@code sent}, and then reads this field.
+         *   <li>The thread that makes the call wait stores {@code wait}, and then reads this field.
+         * </ul>
+         *
+         * <p>So either the thread that cancels finds the attempt or the wait, or the other thread finds that the call
+         * is cancelled. The thread that finds this cancels the attempt or ends the wait. Otherwise a cancelled call
+         * could go on.
          */
         private volatile boolean cancelled;
 

@@ -149,7 +149,7 @@ public final class Health {
             }
             return switch (error.code()) {
                 // A LocalFailure with this code has the reason UNHEARD: the event loop of this side was held up until
-                // the call's time was over, so nobody knows how the call has ended.
+                // the call's time was over, so this side does not know how the server has ended the call.
                 case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof LocalFailure) {
@@ -262,7 +262,8 @@ public final class Health {
 
     /**
      * Counts of calls and failures in the latest period of 10 s; null if no call has failed lately, or after an
-     * ejection. If two threads begin a period at the same time, neither of their failures is counted.
+     * ejection. The failure that begins a period is not counted. If two threads begin a period at the same time, the
+     * failures of both are not counted.
      */
     private volatile @Nullable Window window;
 

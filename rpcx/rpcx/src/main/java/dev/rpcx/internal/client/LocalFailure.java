@@ -33,7 +33,8 @@ final class LocalFailure extends RPCXException {
         /** This side has no memory left for what the server sends on the call's connection. */
         NO_ROOM,
         /**
-         * The event loop of this side was held up until the call's time was over. Nobody knows how the call has ended.
+         * The event loop of this side was held up until the call's time was over. This side does not know how the
+         * server has ended the call.
          */
         UNHEARD
     }

@@ -212,8 +212,9 @@ public abstract class Route {
     public abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * Releases the permit of a call that has ended, in whatever way. The release matters only for a trial, by which the
-     * circuit breaker tests the service: if the trial has decided nothing, the next call becomes a trial.
+     * Releases the permit of a call that has ended, with a result or an error. The release matters only if the call was
+     * a trial, by which the circuit breaker tests the service. If the trial has not shown whether the service works,
+     * the next call becomes a trial.
      */
     final void releasePermit(long permit) {
         if (permit != CircuitBreaker.PERMITTED) {

@@ -7,12 +7,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Charges a connection for bytes that wait for the connection's peer. Such bytes are the beginning of a frame or TLS
- * record whose rest has not arrived, or output that the peer does not read. A connection whose charge is refused has to
- * end. Therefore, if there is no room, {@link Claims} chooses the connections that end. This choice depends on the
- * number of such bytes and on the time for which they have waited.
+ * record whose rest has not arrived, or output that the peer does not read. If there is no room for a charge,
+ * {@link Claims} chooses connections to end. The choice depends on the number of such bytes that a connection holds,
+ * and on the time for which they have waited. If the chosen connections do not make enough room, the charge is refused.
+ * A connection whose charge is refused has to end.
  *
- * <p>Methods of this class are called only on the connection's event loop, except those that say otherwise, and except
- * {@link #peer} and {@link #isOnLoopOf}, which any thread may call.
+ * <p>Any thread may call {@link #peer}, {@link #isOnLoopOf} and the methods that say so. All other methods are called
+ * only on the connection's event loop.
  */
 public final class Claim {
     private final Account account;

@@ -626,7 +626,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns the reports of {@link #audit} of all ledgers that are reachable and not forgotten, see {@link #forget}.
+     * Returns the reports of {@link #audit} of all ledgers that are reachable. Ledgers that {@link #forget} or
+     * {@link #forgetHeld} has removed are left out.
      */
     public static String auditAll() {
         Ledger[] all;

@@ -94,8 +94,9 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns how many of the running tasks count in the share of a connection. For example, if 5 tasks had been
-     * orphaned when the connection came, these are the ones among the first 5 tasks that still run.
+     * Returns how many of the orphaned tasks that run now count in the share of a connection. Only tasks that had been
+     * orphaned when the connection came can count. For example, if there were 5 such tasks, and 2 of them have ended,
+     * at most 3 running tasks count.
      *
      * @param mark number of tasks that had been orphaned when the connection came: see {@link #mark}
      */

@@ -378,10 +378,11 @@ public final class Schema {
     }
 
     /**
-     * Throws an exception if the elements of a set or the keys of a map are byte arrays. In Java, an array is equal
+     * Returns {@code element}, or throws a {@link SchemaException} if it is a byte array. In Java, an array is equal
      * only to itself, and not to another array with the same bytes.
      *
-     * @param element type of the elements or keys, which is returned
+     * @param element type of a set's elements or of a map's keys
+     * @param where names the set or the map in the text of the exception
      */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {

@@ -338,10 +338,16 @@ public final class AdmissionLimit {
     private final Medians medians = new Medians(AddressGroups.COUNT);
 
     /**
-     * Whether, since the last update of the limit, a call has found the limit used up. Such a call can still be
-     * admitted if its group of connections runs few handlers: see {@link Group#admit(int, int)}. While the limit is
-     * below the maximum, this field is also set by a call that is refused because its connection has used up its share
-     * of the limit. Event loops set the field, and the update clears it.
+     * Whether calls have reached the limit since its last update. There are two cases:
+     *
+     * <ul>
+     *   <li>A call has found the limit used up. Such a call can still be admitted if its group of connections runs few
+     *       handlers: see {@link Group#admit(int, int)}.
+     *   <li>A call has been refused because its connection has used up the connection's share of the limit. This case
+     *       counts only while the limit is below the maximum.
+     * </ul>
+     *
+     * <p>Event loops set the field, and the update clears it.
      */
     private volatile boolean wasLimitReached;
 
@@ -492,7 +498,10 @@ public final class AdmissionLimit {
 
     private long neededUntilNanos;
 
-    /** Time at which refused calls began to find that hardly any call ends. The limit is raised if this goes on. */
+    /**
+     * Time since which hardly any running call has ended. The field is written and read only when a call is refused, by
+     * {@link #isStalled}. If hardly any call ends for long enough, the limit is raised.
+     */
     private long stalledSinceNanos;
 
     /**
@@ -588,19 +597,27 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Admits a call and counts its handler as running, or refuses the call. A connection with n running handlers
-         * may run another one only if the maximum for all methods leaves room for at least n more. So something always
-         * remains for a connection that runs few handlers. {@link Ledger} names the source of this rule.
+         * Admits a call and counts its handler as running, or refuses the call. There are two rules for a connection:
          *
-         * <p>In the same way, a connection with n running handlers of this method may run another one only if the limit
-         * of the method leaves room for at least n more. But a connection that is the only one to use the method may
-         * use all of the limit, until another connection finds the limit used up.
+         * <ul>
+         *   <li>A connection with n running handlers may run another one only if the maximum for all methods leaves
+         *       room for at least n more. So something always remains for a connection that runs few handlers.
+         *       {@link Ledger} names the source of this rule.
+         *   <li>A connection with n running handlers of this method may run another one only if the limit of the method
+         *       leaves room for at least n more. But a connection that is the only one to use the method may use all of
+         *       the limit, until another connection finds the limit used up.
+         * </ul>
          *
-         * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
-         * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
-         * all of it. So more handlers of this method may run than the limit says: with 16 groups, up to 3.4 times as
-         * many. But a connection may be refused if it runs more handlers than its group's part leaves free. For
-         * example, if the part is 10 and the group runs 6 handlers, a connection that runs 5 of them may be refused.
+         * <p>There is one exception to the second rule, for groups that run few handlers. A group's part of the limit
+         * is the limit divided by the number of groups that run handlers of this method. There must be at least two
+         * such groups. If a group runs fewer handlers than its part, the rest of the part is free. A connection of the
+         * group is then not refused because of the limit in two cases: it runs at most as many handlers as are free, or
+         * it runs all handlers of the group. For example, if the part is 10 and the group runs 6 handlers, 4 are free.
+         * A connection that runs 4 of the 6 handlers is not refused, but a connection that runs 5 of them may be
+         * refused.
+         *
+         * <p>Because of this exception, more handlers of this method may run than the limit says: with 16 groups, up to
+         * 3.4 times as many.
          *
          * @param own number of handlers of all methods that the caller's connection already runs, including the
          *     orphaned handlers of earlier connections of its address

@@ -28,10 +28,10 @@ final class CallCharges {
 
     /**
      * Counts the bytes of the Java objects into which a large request has been decoded. These bytes are counted until
-     * the handler, and a stream that it has returned, have ended. If the method has interceptors, other threads can run
-     * code of the call too, for example callbacks: see {@link CallThreads}. The bytes are then also counted until these
-     * threads have ended. When the server stops waiting for an unfinished stage, {@link PendingResult} takes over the
-     * charge.
+     * the handler has ended. If the handler has returned a stream, they are counted until the stream has ended too. If
+     * the method has interceptors, other threads can run code of the call too, for example callbacks: see
+     * {@link CallThreads}. The bytes are then also counted until these threads have ended. If the server stops waiting
+     * for a stage of the call that has not ended, {@link PendingResult} takes over the charge.
      */
     final Charge objects;
 

@@ -243,9 +243,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Stops counting one of the call's threads, which has finished its work for the call. Before the last thread stops
-     * being counted, this method removes the handler from the count of running handlers in its method's
-     * {@link AdmissionLimit} if the bit {@code LEAVE_PENDING} is set. When no thread is counted any more, the object of
+     * Stops counting one of the call's threads, which has finished its work for the call. If this thread is the last
+     * one and the bit {@code LEAVE_PENDING} is set, this method first removes the handler from the count of running
+     * handlers in the {@link AdmissionLimit} of the handler's method. When no thread is counted any more, the object of
      * a call that is over may serve another call.
      *
      * @return true if the thread was the call's last one and the call is over

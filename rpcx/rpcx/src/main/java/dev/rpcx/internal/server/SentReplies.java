@@ -61,9 +61,9 @@ final class SentReplies {
 
     /**
      * Adds a call to the list of calls that the event loop has to end. The handler's thread must add the call before it
-     * writes the reply: a client that has the reply can use the call's slot for a new request. The event loop has to
-     * end the old call before it reads that request.
-     * {@code ServerHereTest.aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree} tests that the event loop does so.
+     * writes the reply. As soon as the client has the reply, it can use the call's slot for a new request. The event
+     * loop has to end the old call before it reads the new request. Tested by
+     * {@code ServerHereTest.aLoneReplyIsSentWhileTheLoopIsBusyAndItsSlotIsFree}.
      */
     void add(ServerCall call) {
         ServerCall last;

@@ -709,7 +709,7 @@ public final class ServerCall extends Outbound
 
     /**
      * Records that the calling thread no longer runs the call, so that a cancel does not interrupt the thread. Must be
-     * called before the reply is sent, because this object can serve another call after that.
+     * called before the reply is sent. Once the reply has been sent, this object can serve another call.
      */
     synchronized void exit() {
         runner = null;

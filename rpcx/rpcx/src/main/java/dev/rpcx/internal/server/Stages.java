@@ -41,9 +41,9 @@ public final class Stages {
     private Stages() {}
 
     /**
-     * Returns whether the stage has ended. Returns false for a stage that {@link #isPassive} does not accept, because
-     * such a stage may throw an exception when it is asked. {@link CompletableFuture#completedStage} makes stages of
-     * this kind.
+     * Returns whether the stage has ended. Returns false for every stage for which {@link #isPassive} returns false,
+     * because such a stage may throw an exception when it is asked. An example is a stage that
+     * {@link CompletableFuture#completedStage} has made.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();

@@ -50,12 +50,12 @@ public class Threads {
 
     private final WorkerPool pool;
 
-    /** Divides the pool's threads for handlers among the connections. */
+    /** Gives each connection its share of those threads of the pool for handlers. */
     private final PoolShares handlers;
 
     /**
-     * Divides the pool's threads for signals among the connections. A signal is a task that notifies a stream or a
-     * call.
+     * Gives each connection its share of those threads of the pool for signals. A signal is a task that notifies a
+     * stream or a call.
      */
     private final PoolShares signals;
 

@@ -177,7 +177,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      */
     public void onAdded() {}
 
-    /** Returns true if calls are under way, so that the connection does not count as unused. */
+    /** Returns whether calls are under way. A connection with calls under way is not closed as unused. */
     public abstract boolean isBusy();
 
     /** Called at the end of each regular check of the peer, unless the connection is ending. */

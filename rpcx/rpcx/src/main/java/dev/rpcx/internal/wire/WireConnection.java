@@ -827,12 +827,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes the gathered output if there are at least {@code BATCH_BYTES}. Before this method is called,
-     * {@code onSent} must have been called for each message whose last frame is in this output, because the write can
-     * end the connection and its calls. The object of an ended call can already serve another call.
+     * {@code onSent} must have been called for each message whose last frame is in this output. The reason is that the
+     * write can end the connection and its calls. The object of an ended call can already serve another call when this
+     * method returns.
      *
      * <p>During a read, the output is written directly to the socket if possible. If the socket is broken, the output
-     * is kept until the end of the read. A write by the channel would fail, and would end the connection before
-     * {@code onFrame} has received all the input.
+     * stays in the channel's queue until the end of the read. A flush of the channel would fail, and would end the
+     * connection before {@code onFrame} has received all the input.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
