@@ -344,9 +344,16 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Returns whether a failed call is logged as cancelled. A call with a {@link GivenUp} always is logged so.
-     * Otherwise, the exception decides at a client. At a server, the call's context decides, because a handler can
-     * throw a {@link CancellationException} for its own reasons, and can throw any exception after a cancel.
+     * Returns whether a failed call is logged as cancelled. A call that ends with a {@link GivenUp} always is. For any
+     * other exception, there are two cases:
+     *
+     * <ul>
+     *   <li>At a server, the call is logged as cancelled if the call's context is cancelled. The type of the exception
+     *       does not count there, because a handler can throw a {@link CancellationException} for its own reasons, and
+     *       can throw any exception after a cancel.
+     *   <li>At a client, or if there is no context, the call is logged as cancelled if the exception is a
+     *       {@code CancellationException}.
+     * </ul>
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp

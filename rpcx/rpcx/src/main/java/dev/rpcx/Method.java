@@ -45,9 +45,9 @@ public @interface Method {
      * or returns a stream is not retried either. If the call takes a stream that already has its subscriber, the call
      * does not go to another connection. A call of a method without {@link #hedgeMillis} is retried at most twice.
      *
-     * <p>Retries and hedges together are at most a tenth of the first attempts, plus ten for each address, or for each
-     * set of instances. The retries that {@link Client#create(Class, Endpoints)} describes are counted separately. No
-     * call is retried if the client had no memory for what came back from the server.
+     * <p>For each address, or for each set of instances, the number of retries and hedges together is at most ten plus
+     * a tenth of the number of first attempts. The retries that {@link Client#create(Class, Endpoints)} describes are
+     * counted separately. No call is retried if the client had no memory for what came back from the server.
      */
     boolean idempotent() default false;
 

@@ -7,10 +7,10 @@ import java.util.concurrent.CompletableFuture;
  * {@code CompletionStage}, {@code CompletableFuture} or {@code RPCXFuture}. The future completes with the result of the
  * call, or fails with an {@link RPCXException}.
  *
- * <p>An event loop usually completes the future, and can also run the functions that are attached to the future.
- * Attach functions that block or take long with one of the {@code …Async} methods. A function that waits on the
- * event loop for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop. Only a wait for
- * a future of RPCX is refused there, with an {@code IllegalStateException}.
+ * <p>An event loop usually completes the future, and can also run the functions that are attached to the future. Attach
+ * functions that block or take long with one of the {@code …Async} methods. A function that runs on the event loop must
+ * not wait for another future. If it waits for a future of RPCX, the wait fails with an {@code IllegalStateException}.
+ * Any other wait, such as {@code CompletableFuture.allOf(…).join()}, blocks the loop.
  *
  * <p>{@link #cancel} first runs the attached functions, except those attached with an {@code …Async} method. Then it
  * also cancels the call at the server. If the caller ends the future in another way, such as by {@link #orTimeout}, the

@@ -47,7 +47,8 @@ public final class Tls {
     private final TlsEngine engine;
 
     /**
-     * Names the PEM files of the certificate chain that this side presents, and of the private key of its certificate.
+     * Names two PEM files of this side: the certificate chain that this side presents, and the private key of this
+     * side's own certificate, which is the first one of the chain.
      */
     private record Own(Path chain, Path key) {}
 

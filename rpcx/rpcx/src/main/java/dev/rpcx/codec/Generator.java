@@ -48,11 +48,11 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>If the message type has at most {@code MAX_IN_ORDER} fields, the code first reads fields as long as they come in
- * the order of their numbers. Then it asks once for the memory of the objects that it has created for these fields,
- * except for fields that go through their {@link FieldCodec}. So at most {@code MAX_IN_ORDER} objects are created
- * before their memory is granted. Each takes at most 72 bytes, not counting the bytes that it has in the message. For a
- * string beyond ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory when it reads the
- * value.
+ * the order of their numbers. Then the code asks once for the memory of the objects that it has created for these
+ * fields. Objects of a field that goes through its {@link FieldCodec} are not included. So at most {@code MAX_IN_ORDER}
+ * objects are created before their memory is granted. Each object takes at most 72 bytes in addition to its bytes in
+ * the message. For a string beyond ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory
+ * when it reads the value.
  *
  * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */
@@ -363,8 +363,8 @@ final class Generator {
 
     /**
      * Adds the code that reads the fields as long as they come in ascending order of their numbers. For each field, the
-     * code checks whether the field comes next. After elements of a list, set or map, the code checks again for the
-     * same field.
+     * added code checks whether the field comes next. After elements of a list, set or map, the added code checks again
+     * for the same field.
      */
     private void readInOrder(Code code, int[] slots, int taken, Label done) {
         code.op(Op.ICONST_0).local(Op.ISTORE, taken);

@@ -36,10 +36,15 @@ public record PublishedMethod(String name, Method method) {
      * {@link dev.rpcx.Method}, including inherited and private ones. An interface can declare a method in several forms
      * with the same parameters, such as one that blocks and one that returns a future.
      *
-     * @throws IllegalArgumentException if two methods of a class have the same name; if two methods of an interface
-     *     have the same name and different parameters; if a name does not have 1 to 255 bytes, or contains NUL; if a
-     *     static method of a class is annotated; or if the parameters of a method have other numbers in a class than in
-     *     an interface that the class implements, as {@link #refuseOtherNumbers} describes
+     * @throws IllegalArgumentException in these cases:
+     *     <ul>
+     *       <li>Two methods of a class have the same name.
+     *       <li>Two methods of an interface have the same name and different parameters.
+     *       <li>A name does not have 1 to 255 bytes, or contains NUL.
+     *       <li>A static method of a class is annotated.
+     *       <li>The parameters of a method have other numbers in a class than in an interface that the class
+     *           implements: see {@link #refuseOtherNumbers}.
+     *     </ul>
      */
     public static List<PublishedMethod> of(Class<?> type) {
         List<PublishedMethod> published = new ArrayList<>();

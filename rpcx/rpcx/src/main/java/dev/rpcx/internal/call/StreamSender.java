@@ -122,7 +122,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private long itemCost = WINDOW_BYTES;
 
     /**
-     * Whether this object is in the outbox of the connection, the queue of what is to be sent, or is about to be put
+     * Whether this object is in the outbox, that is, the connection's queue of messages to send, or is about to be put
      * there. Also true while a message is being sent, until {@link #onSent}.
      */
     private boolean queued;

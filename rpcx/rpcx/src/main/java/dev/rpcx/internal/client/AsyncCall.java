@@ -18,14 +18,14 @@ abstract class AsyncCall extends LoopThread.Untold {
     final ClientSteps steps;
 
     /**
-     * The time in nanoseconds that the call still had when its latest attempt was sent. This is a copy, since the slot
-     * can belong to another call when the value is needed.
+     * Remaining time of the call when its latest attempt was sent, in nanoseconds. The value is copied from the slot,
+     * since the slot can belong to another call when the value is needed.
      */
     private long givenNanos;
 
     /**
-     * The {@link ClientCall#serial} of this call, which distinguishes the call from other calls in the same slot. This
-     * is a copy, since the slot can belong to another call when the value is needed.
+     * The {@link ClientCall#serial} of this call, which distinguishes the call from other calls in the same slot. The
+     * value is copied from the slot, since the slot can belong to another call when the value is needed.
      */
     private long serial;
 

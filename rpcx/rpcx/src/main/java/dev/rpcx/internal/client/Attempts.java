@@ -28,9 +28,7 @@ public final class Attempts {
     /** Number of the call's attempts that have failed, whether or not a byte of the attempt was sent. */
     private int failed;
 
-    /**
-     * Number of the call's failed attempts that have possibly been sent to a server. One byte of an attempt is enough.
-     */
+    /** Number of the call's failed attempts of which at least one byte has possibly been sent to a server. */
     private int sent;
 
     /**

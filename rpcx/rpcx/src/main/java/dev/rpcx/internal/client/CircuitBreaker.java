@@ -93,11 +93,13 @@ public final class CircuitBreaker {
     }
 
     /**
-     * Records how a call has ended, and opens or closes the circuit if necessary. Only the success of a trial, that is,
-     * any outcome except {@code FAILED} and {@code UNKNOWN}, closes the circuit. For a trial, this method can be called
-     * more than once, for example with {@code ANSWERED} when the server has answered, and with {@code UNKNOWN} after
-     * the end of the call. If any other outcome of the trial was recorded before, {@code UNKNOWN} changes nothing. If
-     * none was, {@code UNKNOWN} lets the next call be a trial, unless a later trial has begun.
+     * Records how a call has ended, and opens or closes the circuit if necessary. Only the success of a trial closes
+     * the circuit. A success is any outcome except {@code FAILED} and {@code UNKNOWN}.
+     *
+     * <p>For a trial, this method can be called more than once, for example with {@code ANSWERED} when the server has
+     * answered, and with {@code UNKNOWN} after the end of the call. If another outcome of the trial was recorded
+     * before, {@code UNKNOWN} changes nothing. Otherwise, {@code UNKNOWN} lets the next call be a trial, unless a later
+     * trial has begun.
      *
      * @param permit result of {@link #permit} for the call
      */

@@ -231,8 +231,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Whether the complete request has been copied into a buffer for the socket, or is about to be written by the
-     * caller's thread. Before that, the server cannot have executed the call. Also true after the first part of a long
-     * reply, since nothing more of the request is sent then.
+     * caller's thread. While this field is false, the server cannot have executed the call. The first part of a long
+     * reply also sets this field, since nothing more of the request is sent after that part.
      */
     private boolean sent;
 

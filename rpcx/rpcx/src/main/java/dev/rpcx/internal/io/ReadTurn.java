@@ -179,7 +179,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** What callers read from one socket with: how they wait for bytes, and the buffers for these. */
+    /** Holds what callers need to read from one socket: the wait for bytes, and the buffers for the bytes. */
     private static final class Loan {
         final CloseWatch.Registration at;
         final CloseWatch.ReadWait arrival;

@@ -90,9 +90,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that the objects of one message may take without a charge. {@link UnchargedAllowance}
-     * allows this number for a call whose handler does not count as running. The number applies to items of streams and
-     * to all arguments of a classic call together.
+     * Returns the number of bytes that the objects of one stream item, or of all arguments of one classic call
+     * together, may take without a charge. {@link UnchargedAllowance} allows the same number for a call whose handler
+     * does not count as running.
      */
     @Override
     public int freeBytes() {

@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Fair share.</b> A connection may hold as much of a pool as remains free afterwards. All connections of one
  * address together may hold twice as much as remains free. So a single connection can hold at most half of a pool, and
- * a single address at most two thirds. Some kinds also have a fixed limit for each connection. Some room always remains
- * for a peer that holds little. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory
- * Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address.
+ * a single address at most two thirds. Some part of the pool always remains for a peer that holds little. For some
+ * kinds of resources, each connection also has a fixed limit. Source: Choudhury and Hahne, <i>Dynamic Queue Length
+ * Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address.
  *
  * <p>There are two exceptions. Resources that cannot be refused without ending a connection are shared in another way,
  * which {@link Claims} explains. The number of connections has fixed limits, which an administrator sets.
@@ -163,7 +163,7 @@ public final class Ledger {
     private final Map<Resource, List<LongSupplier>> counters = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges for calls that ended before the futures of their handlers did. */
+    /** Charges for calls that ended before the futures of their handlers completed. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
     /**

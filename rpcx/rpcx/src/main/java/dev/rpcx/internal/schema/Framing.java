@@ -120,9 +120,9 @@ public final class Framing {
     }
 
     /**
-     * Says whether one side of a call has one of the user's messages as the whole request, reply or stream item, and
-     * the other side has a message that RPCX has made. Returns false if the message that RPCX has made has none of the
-     * fields 1 to 6, as for a method without parameters.
+     * Returns whether both of these are true: one side of a call has one of the user's messages as the whole request,
+     * reply or stream item, and the other side has a message that RPCX has made. Returns false if the message that RPCX
+     * has made has none of the fields 1 to 6. For example, the request of a method without parameters has no fields.
      *
      * @param one kinds of the fields on one side, in the form that {@link #of(MessageType)} returns
      * @param other kinds of the fields on the other side, in the same form

@@ -383,9 +383,9 @@ public final class AdmissionLimit {
     private volatile long caughtUpNanos;
 
     /**
-     * Lock for every change of the limit; true while a thread holds it. A thread that finds the lock taken does not
-     * wait, and makes no change. The lock also guards the fields below; the volatile ones among them are read without
-     * it.
+     * Lock for every change of the limit. The value is true while a thread holds the lock. A thread that finds the lock
+     * taken does not wait, and makes no change. The lock also guards the fields below. The volatile fields among them
+     * are read without the lock.
      */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
@@ -529,8 +529,7 @@ public final class AdmissionLimit {
     /**
      * Creates a limit that adapts to how long calls take. Each address has only one group of connections.
      *
-     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least
-     *     {@link #MIN_LIMIT}
+     * @param maxRunning maximum number of running handlers of all methods together; at least {@link #MIN_LIMIT}
      * @param all counts the running handlers of all methods; all limits of a server share this counter
      */
     public AdmissionLimit(int maxRunning, AtomicInteger all, long nowNanos) {
@@ -540,12 +539,11 @@ public final class AdmissionLimit {
     /**
      * Creates a limit for one method.
      *
-     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least
-     *     {@link #MIN_LIMIT}
+     * @param maxRunning maximum number of running handlers of all methods together; at least {@link #MIN_LIMIT}
      * @param all counts the running handlers of all methods; all limits of a server share this counter
      * @param isLearning false for a limit that always stays at {@code maxRunning}
      * @param groupsPerAddress returns how many groups of connections each address has now. Groups are numbered address
-     *     by address: if it returns 2, the first address has the groups 0 and 1
+     *     by address: with 2 groups for each address, the first address has the groups 0 and 1
      */
     public AdmissionLimit(
             int maxRunning, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {

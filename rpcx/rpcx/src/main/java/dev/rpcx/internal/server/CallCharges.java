@@ -36,9 +36,13 @@ final class CallCharges {
     final Charge objects;
 
     /**
-     * Counts the bytes of a reply and of the call's metadata, if the reply cannot be sent completely at once, or is
-     * large and was made on a thread other than the event loop. A thread other than the event loop counts a large reply
-     * before it queues the reply. Otherwise all these threads together could fill the heap with replies.
+     * Counts the bytes of a reply and of the call's metadata. They are counted in two cases:
+     *
+     * <ul>
+     *   <li>The reply perhaps cannot be sent completely at once.
+     *   <li>The reply is large, and was made on a thread other than the event loop. That thread counts the reply before
+     *       it queues the reply. Otherwise the replies of many such threads could fill the heap.
+     * </ul>
      */
     final Charge reply;
 

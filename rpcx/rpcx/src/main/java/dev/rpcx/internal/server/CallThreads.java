@@ -110,7 +110,8 @@ public final class CallThreads {
 
     /**
      * Runs a task on the connection's event loop. If the event loop itself hands the task over, the task runs after the
-     * present one. If the loop has ended, the task runs immediately on the calling thread, under the connection's lock.
+     * task that the loop is running now. If the loop has ended, the task runs immediately on the calling thread, under
+     * the connection's lock.
      */
     private final Executor inLoopOrHere;
 
@@ -327,7 +328,8 @@ public final class CallThreads {
         boolean bringsStream();
 
         /**
-         * Returns whether some thread other than the call's own is running a part of the call's chain of interceptors.
+         * Returns whether a thread other than the call's own thread (see {@link Call#isRunner}) is running a part of
+         * the call's chain of interceptors.
          */
         boolean isAnyBehind();
 

@@ -200,7 +200,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Returns the number of calls in {@link #dropped} and {@link #lingering}. The client no longer waits for these
-     * calls, but some of them may have ended. For tests.
+     * calls. Some of them may already have ended at the server. For tests.
      */
     public int abandonedCalls() {
         return dropped.size() + lingering.size();

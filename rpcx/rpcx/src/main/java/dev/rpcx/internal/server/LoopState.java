@@ -20,8 +20,8 @@ final class LoopState {
     boolean abandoned;
 
     /**
-     * Whether the call has ended completely, so that its {@link ServerCall} object is free, or is just being freed, for
-     * a later call or for the garbage collector.
+     * Whether the call has ended completely. Its {@link ServerCall} object is then free, or is just being freed, for a
+     * later call or for the garbage collector.
      */
     boolean isRecycled;
 

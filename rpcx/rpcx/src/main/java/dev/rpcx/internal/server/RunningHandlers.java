@@ -17,7 +17,7 @@ import java.util.function.LongSupplier;
  * connection's lock may use it.
  */
 final class RunningHandlers {
-    /** {@link #ofMethods} never shrinks so far that it has room for fewer methods than this. */
+    /** Minimum number of methods for which {@link #ofMethods} still has room after it has shrunk. */
     private static final int MIN_KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;

@@ -1546,7 +1546,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Makes the event loop open the stream of a call whose handler has returned a publisher. The server then subscribes
-     * where the method's handlers run, and the event loop sends the publisher's items. Called on the handler's thread.
+     * to the publisher on a thread for handlers of the method, and the event loop sends the items. Called on the
+     * handler's thread.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type

@@ -552,7 +552,8 @@ public final class ServerCore {
     }
 
     /**
-     * Returns whether a stop of the server has got so far that no handler starts any more. Can be called on any thread.
+     * Returns whether a stop of the server has reached the point after which no handler starts. Can be called on any
+     * thread.
      */
     public boolean isCutOff() {
         return cutOff;

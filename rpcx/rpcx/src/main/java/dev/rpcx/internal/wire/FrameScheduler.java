@@ -60,7 +60,7 @@ final class FrameScheduler {
      */
     private int taken;
 
-    /** Number of messages that fit into one frame, and have been added, but neither sent nor removed. */
+    /** Number of one-frame messages that have been added, but have been neither sent nor removed. */
     private int wholes;
 
     /** Number of messages in {@code waiting} that fit into one frame. Each of them has to follow an earlier message. */

@@ -144,8 +144,9 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called instead of {@code beforeSend} if the connection is closed. Runs on the event loop, or on any thread if the
-     * event loop has ended. Not called for a message that waits in {@link FrameScheduler} when the connection ends.
+     * Called instead of {@code beforeSend} if the connection has closed. Not called for a message that waits in
+     * {@link FrameScheduler} when the connection closes, since {@code beforeSend} was called for that message before
+     * the wait. Runs on the event loop, or on any thread if the event loop has ended.
      */
     public abstract void onDropped();
 

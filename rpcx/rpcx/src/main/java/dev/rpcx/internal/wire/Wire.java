@@ -20,8 +20,8 @@ public final class Wire {
     public static final int PREFACE_BYTES = 8;
 
     /**
-     * Maximum value of a frame's length field, in bytes. The value is small, so that a frame does not hold up for long
-     * the calls whose frames wait behind it.
+     * Maximum value of a frame's length field, in bytes. The value is small, so that calls whose frames wait behind
+     * another frame do not wait for long.
      */
     public static final int MAX_FRAME_BYTES = 16 * 1024;
 
