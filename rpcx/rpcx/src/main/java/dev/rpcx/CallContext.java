@@ -118,9 +118,9 @@ public interface CallContext {
      * </ul>
      *
      * <p>A handler that returns a future can register a task that stops the work behind the future. RPCX itself cancels
-     * the handler's future only if the future is the {@link RPCXFuture} of a call that was made for this call, and
-     * nobody else waits for that future. If the handler's future has not ended one second after the cancel, the handled
-     * call ends without a result.
+     * the handler's future only if the future is the {@link RPCXFuture} of a call that the handler has made, and
+     * nothing else waits for this future. If the handler's future has not ended one second after the cancel, the
+     * handled call ends without a result.
      */
     void onCancel(Runnable task);
 }

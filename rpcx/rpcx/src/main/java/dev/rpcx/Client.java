@@ -286,9 +286,10 @@ public final class Client implements AutoCloseable {
          *   <li>A connection beyond {@code min} is closed if it has had no call for 10 to 20 s, and another connection
          *       is not crowded.
          *   <li>If no connection has room for a call, the call goes to another instance that has room.
-         *   <li>Without such an instance, the client opens a new connection, and the call waits for it, but at most
-         *       until the call's time is over. If the client cannot open one, because there are {@code max} connections
-         *       already or it pauses after a failure to connect, the call fails at once with
+         *   <li>If no other instance has room either, the client opens a new connection. The call waits for the new
+         *       connection, at most until the call's time is over.
+         *   <li>The client cannot open a new connection if there are {@code max} connections already, or while it
+         *       pauses after a failure to connect. The call then fails at once with
          *       {@link RPCXException.Code#OVERLOADED} and is not executed.
          * </ul>
          *

@@ -614,9 +614,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Sets the results of {@code compared()} and {@code lookedUp()}. {@code In} calls this method when the outermost
-     * message begins. {@link KeyHashes} calls it when a key that {@link #openKeys} counts begins, when such a key ends,
-     * and whenever the hash of a key has been recorded.
+     * Sets the results of {@code compared()} and {@code lookedUp()}. {@code In} calls this method when it begins to
+     * read the outermost message. {@link KeyHashes} calls this method before and after {@code In} reads a key that
+     * {@link #openKeys} counts, and after {@code KeyHashes} has recorded the hash of any key.
      */
     void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
  * uses the object at an index that depends on the thread's id. If that object is in use, the thread does not wait, but
  * gets a new object. A thread-local variable would create an object for each virtual thread.
  *
- * <p>An object stays in the array while a thread uses it. Removing the object and putting it back would be two stores
- * of a reference, which are expensive with G1, in a cache line that threads share.
+ * <p>An object stays in the array while a thread uses it. Otherwise each use would store a reference in the array
+ * twice: to remove the object, and to put it back. Such stores are expensive with G1, and several threads share the
+ * cache line.
  */
 final class Pool<T extends Pool.Scratch> {
     private static final int CELLS = 64;

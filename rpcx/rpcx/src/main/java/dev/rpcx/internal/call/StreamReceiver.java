@@ -677,8 +677,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Stops counting this stream as one of the connection's streams. If signals of the subscriber still run or wait in
-     * {@link #signals}, this happens after them, since the subscriber may keep a thread busy until then.
+     * Stops counting this stream as one of the connection's streams when no signal of the subscriber runs or waits in
+     * {@link #signals} any more. Until that time, the subscriber may keep a thread busy.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;

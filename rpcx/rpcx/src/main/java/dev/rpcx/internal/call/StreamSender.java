@@ -64,8 +64,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Maximum capacity, in bytes, of the buffer of an error that keeps its text although the connection cannot be
-     * charged for the error. A larger error loses its text, and then gets a buffer of this capacity.
+     * If the connection cannot be charged for an error, the error keeps its text only if the capacity of the error's
+     * buffer is at most this number of bytes. Otherwise the error loses its text, and gets a buffer of this capacity.
      */
     private static final int MAX_SMALL_END_BYTES = 64;
 
@@ -161,9 +161,11 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * @param failed receives the reason why no more items can be sent; {@code failed} may call {@link #addLast} to send
      *     an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent
-     * @param executor calls the methods of the publisher: subscribe (except in {@link #subscribeHere}), request and
-     *     cancel. If it is null, the thread that asks for items or cancels the stream calls these methods itself,
-     *     unless another thread is calling them at that time; after many calls in a row, the event loop calls them
+     * @param executor calls the publisher's methods {@code subscribe} (except in {@link #subscribeHere}),
+     *     {@code request} and {@code cancel}. If {@code executor} is null, the thread that asks for items or cancels
+     *     the stream calls the method itself. If another thread is calling a method of the publisher at that time, that
+     *     other thread calls the method afterwards. After a thread has called many methods in a row, the event loop
+     *     calls the rest
      */
     public StreamSender(
             WireConnection connection,
@@ -562,8 +564,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns the message that is sent in place of a last message that cannot be charged. An error that is not small
-     * loses its text, since the text may have 2,000 characters. Any other message is returned unchanged.
+     * Returns the form in which a last message is sent if it cannot be charged. An error whose buffer is larger than
+     * {@link #MAX_SMALL_END_BYTES} loses its text, since the text may have 2,000 characters. Any other message is
+     * returned unchanged.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= MAX_SMALL_END_BYTES) {

@@ -77,8 +77,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int HELD_UP_DIVISOR = 10;
 
     /**
-     * If the event loop checks a deadline late by at most this many nanoseconds, the loop does not count as held up.
-     * This limit holds even for calls with very little time.
+     * If the event loop checks a deadline late by at most this many nanoseconds, the loop never counts as held up. This
+     * rule matters only for a call that had less than 50 ms left when its request was written: see
+     * {@link #HELD_UP_DIVISOR}.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 

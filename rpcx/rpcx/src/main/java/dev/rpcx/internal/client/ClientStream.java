@@ -88,9 +88,14 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile boolean cancelled;
 
         /**
-         * The attempts that have failed; null if none has failed. No lock is needed: the thread on which an attempt
-         * ends sets the field before the next attempt begins. The thread that makes that attempt reads the field before
-         * it sends, and the event loop uses it only when that attempt has been answered or has ended.
+         * The attempts that have failed; null if none has failed. No lock is needed, since the attempts of a call come
+         * one after another:
+         *
+         * <ul>
+         *   <li>The thread on which an attempt ends sets the field before the next attempt begins.
+         *   <li>The thread that makes the next attempt reads the field before it sends the attempt.
+         *   <li>The event loop uses the field only after the attempt has been answered or has ended.
+         * </ul>
          */
         private @Nullable Attempts earlier;
 

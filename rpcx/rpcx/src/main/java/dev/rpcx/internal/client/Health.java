@@ -71,8 +71,9 @@ public final class Health {
 
     /**
      * A DEADLINE_EXCEEDED error from a handler is early if more than a tenth of the call's time remains when the error
-     * comes. For example, if a call has 1 s, an error is early while more than 100 ms remain. The handler has then made
-     * another call, whose deadline was exceeded, and has passed on the error of that call.
+     * comes. For example, if a call has 1 s, an error is early while more than 100 ms remain. An early error is taken
+     * for the error of another call, which the handler has made. The deadline of that other call was exceeded, and the
+     * handler has passed on the error.
      */
     private static final int EARLY = 10;
 

@@ -67,13 +67,13 @@ public final class RequestWriter {
      * Takes a slot and writes the request into the slot, as {@link #prepare} does. If other calls have filled the
      * chosen connection, another connection is tried.
      *
-     * <p>A caller must not choose a connection only to see whether there is one. An instance that was ejected after
-     * failures gets a single trial call, and the choice can use up this trial.
+     * <p>A caller must not choose a connection only to find out whether a connection is ready. The choice can use up
+     * the single trial call that an instance gets after it was ejected for failures.
      *
-     * @return the slot with the request; null if the chosen connection was full and no other connection is ready, so
-     *     that the call has to wait
+     * @return the slot with the request; null if the call has to wait, because the chosen connection was full and no
+     *     other connection is ready
      * @throws RPCXException if the call is too late or cannot be encoded, or if each connection that was tried has
-     *     refused the call, for example because it is full
+     *     refused the call, for example because the connection is full
      */
     @Nullable
     ClientCall prepareOrWait(

@@ -42,8 +42,9 @@ public final class SharedWatch implements Endpoints.Listener {
     private final Object beginning = new Object();
 
     /**
-     * What {@code Endpoints.watch} has returned; null before. A thread that joins stores it under the lock
-     * {@link #beginning}. A thread on which a client quits reads it, and closes it if that client is the last one.
+     * The result of {@code Endpoints.watch}; null until that method has returned. The thread on which a client joins
+     * stores the result, under the lock {@link #beginning}. The thread on which a client quits reads the field. If that
+     * client is the last one, this thread closes the result.
      */
     private volatile Endpoints.@Nullable Watch watch;
 

@@ -292,8 +292,8 @@ final class CloseWatch implements IoHandler {
         private final IoHandler epoll;
 
         /**
-         * Time at which the thread stops waiting, by {@code System.nanoTime()}. Only the thread that has the right to
-         * read uses this field.
+         * Time at which {@link #await} stops waiting, by {@code System.nanoTime()}. Only the thread that has the right
+         * to read uses this field.
          */
         private long untilNanos;
 

@@ -107,8 +107,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Removes a task that was added too late for the event loop to run it. Waits for the end of the loop, at most
-     * {@code MAX_END_NANOS}.
+     * Waits for the end of the event loop, at most {@code MAX_END_NANOS}. Then removes a task that was added too late
+     * for the loop to run it.
      *
      * @return true if the task will not run; false if the task has run, or if the loop has not ended in time
      */

@@ -692,10 +692,14 @@ public final class Ledger {
 
         /**
          * Index of this address in {@link AddressGroups}; -1 before the first account of this address is opened. The
-         * address keeps the index until the ledger forgets the address. Written under the lock of {@code groups} when
-         * the first account is opened, and cleared under the lock of this address's entry in {@code addresses} when no
-         * connection is open. The event loop of each connection reads it without a lock, but has held the lock of
-         * {@code groups} when it opened the connection's account, and so sees the index.
+         * address keeps the index until the ledger forgets the address.
+         *
+         * <ul>
+         *   <li>Written under the lock of {@code groups}, when the first account is opened.
+         *   <li>Cleared under the lock of this address's entry in {@code addresses}, when no connection is open.
+         *   <li>Read by the event loop of each connection without a lock. The event loop sees the index, because it has
+         *       held the lock of {@code groups} earlier, when it opened the connection's account.
+         * </ul>
          */
         int groupIndex = NO_INDEX;
 

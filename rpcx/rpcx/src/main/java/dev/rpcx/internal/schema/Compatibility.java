@@ -162,9 +162,13 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the members that may have been renamed from the older lock file to the newer one. A renamed member whose
-     * number has changed too is found only in a type, not in a request or reply. Such a member is found only if the
-     * newer lock file still has its old line, marked as removed.
+     * Returns the members that may have been renamed between the older and the newer lock file.
+     *
+     * <ul>
+     *   <li>A renamed member that has kept its number is found in a type, a request or a reply.
+     *   <li>A renamed member whose number has changed too is found only in a type, and only if the newer lock file
+     *       still has the member's old line, marked as removed.
+     * </ul>
      */
     public static List<Renaming> perhapsRenamed(LockFile older, LockFile newer) {
         List<Renaming> renamed = new ArrayList<>();

@@ -337,8 +337,9 @@ public final class LockFile {
      * members are added with their numbers, and members that are gone are marked as removed. Types that the schema has
      * not mapped stay as they are, and so do requests and replies that are not in {@code calls}.
      *
-     * <p>A type may lack a member that this lock file never had, but that the lock file of another project has. Such a
-     * member is added only if the lock file of the other project marks it as removed.
+     * <p>The lock file of another project may have a member of a type that the type lacks at present, and that this
+     * lock file never had. Such a member is added only if the lock file of the other project marks the member as
+     * removed. The next version then marks the member as removed too.
      *
      * @param schema made by {@link Schema#extending} from this lock file, or from this lock file joined with others by
      *     {@link #of(ClassLoader, LockFile, String)}

@@ -99,8 +99,9 @@ public final class AdmissionLimit {
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
     /**
-     * Minimum number of calls from which the limit is updated: calls that ended, or calls that waited for a thread in
-     * vain. Fewer calls would say too little.
+     * The end of a call updates the limit only if one of two counts since the last update has reached this number: the
+     * calls that ended, or the calls that waited for a thread in vain. The two counts are not added. Fewer calls would
+     * say too little.
      */
     private static final int MIN_COUNT = 8;
 
@@ -359,10 +360,11 @@ public final class AdmissionLimit {
     private volatile boolean wasIdle;
 
     /**
-     * Number of updates of the limit after which a connection that is alone may use all of the limit again. Until then,
-     * each connection may use only a share of the limit, even if no other connection runs handlers of the method. Event
-     * loops set the number, and each update decreases it. If an update overwrites a number that was set during the
-     * update, the next call that competes for the limit sets it again.
+     * Number of further updates of the limit during which each connection may use only a share of the limit, even if no
+     * other connection runs handlers of the method. At 0, a connection may use all of the limit while no other
+     * connection runs handlers. When connections compete for the limit, as {@link #SHARED_STEPS} explains, an event
+     * loop sets the number. Each update decreases the number. If an update overwrites a number that was set during the
+     * update, the next call that competes for the limit sets the number again.
      */
     private volatile int sharedSteps;
 
@@ -1506,10 +1508,13 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Updates {@link #middleNanos}, the middle duration of calls, from the calls that have ended since the last update
-     * of the limit. For example, 10 handlers that run for 100 ms take 1 s in total. If the durations of the calls that
-     * have ended add up to 100 ms, {@code middleNanos} moves a tenth of the way to the middle duration of these calls.
-     * So quick calls that end while long calls still run change hardly anything.
+     * Moves {@link #middleNanos}, the middle duration of calls, towards the middle duration of the calls that have
+     * ended since the last update of the limit. How far {@code middleNanos} moves depends on the total duration of
+     * these calls, compared with the time that all running handlers have had since that update. For example, 10 running
+     * handlers and 100 ms make 1 s. If the durations of the ended calls add up to 100 ms, {@code middleNanos} moves a
+     * tenth of the way. So quick calls that end while long calls still run change hardly anything.
+     *
+     * @param elapsed time in nanoseconds since the last update of the limit
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();

@@ -138,8 +138,8 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call like {@link #runCallbacks(Call, List)}, but reports a failure instead of
-     * throwing it. The call is over in any case.
+     * Runs the callbacks for the end of a call like {@link #runCallbacks(Call, List)}. A failure is only reported and
+     * not thrown, so that the failure does not keep the call from ending.
      */
     void runCallbacksIfPossible(Call call, List<? extends Runnable> callbacks) {
         try {

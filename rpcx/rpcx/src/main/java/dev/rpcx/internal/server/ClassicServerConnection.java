@@ -453,7 +453,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what a call holds after its end. If threads still run for the call, everything is released when the last
+     * Releases what an ended call still holds. If threads still run for the call, everything is released when the last
      * of these threads has ended.
      */
     private void settle(ClassicServerCall call) {

@@ -71,7 +71,10 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         }
     }
 
-    /** Stops waiting for the source. The caller has to call {@link #run} afterwards, which ends this stage. */
+    /**
+     * Stops waiting for the source, but does not end this stage. The caller has to end this stage afterwards, by
+     * {@link #run}.
+     */
     void giveUp() {
         waiter.stopWaiting();
     }

@@ -9,10 +9,11 @@ import java.util.concurrent.TimeUnit;
  * Ends the connection of a client that sends too many CANCEL, PING or SETTINGS frames. These frames make work for the
  * server, and cost the client almost nothing. Used only on the event loop.
  *
- * <p>When the number of CANCELs or of PINGs exceeds its limit, the connection is ended if the counts began less than a
- * second ago. Otherwise both counts begin anew. So a client can send about twice as many in one second. For example, a
- * new client that has sent nothing for a second can send 100 PINGs up to the limit, one that begins the counts anew,
- * and 100 more.
+ * <p>CANCELs and PINGs are counted. The time is checked only when one of the two counts exceeds its limit. If the
+ * counts began less than a second ago, the connection is ended. Otherwise both counts begin anew. So a client can send
+ * about twice as many frames in one second. For example, a new client waits for a second, and then sends 201 PINGs at
+ * once. The first 100 PINGs reach the limit. The next PING exceeds the limit, but the counts began a second ago, so
+ * they begin anew. The last 100 PINGs reach the limit again.
  */
 public final class FloodGuard {
     /**

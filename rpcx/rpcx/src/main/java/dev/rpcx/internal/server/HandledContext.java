@@ -319,8 +319,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Sets the object that runs the rest of the call's chain of interceptors on the threads for handlers of the method.
-     * Called before the first interceptor runs.
+     * Sets the object that runs parts of the call's chain of interceptors on threads for handlers of the call's method.
+     * Called before the first interceptor runs, and only if the call has interceptors.
      */
     public void setSteps(CallThreads.Steps given) {
         steps = given;

@@ -613,11 +613,13 @@ public final class ServerCall extends Outbound
 
     /**
      * Stops waiting for the future that the handler has returned, because nobody needs the result any more. The handler
-     * no longer counts against the {@link AdmissionLimit} of its method, unless the method has interceptors and threads
-     * of {@link CallThreads} still run for the call. The objects of the request stay charged as long as the future can
-     * refer to them. Event loop only.
+     * no longer counts against the {@link AdmissionLimit} of its method. There is one exception: if the method has
+     * interceptors and threads of {@link CallThreads} still run for the call, the handler counts until the last of
+     * these threads has ended. The objects of the request stay charged as long as the future can refer to them. Event
+     * loop only.
      *
-     * @return false if there is no future, its result has already come, or this method has stopped waiting before
+     * @return false if there is no future, if the future's result has come already, or if this method has stopped
+     *     waiting before
      */
     boolean giveUp() {
         PendingResult result;

@@ -184,8 +184,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private long detachedDueNanos;
 
     /**
-     * Earliest time of the next check of {@link #detached} if the list has more than {@code MAX_CHECKED_FULLY} calls,
-     * in nanoseconds of the event loop's ticker. A shorter list is checked each time that the timer fires.
+     * Earliest time of the next check of {@link #detached}, in nanoseconds of the event loop's ticker. Applies only
+     * while {@code detached} has more than {@code MAX_CHECKED_FULLY} calls. A shorter list is checked each time that
+     * the timer fires.
      */
     private long mayCheckDetachedNanos;
 
@@ -404,12 +405,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Tries to admit a postponed call. If there is no room, but a handler of the connection runs, the call goes on
-     * waiting until a handler of the connection has ended. If no handler of the connection runs, the call is refused.
+     * Tries to admit a postponed call. If there is no room for the call, the handlers of the connection decide:
      *
-     * <p>Do not refuse a call while a handler runs. When the client has read enough of what the server has sent, the
-     * postponed calls come here one right after another. They find no room until a handler has ended, so most of them
-     * would be refused.
+     * <ul>
+     *   <li>If the connection runs a handler, the call goes on waiting until a handler of the connection has ended.
+     *   <li>If the connection runs no handler, the call is refused.
+     * </ul>
+     *
+     * <p>Do not refuse a call while a handler runs. When the client has read enough of what the server has sent, this
+     * method is called for one postponed call right after another. These calls find no room until a handler has ended,
+     * so most of them would be refused.
      *
      * @return false if the call has to go on waiting; true if the call has been admitted or refused
      */

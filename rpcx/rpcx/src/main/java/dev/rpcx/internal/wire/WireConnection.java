@@ -178,8 +178,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Claim for the memory of {@link #partialFrame}. The claim holds bytes while more than
-     * {@code Outbound.MAX_SMALL_BYTES} of an incomplete frame have arrived. If room for such bytes is short, the claim
-     * can end the connection, see {@link Claim}.
+     * {@code Outbound.MAX_SMALL_BYTES} of an incomplete frame have arrived. If room for {@link Resource#FRAME_BYTES} is
+     * short, the claim can end the connection: see {@link Claim}.
      */
     private final Claim frame;
 
@@ -951,8 +951,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes the gathered output to the socket. As long as the socket takes bytes, also writes frames of the messages
-     * in {@link #scheduler} alternately. A write can end the connection or call this method again. In both cases,
-     * {@link #scheduler} can change.
+     * in {@link #scheduler}, one frame of each message in turn. After about {@code MAX_BYTES_AT_ONCE} bytes, the event
+     * loop serves its other connections first. A write can end the connection or call this method again. In both cases,
+     * {@link #scheduler} can change while this method runs.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
