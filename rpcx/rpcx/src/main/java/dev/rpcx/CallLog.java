@@ -196,7 +196,10 @@ public final class CallLog implements Interceptor {
         /** Whether a thread writes the line or has written it. Any thread can end the stream; only the first writes. */
         private final AtomicBoolean isWritten = new AtomicBoolean();
 
-        /** Whether there has been a subscription. Any thread can bring one, and only the first one is wrapped. */
+        /**
+         * Whether {@link #onSubscribe} has been called. Any thread can call it. Only the first subscription that it
+         * gets is wrapped in a {@link LoggedSubscription}.
+         */
         private final AtomicBoolean isSubscribed = new AtomicBoolean();
 
         Logged(Flow.Subscriber<? super T> subscriber, Named named, @Nullable CallContext context, long begin) {

@@ -67,8 +67,8 @@ abstract class ElementCodec {
 
     /**
      * Reads one value, in the form that {@link #write} uses. Returns null for a {@code BigInteger} of 0 bytes, and for
-     * the number 0 of an enum without a constant that stands for 0. {@code write} never writes these two, and they
-     * count as a value that is not set.
+     * the number 0 of an enum that has no constant with this number. {@code write} never writes such a value. When it
+     * is read, it counts as a value that is not set.
      */
     abstract @Nullable Object read(In in);
 

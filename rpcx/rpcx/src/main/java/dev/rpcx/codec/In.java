@@ -453,8 +453,9 @@ public final class In extends Pool.Scratch {
     /**
      * Counts one element of a list, set or map.
      *
-     * @param bytes memory in bytes that the element takes in addition to its bytes in the message, including its place
-     *     in the collection. The memory of an element that is a message is counted when that message is read.
+     * @param bytes memory in bytes that the element takes, including its place in the collection, but without the
+     *     number of bytes that the element has in the message. If the element is a message, its memory is not included,
+     *     because it is counted when that message is read.
      */
     void element(int bytes) {
         granted -= bytes;

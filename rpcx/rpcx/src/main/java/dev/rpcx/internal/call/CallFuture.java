@@ -29,12 +29,16 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * The context in which the call of this future was made: that of the handled call whose handler made it, or the one
-     * that {@code CallContext.within} has created; null if there was neither. The field becomes null by
-     * {@link #releaseReferences} and {@link #cancel}. It also becomes null if a proxy returns this future to a caller
-     * outside of the handled call, which is possible if an interceptor returns one future to several callers. The
-     * thread that makes the call stores the context, and any thread can clear the field. At a server, a thread that
-     * cancels the handled call reads it.
+     * Context in which the call of this future was made; null if there was none. If a handler made the call, this is
+     * the context of the handled call. Outside of any handled call, it is the outermost context that
+     * {@code CallContext.within} has created.
+     *
+     * <p>{@link #releaseReferences} and {@link #cancel} set this field to null. {@link #handedOut} sets it to null if a
+     * proxy returns this future to a caller outside of this context. That is possible if an interceptor returns one
+     * future to several callers.
+     *
+     * <p>The thread that makes the call stores the context. Any thread can clear this field. At a server, a thread that
+     * cancels the handled call reads this field.
      */
     private volatile @Nullable TimedContext parent;
 

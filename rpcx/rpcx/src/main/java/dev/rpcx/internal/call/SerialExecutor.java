@@ -43,10 +43,16 @@ public final class SerialExecutor implements Executor, Runnable {
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
 
     /**
-     * One of the states above. Each change from IDLE, by any thread, and each change to RUNNING, by the thread that
-     * will run the signals, is a compare-and-set. Only the thread that succeeds goes on, so one thread at a time runs
-     * signals. That thread stores IDLE before it looks for further signals, and {@link #execute} adds a signal before
-     * it reads the state. Otherwise a signal could stay in the queue, with no thread to run it. Tested by
+     * One of the states above. Two kinds of changes are made by compare-and-set:
+     *
+     * <ul>
+     *   <li>A change from IDLE. Any thread can make it.
+     *   <li>A change to RUNNING. The thread that will run the signals makes it.
+     * </ul>
+     *
+     * <p>A thread goes on only if its compare-and-set succeeds. So one thread at a time runs signals. The thread that
+     * has run the signals stores IDLE before it looks for further signals. {@link #execute} adds a signal before it
+     * reads the state. In another order, a signal could stay in the queue, with no thread to run it. Tested by
      * {@code SerialRace}.
      */
     private volatile int state = IDLE;

@@ -16,9 +16,9 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The content of a signed token, which says to a server who makes a call. The bytes of a token, which
- * {@code docs/security.md} describes, have only one form: each part has a fixed length, or its length in front of it.
- * The signature covers these bytes, the service and the method, so a token is valid for one method only.
+ * The content of a signed token, which says to a server who makes a call. The bytes of the content have only one form:
+ * each part has a fixed length, or its length stands in front of it. {@code docs/security.md} describes the form. The
+ * signature covers these bytes, the service and the method, so a token is valid for one method only.
  *
  * @param expiresMillis time at which the token expires, in milliseconds since 1970
  * @param nonce {@value #NONCE_BYTES} random bytes

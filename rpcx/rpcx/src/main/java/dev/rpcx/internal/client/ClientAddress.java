@@ -130,9 +130,8 @@ public final class ClientAddress extends Route {
     private int failures;
 
     /**
-     * Whether the server has kept a connection for {@link #KEPT_NANOS}. This is recorded when that connection ends or
-     * takes no new calls any more. More than {@link #MAX_KNOWN_FAILURES} consecutive failures set the field to false
-     * again.
+     * Whether the server has kept a connection for {@link #KEPT_NANOS}. Set to true when that connection ends or takes
+     * no new calls any more. Set to false again when {@link #failures} is more than {@link #MAX_KNOWN_FAILURES}.
      */
     private boolean hasKept;
 

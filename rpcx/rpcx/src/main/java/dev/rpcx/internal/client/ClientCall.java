@@ -749,9 +749,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Releases this slot if its caller could not, because the caller's stack or memory was exhausted. If the caller's
-     * call has been sent, the slot becomes free when the server's final frame for the call has come. A call that is
-     * neither sent nor queued will never be sent, since such a caller does nothing more; its slot becomes free at once.
+     * Releases this slot if its caller could not, because the caller's stack or memory was exhausted. If the call has
+     * been sent, the slot becomes free when the server's final frame for the call has come. If the call is neither sent
+     * nor queued, it will never be sent, because its caller does nothing more. So the slot becomes free at once.
      *
      * @return false if the call may still be in the queue of messages to send, so that this method has to be called
      *     again later

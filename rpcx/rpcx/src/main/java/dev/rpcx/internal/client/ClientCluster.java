@@ -465,10 +465,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance has a connection. A share of the waiting calls immediately gets connections, to this
-     * instance or to another connected one, as the chooser decides. If other instances are not connected, but have
-     * never failed to connect, the remaining calls wait for them, up to {@code SPREAD_NANOS}. So the instance that
-     * connects first does not get all calls.
+     * Called when an instance has a connection. A part of the waiting calls, or all of them, immediately get
+     * connections: see {@link #share}. The chooser decides for each of these calls whether it goes to this instance or
+     * to another connected instance. The other calls wait up to {@code SPREAD_NANOS} for the instances that are not
+     * connected, but have never failed to connect. So the instance that connects first does not get all calls.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;

@@ -434,8 +434,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns whether the connection has so many calls that the client should make another connection. A quarter of all
-     * slots is enough ({@link #CROWDED}). If the server allows only few calls, three quarters of these are enough.
+     * Returns whether the connection has so many calls that the client should make another connection. This is so if
+     * the number of calls in flight is at least {@link #CROWDED}, or at least three quarters of the slots that the
+     * server allows. It is also so if the connection is full.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();

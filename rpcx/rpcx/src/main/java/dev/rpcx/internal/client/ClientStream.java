@@ -523,10 +523,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Records for the called instance that the latest attempt has been answered, or how the attempt has ended.
+         * Records what the latest attempt says about the health of the called instance.
          *
-         * @param error null if the attempt has been answered
-         * @return what this says about the instance; null if no instance was called
+         * @param error error with which the attempt has ended; null if the attempt has been answered
+         * @return what the attempt says about the health of the instance; null if no instance was called
          */
         private Health.@Nullable Outcome recordOutcome(@Nullable RPCXException error) {
             Sent last = sent;

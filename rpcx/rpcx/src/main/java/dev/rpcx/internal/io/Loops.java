@@ -47,9 +47,9 @@ public class Loops {
 
     /**
      * Allocator of the buffers for sockets. Netty's default, the adaptive allocator, frees direct memory on event
-     * loops. On newer JVMs, this stops a loop until all threads of the JVM have confirmed that they do not use the
-     * memory. In a test with ten connections and results of 200 kB, PINGs of other connections took 0.9 to 7.3 s with
-     * the adaptive allocator, and 13 to 466 ms with the pooled one.
+     * loops. On newer JVMs, a loop that frees direct memory stops until all threads of the JVM have confirmed that they
+     * do not use the memory. In a test with ten connections and results of 200 kB, PINGs of other connections took 0.9
+     * to 7.3 s with the adaptive allocator, and 13 to 466 ms with the pooled one.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 

@@ -356,8 +356,9 @@ public final class Schema {
     }
 
     /**
-     * Says whether a field of this type is read as null if the field was not sent, even if its declaration does not
-     * allow null. Returns false for every enum, although an enum without a constant of number 0 is also read as null.
+     * Returns whether a field of this type is read as null if the field was not sent, no matter whether the declaration
+     * of the field allows null. The result is false for every enum, even for an enum without a constant of number 0. A
+     * field of such an enum is read as null too.
      */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType

@@ -117,8 +117,8 @@ final class Admission {
     }
 
     /**
-     * Returns the number of calls that have a place on this connection, that is, a {@link ServerCall} object. Any
-     * thread may call this, but the number is exact only while no call begins or ends.
+     * Returns the number of calls of this connection that have a place. Any thread may call this method, but the number
+     * is exact only while no call begins or ends.
      */
     long taken() {
         return places.held() - freePlaces;

@@ -342,8 +342,8 @@ public final class CallThreads {
         boolean isCounted();
 
         /**
-         * Runs the handler on the calling thread, which belongs to an interceptor. While the handler runs, the thread
-         * is counted for the call, and a cancel of the call interrupts the thread.
+         * Runs the handler on the calling thread, on which an interceptor has called {@code proceed}. While the handler
+         * runs, the thread is counted for the call, and a cancel of the call interrupts the thread.
          *
          * @throws RPCXException the call has ended
          */

@@ -254,9 +254,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first {@link Stages.Hook} that one of the given stages has attached to its source, that is, to the
-     * stage that it replaces. Returns null if no stage has attached one. If the stage that the handler itself has
-     * returned is still unfinished, it is usually the source of the first given stage.
+     * Returns the first {@link Stages.Hook} that one of the stages in {@code own} has attached to its source; null if
+     * none of them has attached a hook. The source of a {@link DetachableStage} is the stage that the
+     * {@code DetachableStage} replaces. The stage of the handler itself, if that stage has not ended, is usually the
+     * source of the first stage in {@code own}.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

@@ -409,8 +409,8 @@ public final class PoolShares {
         abstract int held();
 
         /**
-         * Returns the share that is first in the rotation among the connections of this entry; null if none of the
-         * connections waits. The share with the smallest {@code order} is the first.
+         * Among the shares of the waiting connections of this entry, returns the share with the smallest {@code order},
+         * which is the first in the rotation. Returns null if no connection of this entry waits.
          */
         abstract @Nullable Share first();
 

@@ -62,9 +62,9 @@ public final class ServerCall extends Outbound
     private volatile @Nullable PendingResult pendingResult;
 
     /**
-     * Whether the first interceptor has started, or the handler if there are no interceptors. Before the call is handed
-     * over, the event loop clears this field. Afterwards, the thread that runs the call sets the field, while holding
-     * the lock of this call.
+     * Whether the first interceptor has started, or the handler if there are no interceptors. The event loop clears
+     * this field before it hands the call over to a thread. The thread that runs the call sets this field in
+     * {@link #enter}, while holding the lock of this call.
      */
     private boolean hasBegun;
 

@@ -168,8 +168,9 @@ public final class ServerCore {
         /**
          * Returns the published methods in the order of their numbers, which begin at 1.
          *
-         * @param running counter of the running handlers of all methods, except those on event loops
+         * @param running counter of the running handlers of all methods; handlers on event loops are not counted
          * @param groups groups of connections, by the addresses of the clients
+         * @param nowNanos current time by the server's ticker, in nanoseconds
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
     }

@@ -935,9 +935,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns a buffer with the same bytes that is at least about half full. The reason is that unused capacity is not
-     * charged in the queue of the socket. A batch has much unused capacity, for example, if the messages for which it
-     * got room have been recalled.
+     * Returns {@code out} if it is at least about half full. Otherwise releases {@code out} and returns a copy without
+     * unused capacity. The reason is that unused capacity is not charged in the queue of the socket. A batch has much
+     * unused capacity, for example, if it was enlarged for messages that have been recalled since.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
