@@ -193,12 +193,15 @@ public final class CallLog implements Interceptor {
         private final @Nullable CallContext context;
         private final long begin;
 
-        /** Whether a thread writes the line or has written it. Any thread can end the stream; only the first writes. */
+        /**
+         * Whether the log line is being written or has been written. Any thread can end the stream, but only the first
+         * thread that ends the stream writes the line.
+         */
         private final AtomicBoolean isWritten = new AtomicBoolean();
 
         /**
-         * Whether {@link #onSubscribe} has been called. Any thread can call it. Only the first subscription that it
-         * gets is wrapped in a {@link LoggedSubscription}.
+         * Whether {@link #onSubscribe} has been called. Any thread can call that method. Only the first subscription
+         * that {@code onSubscribe} gets is wrapped in a {@link LoggedSubscription}.
          */
         private final AtomicBoolean isSubscribed = new AtomicBoolean();
 

@@ -8,7 +8,8 @@ import java.lang.annotation.Target;
 
 /**
  * Publishes a method of a service, or says which published method a client's method calls. Only {@link #value} applies
- * to services. All other attributes apply to clients, which decide how long a call may take and whether it is retried.
+ * to services. All other attributes apply to clients, since it is the client that decides how long a call may take and
+ * whether the call is retried.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -34,9 +34,9 @@ public final class CodecException extends RuntimeException {
         /** More messages are nested in each other than {@link Limits#depth()} allows. */
         TOO_DEEP,
         /**
-         * The bytes contain the number of an enum constant or a case of a sealed type that this process does not know.
-         * This code also means that the bytes contain no case of a sealed type. A type that declares a constant or case
-         * for unknown values is read without this fault.
+         * The bytes contain the number of an enum constant that this process does not know. For a sealed type, this
+         * code means that the bytes contain no case that this process knows, or no case at all. A type that declares a
+         * constant or case for unknown values is read without this fault.
          */
         UNKNOWN_VALUE,
         /**

@@ -66,11 +66,20 @@ public final class MethodShape {
 
     /**
      * Returns a text that says why client and server cannot read each other's messages. Returns null if the shapes show
-     * no such reason, or if the shape of one side is unknown. A parameter or a result that only one side has is usually
-     * no reason. It is a reason if it is a stream. A parameter is also a reason if the other side has no separate
-     * parameters, but one of the user's messages as the whole request: see {@link Framing#isWholeForOne}.
+     * no reason, or if the shape of one side is unknown. These are the reasons:
      *
-     * @param looksAtResult false for a call whose result nobody reads
+     * <ul>
+     *   <li>The parameter or the result is a stream on one side, but not on the other.
+     *   <li>A parameter or the result exists on both sides, but has a different kind on each side.
+     *   <li>One side has separate parameters, and the other side has one of the user's messages as the whole request:
+     *       see {@link Framing#isWholeForOne}.
+     * </ul>
+     *
+     * <p>In all other cases, a parameter or a result that only one side has is no reason.
+     *
+     * @param client shape of the method at the client
+     * @param server shape of the method at the server
+     * @param looksAtResult false for a call whose result nobody reads; the result is then not compared
      */
     public static @Nullable String difference(int client, int server, boolean looksAtResult) {
         if (client == MethodDictionary.UNKNOWN_SHAPE || server == MethodDictionary.UNKNOWN_SHAPE || client == server) {

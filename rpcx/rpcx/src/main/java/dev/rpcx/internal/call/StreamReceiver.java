@@ -43,8 +43,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
         /**
          * Runs a task that may call a subscriber whose signals run on the event loop. By default, the task runs
-         * immediately on the calling thread. A server does the same only if that thread is the event loop, or if the
-         * loop has ended; otherwise it hands the task to the loop.
+         * immediately on the calling thread. A server runs the task immediately only if the calling thread is the event
+         * loop, or if the loop has ended. Otherwise the server hands the task to the loop.
          */
         default void onLoop(Runnable task) {
             task.run();
@@ -70,8 +70,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final @Nullable SerialExecutor signals;
 
     /**
-     * Charge for the memory of {@link #items} and {@link #parts}. Null at a client, where the call itself is charged
-     * for the parts, by the number of bytes that {@link #growth} returns. Guarded by {@code this}.
+     * Charge for the memory of {@link #items} and {@link #parts}. Null at a client: there, no items wait, and the call
+     * itself is charged for the parts, by the number of bytes that {@link #growth} returns. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
@@ -484,8 +484,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Releases the charge for an item that the subscriber has been given, or what is left of that charge. If no items
-     * and no parts are kept any more, everything that {@link #bytes} holds is released.
+     * Releases the charge for an item that the subscriber has been given. Releases everything that {@link #bytes} holds
+     * if that is less than the charge for the item, or if no items and no parts are kept any more.
      *
      * @param amount number of bytes that were charged for the item
      */

@@ -1197,9 +1197,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns whether the buffer of a one-way call will still have the arguments after the request has been sent, so
-     * that {@link #arguments} returns them. The arguments are lost when a frame from the server proves that the handler
-     * has begun; an error from the server does not prove it.
+     * Returns whether {@link #arguments} will still return the arguments of a one-way call after the request has been
+     * sent. Even then, {@code arguments} returns null as soon as a frame from the server has proved that the handler
+     * has begun. An ERROR frame does not prove that.
      */
     boolean keepsArguments() {
         return body.capacity() <= MAX_KEPT_BYTES;

@@ -487,9 +487,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns how many waiting calls should get connections when an instance has connected. The calls are divided
-     * equally among this instance and all instances that are not connected, but have never failed to connect. The
-     * result is rounded up. The caller holds the lock of {@code this}.
+     * Returns how many waiting calls should get connections when an instance has connected. The waiting calls are
+     * divided equally among the instance that has connected and all instances that are not connected, but have never
+     * failed to connect. The result is the part of one instance, rounded up. The caller holds the lock of {@code this}.
      *
      * @param calls number of the waiting calls
      */

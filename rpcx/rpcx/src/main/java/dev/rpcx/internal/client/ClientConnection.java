@@ -259,10 +259,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private volatile @Nullable String closedWhy;
 
     /**
-     * Whether this client ends the connection because the client drops all its connections, or because this extra
-     * connection is idle. The end of the connection is then no failure of the server. Any thread that drops the
-     * connection sets the field before it closes the connection, and so does the event loop before it drains an idle
-     * one. The event loop reads the field afterwards, in {@link ClientAddress#lost}.
+     * Whether this client ends the connection because the client drops all its connections, or because this is an extra
+     * connection and is idle. In both cases, the end of the connection is no failure of the server. Any thread may drop
+     * the connection. That thread sets the field before it closes the connection. The event loop sets the field before
+     * it drains an idle extra connection. The event loop reads the field afterwards, in {@link ClientAddress#lost}.
      */
     volatile boolean isDropped;
 

@@ -257,8 +257,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * If another attempt makes sense, copies the encoded arguments from the slot for that attempt. The original
-         * arguments cannot be used, since the caller is free to change them.
+         * If another attempt makes sense, copies the encoded arguments out of the slot, and keeps the copy for the next
+         * attempt. That attempt cannot encode the original arguments again, since the caller is free to change them.
          */
         @Override
         void beforeSlotRelease(ClientCall slot, RPCXException error) {

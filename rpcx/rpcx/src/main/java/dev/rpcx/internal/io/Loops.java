@@ -161,8 +161,9 @@ public class Loops {
         }
 
         /**
-         * Notifies, after a pause of 1 ms, the callers that could not be told of the end of their calls for lack of
-         * memory. Netty calls this method after each round of the loop, even if there are no tasks.
+         * Tells callers that their calls have ended, if this has failed before for lack of memory. First pauses the
+         * loop for 1 ms. Does nothing, and does not pause, if there are no such callers. Netty calls this method after
+         * each round of the loop, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {

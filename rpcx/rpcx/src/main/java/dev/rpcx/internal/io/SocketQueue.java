@@ -56,8 +56,8 @@ public final class SocketQueue {
     private boolean isEvicted;
 
     /**
-     * Whether a task has been scheduled that ends the connection, because the ledger has no room for the bytes in the
-     * queue, or for replies. From then on, this class charges nothing more.
+     * Whether the end of the connection has been scheduled, because the ledger has no room for the bytes in the queue,
+     * or for replies. From then on, this class charges nothing more.
      */
     private boolean isEvictionDue;
 

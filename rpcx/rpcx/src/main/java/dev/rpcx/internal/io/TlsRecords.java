@@ -119,7 +119,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
-    /** Number of bytes of all records that have arrived since the last record with data or the end of the handshake. */
+    /**
+     * Number of bytes of all records that have arrived since the last record with data. Before the first record with
+     * data, the count begins at the end of the handshake. During the handshake, all its records are counted.
+     */
     private long silentBytes;
 
     /**

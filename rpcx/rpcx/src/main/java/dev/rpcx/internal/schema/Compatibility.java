@@ -98,9 +98,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the types that a peer compares by {@code equals}. These are the types of map keys and set
-     * elements in the peer's lock file, and all types inside these.
+     * Returns the names of the types whose values a peer compares by {@code equals}. These are the types of map keys
+     * and set elements in the peer's lock file, and all types inside these.
      *
+     * @param lock lock file of the peer
      * @param other lock file of the other version of the schema. Earlier versions of RPCX wrote {@code repeated} into a
      *     lock file both for a list and for a set. If {@code lock} has {@code repeated} for a field, the line with the
      *     same number in {@code other} says whether the field is a list or a set.

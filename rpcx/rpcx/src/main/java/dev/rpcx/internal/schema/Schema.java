@@ -253,13 +253,13 @@ public final class Schema {
     }
 
     /**
-     * Returns the message in which the value of this parameter alone is sent. The value can be null if the declaration
-     * allows it.
+     * Returns the message that carries the value of this parameter and of no other, as on the classic wire. The value
+     * can be null if the declaration allows null. There is one exception: if the method has several parameters, and the
+     * type of this one is itself a message, the value cannot be null.
      *
-     * <p>If the method has other parameters, a value that is itself a message is sent as that message, and cannot be
-     * null even if the declaration allows null. To send null, RPCX would have to put another message around the value.
-     * The bytes would then change if a later version of the declaration allows null, and no lock file would report
-     * this.
+     * <p>The reason for the exception: the value is sent as the message that it is. To allow null, RPCX would have to
+     * put another message around the value. If only a later version of the declaration allowed null, the bytes would
+     * change with that version, and no lock file would report the change.
      *
      * @throws SchemaException if the type cannot be mapped; the text names the method or the component
      */

@@ -18,15 +18,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs callbacks, streams and interceptors of a connection's calls on the kind of thread on which the handlers of the
- * call's method run: see {@link RunOn.Place}. This code consists of the callbacks for the cancel or the end of a call,
- * the publishers and subscribers of streams, and the rest of a chain of interceptors if an interceptor proceeds on an
- * event loop. Used for both wires.
+ * call's method run: see {@link RunOn.Place}. Used for both wires. This class runs:
  *
- * <p>Each thread that runs such code is counted, and so is an interceptor's own thread that runs the handler. The count
- * is in the call's {@link HandledContext} and not in the {@link Call} object, since that object may serve another call
- * later. A call that is over keeps its place on the connection until the last of these threads has ended. Until then,
- * the connection counts the handler as running. If the method has interceptors, its {@link AdmissionLimit} does the
- * same, since one of these threads may run the handler. A handler that has returned a stream is not counted any more.
+ * <ul>
+ *   <li>the callbacks for the cancel or the end of a call
+ *   <li>the publishers and subscribers of streams
+ *   <li>the rest of a chain of interceptors, if an interceptor proceeds on an event loop
+ * </ul>
+ *
+ * <p>Each thread on which this class runs code of a call is counted for the call. An interceptor's own thread that runs
+ * the handler is counted too. The call's {@link HandledContext} holds the count. The {@link Call} object does not hold
+ * the count, since the object may serve another call later.
+ *
+ * <p>A call that is over keeps its place on the connection until the last of the counted threads has ended. Until then,
+ * the connection counts the handler as running. If the method has interceptors, the method's {@link AdmissionLimit}
+ * also counts the handler until then, since one of the counted threads may run the handler. A handler that has returned
+ * a stream is an exception: neither the connection nor the {@code AdmissionLimit} counts this handler any more.
  */
 public final class CallThreads {
     /** Call whose code may run on other threads in addition to the thread of its handler. */

@@ -389,9 +389,9 @@ public final class PoolShares {
     }
 
     /**
-     * Entry in one of the queues of {@link #byHeld}, which stands for one or more connections with waiting tasks. The
-     * same number of threads counts in the share of each of these connections, so all of them may begin a task, or none
-     * may.
+     * Entry in one of the queues of {@link #byHeld}. The entry stands for one or more connections with waiting tasks.
+     * The same number of threads counts in the share of each of these connections. So either all of these connections
+     * may begin a task, or none may.
      */
     private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
@@ -585,9 +585,10 @@ public final class PoolShares {
     }
 
     /**
-     * Connections of one address that have waiting tasks and the same mark: see {@link Neighbours#byMark}. The mark of
-     * a connection determines which running tasks of closed connections count in its share. So the same tasks count in
-     * the shares of all these connections.
+     * Connections of one address that have waiting tasks and the same mark. The mark of a connection is the number of
+     * tasks that had been orphaned at the address when the connection came, or {@link OrphanedWork#ALL} if the
+     * connection has closed. The mark determines which running tasks of closed connections count in the share of the
+     * connection. So the shares of all connections with the same mark count the same tasks of closed connections.
      */
     private final class Peers {
         private final Object key;

@@ -21,8 +21,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Server side of one call on the native wire. The object holds the request first, and later the reply. The object can
- * serve a later call when the reply has been sent or dropped, the handler has ended or is no longer waited for, and no
- * further thread runs for the call.
+ * serve a later call when all of this is true:
+ *
+ * <ul>
+ *   <li>The reply has been sent or dropped.
+ *   <li>The handler has ended, or the server no longer waits for its result.
+ *   <li>No thread that {@link CallThreads} counts runs for the call.
+ * </ul>
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {

@@ -635,7 +635,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Returns the total number of entries in the tables {@code calls} and {@code lastIds}. For tests. */
+    /** Returns the total length of the tables {@code calls} and {@code lastIds}. For tests. */
     public int tableSlots() {
         return calls.length + lastIds.length;
     }

@@ -629,9 +629,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends output while frames that have arrived still wait to be read. Otherwise each side would be idle while the
-     * other side reads. Messages of several frames, and output beyond {@code MAX_BYTES_AT_ONCE}, wait for the end of
-     * the read.
+     * Sends output while frames that have arrived still wait to be read. Without this method, each side would be idle
+     * while the other side reads. Messages of several frames, and output beyond {@code MAX_BYTES_AT_ONCE}, wait for the
+     * end of the read.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
