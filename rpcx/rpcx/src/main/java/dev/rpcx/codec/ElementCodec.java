@@ -52,9 +52,9 @@ abstract class ElementCodec {
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. The caller of
-     * {@link #read} has to count this memory. It is 0 if no value needs an object of its own, or if {@link In} counts
-     * the object.
+     * Memory in bytes of the Java object of one value. The bytes that the value has in the message are not included.
+     * The caller of {@link #read} has to count this memory. The number is 0 if no value needs an object of its own, or
+     * if {@link In} counts the object.
      */
     final int objectBytes;
 

@@ -169,8 +169,8 @@ final class KeyHashes {
      * @param isDeep whether the keys hold sets or maps, so that the hash of a key is computed from everything in the
      *     key
      * @param mayBeLarge whether comparing a key may cost far more than the key's bytes in the message suggest
-     * @param costsBoth whether the cost of comparing two keys depends on both keys; if not, the cost is at most that of
-     *     the smaller key
+     * @param costsBoth whether the cost of comparing two keys depends on both keys. If false, the cost is at most that
+     *     of comparing the smaller key.
      */
     record Keys(boolean isDeep, boolean mayBeLarge, boolean costsBoth) {
         static Keys of(Shape key) {

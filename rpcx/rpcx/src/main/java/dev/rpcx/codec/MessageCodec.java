@@ -102,7 +102,7 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Returns whether a type is a class with accessors that can have subclasses. If not, the codec does not need to
+     * Returns whether a type is a class that has accessors and can have subclasses. If not, the codec does not need to
      * call {@link #expectNoSubclass}.
      */
     static boolean hasSubclasses(MessageType type) {

@@ -6,7 +6,10 @@ import dev.rpcx.internal.ThrowableText;
 
 /** Makes the errors of streams, for both sides. Thread-safe. */
 public final class StreamErrors {
-    /** Text of the error OVERLOADED for a stream that is one too many for its connection, or its server or client. */
+    /**
+     * Text of the error OVERLOADED for a stream whose connection, or whose server or client, already has the maximum
+     * number of streams.
+     */
     public static final String TOO_MANY = "too many streams on this connection or server";
 
     private StreamErrors() {}

@@ -195,8 +195,8 @@ public final class Attempts {
     }
 
     /**
-     * Counts a refusal as a failure of the instance that refused, if another instance has answered the next attempt.
-     * The method's {@link RefusalBudget} also gets back the retry that the next attempt has cost.
+     * Counts a refusal as a failure of the instance that refused, if another instance has answered the next attempt. In
+     * that case, the method's {@link RefusalBudget} also gets back the retry that the next attempt has cost.
      *
      * @param other instance that handled the attempt after the refused one
      * @param outcome how the attempt after the refused one has ended

@@ -55,11 +55,11 @@ public final class CallSlots {
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
-     * Whether the event loop has to search for slots that could not be released. The thread that should have released
-     * such a slot, usually the caller's, had no stack or memory left to call a method. So the thread has only stored
+     * Whether the event loop has to search for slots that could not be released. A slot cannot be released if its
+     * thread, usually the caller's thread, has no stack or memory left to call a method. The thread then only stores
      * two fields: first {@link ClientCall#orphan} or {@link ClientCall#unreleased}, and then this field. The event loop
      * clears this field before it searches. So either this search finds the slot, or the field is set again and a later
-     * search finds the slot. Otherwise the slot could be lost.
+     * search finds the slot. In another order, the slot could be lost.
      */
     public volatile boolean hasOrphans;
 

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * <p>If a trial lasts longer than a pause, another trial begins, and the first success of a trial closes the circuit.
  * When a trial has failed, trials that began earlier no longer count.
  *
- * <p>Calls and failures are counted for each of the latest 10 seconds. A count can be lost if one thread clears the
- * count while another thread increases the count, which hardly changes the fraction of failures.
+ * <p>Calls and failures are counted for each of the latest 10 seconds. A call or failure can be lost if one thread
+ * clears a count while another thread increases the count. Such a loss hardly changes the fraction of failures.
  */
 public final class CircuitBreaker {
     private static final int SECONDS = 10;
@@ -72,9 +72,9 @@ public final class CircuitBreaker {
     /**
      * Decides whether a call is sent as usual, sent as a trial, or refused.
      *
-     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial, from 1. Unless this value is
-     *     {@code REFUSED}, it has to be passed to {@link #ended}. The number of a trial has to be passed even if the
-     *     call is never sent.
+     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial, from 1. The caller has to pass any
+     *     result except {@code REFUSED} to {@link #ended}. The number of a trial has to be passed even if the call is
+     *     never sent.
      */
     public long permit() {
         Open now = open.get();

@@ -661,8 +661,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns a try to connect that has already failed. Used during a pause after a failure to connect, in which
-     * the address does not connect.
+     * Returns a try to connect that has already failed. Used during the pause after a failed try. In this pause, the
+     * address begins no new try.
      *
      * @param nanos remaining time of the pause
      */

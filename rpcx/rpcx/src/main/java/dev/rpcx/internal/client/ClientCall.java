@@ -1319,7 +1319,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             this.head = Wire.CANCEL;
         }
 
-        /** Returns whether the call that this CANCEL message has to end still uses the slot. */
+        /** Returns whether the slot still has the call that this CANCEL message has to end. */
         abstract boolean isThere();
 
         @Override

@@ -91,7 +91,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * The watch of the registry; null if it has not begun. Stored under the lock {@link #beginning}, and read by any
-     * thread that ends the watch or finishes creating a proxy. The method {@link #start} says why the order matters.
+     * thread that ends the watch or finishes creating a proxy. The thread that stores the watch then reads whether
+     * the client is closed. The method {@link #start} says why this order matters.
      */
     private volatile Endpoints.@Nullable Watch watch;
 
@@ -262,10 +263,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Records that a thread has finished creating a proxy for this cluster, successfully or not.
+     * Records that a thread has finished creating a proxy for this cluster, successfully or not. If the watch of the
+     * registry has not begun, and no other thread is creating a proxy, this method gives up the cluster.
      *
-     * @return true if this cluster must not be used any more: the watch of the registry has not begun, and no other
-     *     thread is creating a proxy
+     * @return true if the cluster has been given up, and must not be used any more
      */
     boolean endCreating() {
         synchronized (this) {

@@ -725,8 +725,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Returns the reason that the server gives for ending the connection. An unreadable reason does not count as a
-     * fault of the wire, since the connection ends in any case.
+     * Returns the reason that the server gives for ending the connection. If the reason cannot be read, returns a text
+     * that says so. This method throws no {@link WireFault}, since the connection ends in any case.
      */
     private static String reason(ByteBuf payload) {
         try {

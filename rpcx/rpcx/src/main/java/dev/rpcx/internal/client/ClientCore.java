@@ -119,8 +119,8 @@ public final class ClientCore {
     private final AtomicLong opened = new AtomicLong();
 
     /**
-     * Maps each open channel to a future that completes when the channel is closed and the removal of its handlers
-     * begins. Event loops add and remove channels, and any thread reads the map, see {@link #closed}.
+     * Maps each open channel to a future. The future completes when Netty has closed the channel, and begins to remove
+     * the channel's handlers. Event loops add and remove channels, and any thread reads the map, see {@link #closed}.
      */
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
@@ -541,8 +541,10 @@ public final class ClientCore {
     }
 
     /**
-     * Completes a try to connect when its TLS handshake has ended. Used on the classic wire, where the server sends
-     * no greeting.
+     * Completes a try to connect when the TLS handshake of the connection has ended. Used on the classic wire, where
+     * the server sends no greeting.
+     *
+     * @param engine the connection's TLS handler; null if the connection was closed before the handshake
      */
     private static <C> void completeAfterHandshake(
             CompletableFuture<C> result, C connection, @Nullable SslHandler engine) {

@@ -51,7 +51,7 @@ public final class ConnectThrottle {
      */
     private long spentNanos;
 
-    /** Whether a timer is set that begins waiting tries to connect at {@link #lookNanos} or earlier. */
+    /** Whether a timer is set for the time {@link #lookNanos}. The timer looks for tries that can begin. */
     private boolean isTimed;
 
     private long lookNanos;

@@ -82,7 +82,7 @@ public final class Health {
         ANSWERED,
         /**
          * The instance works, but the handler has failed, or has passed on the failure of another service. This does
-         * not count as a failure of the instance, since the reason may be what the caller asks for.
+         * not count as a failure of the instance, since the caller's request may be the cause.
          */
         FAULT,
         /**
@@ -182,8 +182,8 @@ public final class Health {
     }
 
     /**
-     * Counts of calls and of failed calls in one period of 10 s, from which the fraction of failures is computed. Any
-     * thread on which a call ends or is refused raises them.
+     * Counts the calls and the failed calls of one period of 10 s. The fraction of failures is computed from these two
+     * numbers. Any thread raises the numbers when a call ends or is refused on this thread.
      */
     private static final class Window {
         private final long endNanos;

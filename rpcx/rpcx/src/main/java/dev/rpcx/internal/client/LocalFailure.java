@@ -70,8 +70,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Creates the error of a call for whose answer this side has no memory: {@link Why#NO_ROOM}. Another attempt would
-     * not help.
+     * Creates the error of a call whose answer this side could not store or read, for lack of memory:
+     * {@link Why#NO_ROOM}. The error says EXECUTED. Another attempt would not help.
      */
     static LocalFailure noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);

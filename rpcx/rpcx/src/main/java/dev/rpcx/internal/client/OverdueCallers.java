@@ -51,10 +51,10 @@ final class OverdueCallers implements Runnable {
     }
 
     /**
-     * Makes sure that a check of the waiting callers is scheduled. A caller that has a slot calls this method before it
-     * parks.
+     * Schedules a check of the waiting callers, unless a check is already scheduled or running. A caller that has a
+     * slot calls this method before it parks.
      *
-     * @return false if no check is scheduled, and the caller has to park with a timeout
+     * @return false if the check could not be scheduled; the caller then has to park with a timeout
      */
     boolean lookAfterCallers() {
         return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();

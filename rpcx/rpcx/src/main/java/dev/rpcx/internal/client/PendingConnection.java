@@ -119,7 +119,8 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Called when one of the calls no longer waits for this connection. Other calls can still wait for this connection.
+     * Called after a call has stopped waiting for this connection. Does nothing, since other calls can still wait. A
+     * subclass for which only one call waits can cancel the future here.
      */
     void abandon() {}
 }

@@ -170,12 +170,13 @@ public abstract class Route {
     }
 
     /**
-     * Asks the circuit breaker for a permit for a call, and throws if the circuit breaker refuses the call. Called
-     * directly only for a repeated call, such as the second call of a {@link Hedge}; a new call uses {@link #called}.
+     * Asks the circuit breaker for a permit for a call, and throws if the circuit breaker refuses the call. Other
+     * classes call this method only for a repeated call, such as the second call of a {@link Hedge}. For a new call,
+     * they call {@link #called}.
      *
-     * @return the permit, which the caller passes to {@link #recordOutcome} with the call's outcome, and in any case to
-     *     {@link #releasePermit}; {@link CircuitBreaker#PERMITTED} if the circuit is closed or there is no circuit
-     *     breaker
+     * @return the permit; {@link CircuitBreaker#PERMITTED} if the circuit is closed or there is no circuit breaker. The
+     *     caller passes the permit to {@link #recordOutcome} with the call's outcome. When the call ends, in whatever
+     *     way, the caller passes the permit to {@link #releasePermit}.
      */
     public final long calledAgain() {
         if (breaker == null) {
@@ -192,10 +193,14 @@ public abstract class Route {
 
     /**
      * Reports to the circuit breaker how the last attempt of a call has ended, or that the call has got no connection.
-     * Earlier attempts are not recorded. A call whose result is a stream is recorded as answered when the service first
-     * answers, and usually once more if the call fails later. A trial is a call by which the circuit breaker tests the
-     * service. If a trial sends a stream, the trial is recorded as answered when the server first asks for items of the
-     * stream.
+     * Earlier attempts are not reported. Some calls are reported before they end:
+     *
+     * <ul>
+     *   <li>If the result of a call is a stream, the call is reported as answered when the service first answers. If
+     *       the call fails later, the failure is usually reported too.
+     *   <li>If a trial sends a stream, the trial is reported as answered when the server first asks for items of the
+     *       stream. A trial is a call by which the circuit breaker tests the service.
+     * </ul>
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -752,8 +757,8 @@ public abstract class Route {
         private final String line;
 
         /**
-         * Whether the complete text of the failure, and of its causes, consists of visible characters. Only such a
-         * failure becomes the cause of the errors that calls get.
+         * Whether the complete texts of the failure and of its causes consist of visible characters. If not, the
+         * failure does not become the cause of the errors that calls get.
          */
         private final boolean isVisible;
 

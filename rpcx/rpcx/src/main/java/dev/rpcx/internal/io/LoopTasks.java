@@ -38,9 +38,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
     /**
-     * Opened by the event loop's thread when {@link #unrunTasks} holds the tasks that the loop has not run. A thread
-     * that has added a task too late waits for this. If the latch were opened earlier, the thread could miss its task
-     * in that list, and take the task for one that has run. Tested by
+     * Latch that the event loop's thread opens when {@link #unrunTasks} holds the tasks that the loop has not run. A
+     * thread that has added a task too late waits for the latch, and then looks for the task in {@code unrunTasks}. If
+     * the latch were opened earlier, the thread could miss the task, and conclude that the task has run. Tested by
      * {@code LoopTasksTest.aTaskThatComesAtTheEndOfALoopIsRunOrRefused}.
      */
     private final CountDownLatch ended = new CountDownLatch(1);

@@ -246,8 +246,8 @@ public final class AdmissionLimit {
     private static final double SMOOTHED = 64;
 
     /**
-     * After the limit has been restored because fewer calls ended under a lower one, late calls do not halve it for at
-     * least this time, in nanoseconds.
+     * Late calls do not halve the limit for at least this time, in nanoseconds, after the limit has been restored. The
+     * limit is restored if fewer calls have ended under a lower limit.
      */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 

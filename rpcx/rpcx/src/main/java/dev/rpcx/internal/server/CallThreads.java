@@ -602,8 +602,8 @@ public final class CallThreads {
      */
     static final class Interruptible implements Runnable {
         /**
-         * Thread to interrupt; null after the thread has run its part of the chain of interceptors. Guarded by
-         * {@code this}.
+         * Thread that a cancel of the call interrupts; null after the thread has run its part of the chain of
+         * interceptors. Guarded by {@code this}.
          */
         private @Nullable Thread thread;
 

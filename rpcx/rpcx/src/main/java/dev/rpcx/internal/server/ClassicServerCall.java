@@ -102,9 +102,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     Charge replyBytes;
 
     /**
-     * Whether the place that the call takes in its connection stays charged after the end of the call. This is so if
-     * the handler's future has not ended, and the objects that the future may hold could not be charged. The place is
-     * then charged instead of these objects. The thread that ends the call writes this field before the event loop
+     * Whether the call's place in its connection stays charged after the end of the call. The place stays charged if
+     * the handler's future has not ended, and the objects that the future may hold could not be charged. The charge for
+     * the place then stands for these objects. The thread that ends the call writes this field before the event loop
      * learns of the end.
      */
     boolean isPlaceKeptCharged;

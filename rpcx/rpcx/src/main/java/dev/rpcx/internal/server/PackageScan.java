@@ -88,7 +88,7 @@ public final class PackageScan {
         }
     }
 
-    /** Returns whether a class with the annotation is abstract, and only inherits the annotation. */
+    /** Returns whether a class that has the annotation is abstract, and inherits the annotation from a superclass. */
     private static boolean isAbstractSubclass(Class<?> type) {
         return Modifier.isAbstract(type.getModifiers()) && type.getDeclaredAnnotation(RPCXServer.class) == null;
     }

@@ -1120,8 +1120,9 @@ public final class PoolShares {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the connection whose task runs; null if no task runs. The field is cleared after each task, because
-         * the thread may keep this object for a long time and must not keep the share in memory.
+         * Share of the connection whose task the thread runs or is about to run; null if there is no such task. The
+         * field is cleared after each task. Otherwise this object would keep the share in memory, and the thread may
+         * keep this object for a long time.
          */
         private transient @Nullable Share share;
 

@@ -111,19 +111,19 @@ final class RequestReader {
         return refusedAs;
     }
 
-    /** Returns the error text with which the request is refused. The request must have been refused. */
+    /** Returns the error text with which the request is refused. May be called only if the request is refused. */
     String why() {
         return why;
     }
 
-    /** Returns the method that the request calls. The request must not have been refused. */
+    /** Returns the method that the request calls. May be called only if the request is not refused. */
     ServerMethod method() {
         return Objects.requireNonNull(method);
     }
 
     /**
-     * Returns how much time is left for the call, in nanoseconds. For a method without a stream, this is at most the
-     * server's maximum time of a call. The request must not have been refused.
+     * Returns how much time is left for the call, in nanoseconds. For a method without a stream, the result is at most
+     * the server's maximum time of a call. May be called only if the request is not refused.
      */
     long nanos() {
         return nanos;

@@ -727,10 +727,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. If the method has no interceptors,
-     * returns true. Otherwise, first prevents a handler that has not started from starting. Then, if threads of
-     * {@link CallThreads} still run for the call, returns false, because one of them can be running the handler. The
-     * last of these threads calls {@link #releaseAdmission}.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. While threads of
+     * {@link CallThreads} run for the call, the result is false, because one of these threads may run the handler. The
+     * last of these threads then calls {@link #releaseAdmission}. If the method has interceptors, this method also
+     * prevents the handler from starting later. If the method has no interceptors, the result is always true.
      *
      * @param isDone whether the call has produced a result
      */

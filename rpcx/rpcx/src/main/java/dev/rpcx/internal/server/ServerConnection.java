@@ -660,9 +660,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Removes slots from the end of {@link #calls} and {@link #lastIds} that have not been used since the previous call
-     * of this method, usually at the previous check by {@link KeepAlive}. At least {@link #UNCHARGED_SLOTS} slots stay.
-     * If a client repeats a request in a removed slot, the server executes the request again.
+     * Removes from the end of {@link #calls} and {@link #lastIds} those slots that have not been used since this method
+     * last ran, usually at the previous check by {@link KeepAlive}. At least {@link #UNCHARGED_SLOTS} slots stay. If a
+     * client repeats a request in a removed slot, the server executes the request again.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -863,8 +863,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Records that the handler of a call has ended. The connection stops counting the handler as running, unless
-     * further threads run for the call. This method can be called more than once for the same handler. Event loop only.
+     * Records that the handler of a call has ended. If no further thread runs for the call, the connection stops
+     * counting the handler as running. Otherwise this method is called again when the last of these threads has ended,
+     * see {@link #threadsEnded}. So this method can be called more than once for the same handler. Event loop only.
      */
     void handled(ServerCall call) {
         call.loopState.handling = false;

@@ -126,10 +126,10 @@ public final class ServerCore {
     private int boundPort;
 
     /**
-     * Whether the server has begun to stop. The thread that stops the server writes the field, while holding the
-     * monitor, and looks through {@link #channels} after that. An event loop adds a new channel or connection first,
-     * and reads the field after that. So one of the two finds the other. Otherwise the stop could miss a new
-     * connection.
+     * Whether the server has begun to stop. The thread that stops the server first sets the field, while holding the
+     * monitor, and then looks through {@link #channels}. An event loop first adds a new channel or connection, and then
+     * reads the field. So either the stopping thread finds the channel or connection, or the event loop sees that the
+     * server is stopping. In another order, the stop could miss a new connection.
      */
     private volatile boolean stopping;
 
@@ -659,9 +659,10 @@ public final class ServerCore {
     }
 
     /**
-     * Logs that a notice (one-way call) has failed, since its caller does not learn that. At most one such failure a
-     * minute is logged, with the number of those left out before. The log does not contain the text of the error, a
-     * part of which can come from a client. Can be called on any thread.
+     * Logs that a notice (one-way call) has failed, since the caller of a notice does not get the error. At most one
+     * such failure a minute is logged. The log message also says how many failures have been left out since the
+     * previous message. It does not contain the text of the error, since a part of the text can come from a client. Can
+     * be called on any thread.
      */
     void noticeFailed(ServerMethod method, RPCXException why) {
         notices.log(

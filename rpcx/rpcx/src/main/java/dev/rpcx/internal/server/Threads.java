@@ -60,8 +60,9 @@ public class Threads {
     private final PoolShares signals;
 
     /**
-     * Virtual threads for the handlers and signals of each event loop. Until the event loop has ended, only the event
-     * loop itself gives tasks to its virtual threads. Afterwards, any thread may do so.
+     * Maps each event loop to the virtual threads that run the handlers and signals of its connections. Until the event
+     * loop has ended, only the event loop gives tasks to these virtual threads. Afterwards, any thread may give them
+     * tasks.
      */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 

@@ -114,8 +114,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private int gatheredBeingSent;
 
     /**
-     * Charges the account for output that the peer does not read. Null at a client, where a separate charge is made for
-     * each request until the request has been sent.
+     * Charges the connection for output that the peer does not read. Null at a client: there, each request has a charge
+     * of its own until the request has been sent.
      */
     private final @Nullable SocketQueue queue;
 

@@ -239,7 +239,7 @@ final class FrameScheduler {
     }
 
     /**
-     * Removes a message of which no more is to be sent. Does nothing if the message is neither in {@code rotation} nor
+     * Removes a message that will send no more frames. Does nothing if the message is neither in {@code rotation} nor
      * in {@code waiting}.
      */
     void remove(Outbound message) {

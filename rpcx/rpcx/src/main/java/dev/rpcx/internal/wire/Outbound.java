@@ -30,7 +30,7 @@ public abstract class Outbound implements WriteTurn.Message {
 
     public static final int FIRST_BYTES = 256;
 
-    /** Stores to {@link #next} without the cost of a volatile store, where {@link Outbox} needs less order. */
+    /** Writes {@link #next} without the cost of a volatile store, where a weaker memory order is sufficient. */
     public static final VarHandle NEXT;
 
     static {

@@ -18,12 +18,13 @@ public final class Outbox {
 
     private final Outbound stub = Outbound.Control.empty(0, 0);
 
-    /** The message that is taken next, or {@code stub}, a placeholder. Only the consumer uses this field. */
+    /** The message that is taken next, or the placeholder {@code stub}. Only the consumer uses this field. */
     private Outbound head = stub;
 
     /**
-     * The message that was added last, or {@code stub}, a placeholder. This is always {@code stub} if the queue is
-     * empty. Any thread that adds a message replaces it by an atomic exchange, and the consumer reads it.
+     * The message that was added last, or the placeholder {@code stub}. If the queue is empty, the value is always
+     * {@code stub}. Any thread that adds a message replaces the value by an atomic exchange, and the consumer reads the
+     * value.
      */
     private volatile Outbound tail = stub;
 

@@ -77,8 +77,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int MAX_BYTES_AT_ONCE = 512 * 1024;
 
     /**
-     * Largest number of bytes of queued messages that are sent between two frames from {@code scheduler}. That field
-     * holds, for example, messages of several frames.
+     * Number of bytes of queued messages after which a connection stops gathering them, and sends the next frame of a
+     * message in {@code scheduler}. For example, messages of several frames are in {@code scheduler}.
      */
     private static final int MAX_BYTES_BETWEEN_FRAMES = 32 * 1024;
 
@@ -694,13 +694,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes messages out of the queue and gathers them, until the queue is empty or {@code room} is used up. Without a
-     * limit this loop might never end, since a stream is queued again as long as the stream has items and the peer
-     * reads. If the connection is closed, the limit does not apply, and all messages are dropped.
+     * Takes messages out of the queue and gathers them, until the queue is empty or {@code room} is used up. Without
+     * this limit, the method might never end, since a stream is queued again as long as the stream has items and the
+     * peer reads. If the connection is closed, the limit does not apply, and all messages are dropped.
      *
-     * @param room number of bytes that this call is allowed to gather
-     * @return how many of these bytes are left. If the number is 0 or less and the connection is open, more messages
-     *     can be queued
+     * @param room number of bytes that may be gathered
+     * @return how many bytes of {@code room} are left. If the result is 0 or less and the connection is open, the queue
+     *     can contain more messages.
      */
     private int gatherQueued(int room) {
         int left = room;
