@@ -183,7 +183,7 @@ final class ClientCallErrors {
 
     /**
      * Returns the error for a call of which more is known than {@code error} says. The returned error has the code and
-     * the text of {@code error}, and the given {@code executed}. The cause of the returned {@code error} is {@code error}.
+     * the text of {@code error}, the given {@code executed}, and {@code error} as its cause.
      */
     static RPCXException withExecuted(RPCXException error, RPCXException.Executed executed) {
         return new RPCXException(error.code(), error.getMessage(), executed, error);

@@ -147,7 +147,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Instances that are ejected, that is, that normally get no calls for a while. The instance whose ejection ends
-     * first is at the head of the queue. Instances whose ejection is over are removed when the next instance is ejected.
+     * first is at the head of the queue. Instances whose ejection is over are removed when the next one is ejected.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
