@@ -331,7 +331,7 @@ final class CloseWatch implements IoHandler {
 
         /**
          * Waits on the calling thread until the socket has something to read. Also returns when {@code maxNanos} are
-         * over, or when {@code mayWait} has become false.
+         * over, after {@link #wake}, and at once if {@code mayWait} returns false.
          *
          * @return whether the socket has something to read
          */
@@ -345,8 +345,8 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Makes {@link #await} return. Set {@code mayWait} to false before this call. This method does not wake a
-         * thread that is only about to block, but such a thread asks {@code mayWait} before it blocks. Thread-safe.
+         * Makes {@link #await} return. Before this call, {@code mayWait} must begin to return false: this method does
+         * not wake a thread that is only about to block, but such a thread asks {@code mayWait} first. Thread-safe.
          */
         void wake() {
             epoll.wakeup();

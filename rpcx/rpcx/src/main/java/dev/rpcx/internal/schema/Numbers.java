@@ -69,7 +69,7 @@ final class Numbers {
     /**
      * Makes sure that no member of the type gets this number.
      *
-     * @param by text that says what the number stands for, used in errors
+     * @param by text for errors that says what has the number instead
      */
     void reserve(int number, String by) {
         taken.put(number, by);

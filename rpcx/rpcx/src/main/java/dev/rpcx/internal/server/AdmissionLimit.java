@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * half a second, the limit is 100. A call should take the time that its handler needs without waiting for other calls,
  * plus half of the time that is then left until the deadline.
  *
- * <p><b>What a handler needs</b> is measured as a part of the time from the start of a call to its deadline. While
+ * <p><b>What a handler needs</b> is measured as a part of the time from the admission of a call to its deadline. While
  * calls are refused, the running calls may wait for each other, so the measured time may be too long. Therefore the
  * calls are measured again when the limit has sunk to half. If the limit does not sink to half by itself, a probe
  * halves it for a moment: see {@code PROBE_STEPS}. The rate at which calls end under the lower limit shows one of two
@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>If fewer calls end than before, and also fewer bring a result in time, the late calls had not waited for each
- *       other. The limit is restored.
- *   <li>There are two exceptions, in which the limit stays low: if many calls still end, but hardly any brings a result
- *       in time; or if more than half of the time that all calls are given belongs to calls without a result in time.
+ *       other. The limit is restored. There are two exceptions, in which the limit stays low: if many calls still end,
+ *       but hardly any brings a result in time; or if more than half of the time that all calls are given belongs to
+ *       calls without a result in time.
  *   <li>In all other cases, the limit stays low.
  *   <li>If too few calls end for an update, a refused call checks the limit instead: see {@link #refused}.
  *   <li>If some of the late calls got no thread, there is no check.
@@ -56,8 +56,8 @@ import org.jspecify.annotations.Nullable;
  *       about the 5th percentile of the times that calls are given.
  *   <li>The connections of a server form groups, mostly by the address of the peer. If there are more than two groups,
  *       a group counts for at most twice as many calls as the median group.
- *   <li>Even if other groups use up the limit, a group may run its own part of the limit: see
- *       {@link Group#admit(int, int)}.
+ *   <li>Even if other groups use up the limit, a group may run as many handlers as its own part of the limit allows:
+ *       see {@link Group#admit(int, int)}.
  * </ul>
  *
  * <p><b>Calls of one group</b> say little about calls of others. Sometimes calls end in only one group, and no call
@@ -88,8 +88,8 @@ public final class AdmissionLimit {
     /**
      * After each update of the limit, the first calls of each group of connections, up to this number, are all compared
      * with their deadlines. Of the group's further calls, only one in {@link #SAMPLED} is compared. The comparison of a
-     * call finds whether the call was late, and which part of the time until its deadline the call took. This time
-     * counts for at most {@link #usualNanos}.
+     * call finds whether the call was late, and which part of the time until its deadline the call took. For this part,
+     * a longer time than {@link #usualNanos} counts as {@code usualNanos}.
      */
     private static final int MAX_ALL_COUNTED = 256;
 
@@ -177,8 +177,9 @@ public final class AdmissionLimit {
 
     /**
      * Calls are far from late if they take at most this part of the time until their deadlines. After late calls have
-     * halved the limit, updates of the limit check for a while how the halving changes the rate at which calls end. If
-     * an update finds no late call, and calls are far from late, the check ends early and the halving is not undone.
+     * halved the limit, a later update of the limit checks how the halving has changed the rate at which calls end. If
+     * an update before it finds no late call, and calls are far from late, this check is left out, and the halving is
+     * not undone.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
@@ -219,8 +220,9 @@ public final class AdmissionLimit {
     /**
      * Factor for the lower bound of {@link #usualNanos}. The bound is the smaller of two times: the time that a call
      * needs without waiting for other calls, multiplied by this factor, and {@link #middleGivenNanos}. Without the
-     * bound, callers who give hardly more time than the handler needs would get a limit so low that at times no handler
-     * runs. The factor is 4 because the durations of single calls of one method differ by about this much.
+     * bound, callers who give hardly more time than the handler needs would make the limit so low that even a nearly
+     * idle server refuses calls. The factor is 4 because the durations of single calls of one method differ by about
+     * this much.
      */
     private static final double ROOMY = 4;
 
@@ -233,9 +235,9 @@ public final class AdmissionLimit {
     private static final double MAX_RISE = 1.25;
 
     /**
-     * A call without a result is late if it took at least this part of the time from its start to its deadline. For
-     * example, if the deadline is 1 s after the start, a call that fails after 900 ms or more is late. The part is less
-     * than 1 because the clocks of caller and server differ a little.
+     * A call without a result is late if it took at least this part of the time from its admission to its deadline. For
+     * example, if the deadline is 1 s after the admission, a call that fails after 900 ms or more is late. The part is
+     * less than 1 because the clocks of caller and server differ a little.
      */
     private static final double NEARLY_ALL = 0.9;
 
@@ -326,10 +328,10 @@ public final class AdmissionLimit {
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Number of calls that have stopped waiting for a thread since the last update of the limit, and the sum of their
-     * waiting times. The handler of such a call never begins. A call is counted only if it waited for nearly all of the
-     * time until its deadline. {@link #COUNT_SHIFT} describes the bits. Any thread can add a call. An update of the
-     * limit reads the value and sets it to 0.
+     * Number of calls that have waited for a thread in vain since the last update of the limit, and the sum of their
+     * waiting times. A call is counted only if its handler has not begun, although nearly all of the time until the
+     * deadline has passed. {@link #COUNT_SHIFT} describes the bits. Any thread can add a call. An update of the limit
+     * reads the value and sets it to 0.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
@@ -474,7 +476,8 @@ public final class AdmissionLimit {
      * <ul>
      *   <li>If the limit sinks step by step, the comparison is made when the limit is at most half of this value. If an
      *       update leaves the limit above this value, but below the maximum, the update stores a new value.
-     *   <li>If a probe or late calls have halved the limit at once, the comparison is made at {@link #probeEndNanos}.
+     *   <li>If a probe or late calls have halved the limit at once, the first update after {@link #probeEndNanos} makes
+     *       the comparison.
      * </ul>
      */
     private double sinkingFrom;
@@ -663,10 +666,11 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting the handler of an admitted call as running. Called if the handler never began. The limit
-         * counts the call as late if the call was given at least {@link AdmissionLimit#minGivenNanos} until its
-         * deadline, and waited for a thread for nearly all of that time. Otherwise the call does not affect the limit.
-         * The call never counts as ended, because the rate at which calls end shows how much the method can do.
+         * Stops counting the handler of an admitted call as running. Called if the handler has not begun: it will not
+         * start, or its call is postponed. The limit counts the call as late if the call was given at least
+         * {@link AdmissionLimit#minGivenNanos} until its deadline, and waited for a thread for nearly all of that time.
+         * Otherwise the limit ignores the wait. The call never counts as ended, because the rate at which calls end
+         * shows how much the method can do.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -709,8 +713,8 @@ public final class AdmissionLimit {
 
         /**
          * Number of the group's calls that ended too late or without a result, and the sum of the times that these
-         * calls were given. A call is given the time from its start to its deadline. {@link AdmissionLimit#COUNT_SHIFT}
-         * describes the bits.
+         * calls were given. A call is given the time from its admission to its deadline.
+         * {@link AdmissionLimit#COUNT_SHIFT} describes the bits.
          */
         private final AtomicLong undone = new AtomicLong();
 
@@ -1001,8 +1005,8 @@ public final class AdmissionLimit {
 
     /**
      * Raises the limit after a call has ended and no other call of the method runs, if the call took less than
-     * {@code NEARLY_ALL} of {@link #usualNanos}, the usual time from the start of a call to its deadline. Without this
-     * method, the limit would stay low for calls that come in bursts with idle time between the bursts.
+     * {@code NEARLY_ALL} of {@link #usualNanos}, the usual time that calls are given. Without this method, the limit
+     * would stay low for calls that come in bursts with idle time between the bursts.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -1269,10 +1273,10 @@ public final class AdmissionLimit {
      *
      * <ul>
      *   <li>The sum of the weights of all groups is at least {@link #MIN_COUNT}. The weight of a group is the number of
-     *       its calls that have ended, but at most {@code MAX_OF_MIDDLE} times the number of the median group. A group
-     *       that runs handlers, but in which no call has ended, enters the median with 0 calls. So one group that calls
-     *       often is not enough. But with at most two groups or addresses, the weight has no maximum (see
-     *       {@link #bound}), and one group can be enough.
+     *       its calls that have ended or have waited for a thread in vain, but at most {@code MAX_OF_MIDDLE} times the
+     *       number of the median group. A group that runs handlers, but has no such call, enters the median with 0
+     *       calls. So one group that calls often is not enough. But with at most two groups or addresses, the weight
+     *       has no maximum (see {@link #bound}), and one group can be enough.
      *   <li>The update has been overdue for {@link #MIN_PATIENCE_NANOS}.
      * </ul>
      */
@@ -1485,9 +1489,9 @@ public final class AdmissionLimit {
 
     /**
      * Learns how long a call takes if it does not wait for other calls, and stores the time in {@link #ownNanos} and
-     * {@link #ownMiddleNanos}. The method {@link #learn} learns a fraction, {@link #ownFraction}: the time that a call
-     * takes, divided by the time until the call's deadline. The fraction does not follow from the time that a call
-     * takes, since callers choose their deadlines.
+     * {@link #ownMiddleNanos}. The method {@link #learn} separately learns {@link #ownFraction}: this time, divided by
+     * the time until the call's deadline. The fraction does not follow from the time, since callers choose their
+     * deadlines.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
         // The mean duration is smoothed over SMOOTHED calls before its minimum is taken. The smallest of many means
@@ -1545,8 +1549,8 @@ public final class AdmissionLimit {
      * </ul>
      *
      * @param current rate at which calls end now, in calls per nanosecond
-     * @param used duration of a call, divided by the time from the start of the call to its deadline. The value is the
-     *     median, over all groups of connections, of the mean of each group
+     * @param used duration of a call, divided by the time that it was given: the median, over all groups of
+     *     connections, of the mean of each group
      * @param needed mean duration of a call in nanoseconds, including calls that have not ended
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
@@ -1627,8 +1631,8 @@ public final class AdmissionLimit {
      *     limit
      * @param areSomeLate whether at least one in {@code SOME_LATE} calls was late. If not, no limit is needed, even if
      *     calls take nearly all of their time, as a call that waits for news does
-     * @param used duration of a call, divided by the time from the start of the call to its deadline. The value is the
-     *     median, over all groups of connections, of the mean of each group
+     * @param used duration of a call, divided by the time that it was given: the median, over all groups of
+     *     connections, of the mean of each group
      * @param inTheirTime number of calls that end, at the current rate, in a time as long as {@link #usualNanos}
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
