@@ -165,7 +165,8 @@ public record PublishedMethod(String name, Method method) {
      *
      * <ul>
      *   <li>There is a bridge method with the parameter types of {@code declared}.
-     *   <li>The bridge method can call only {@code method}: no other method looks like an override of {@code declared}.
+     *   <li>The bridge method can call only {@code method}: no method with other parameter types looks like an override
+     *       of {@code declared}.
      * </ul>
      */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
@@ -266,8 +267,8 @@ public record PublishedMethod(String name, Method method) {
 
     /**
      * Returns the key by which overrides are found: an override has the same key as the overridden method. There is one
-     * exception. If the overridden method has a parameter of a type variable {@code T}, the override can have a
-     * parameter of type {@code String} instead, and so another key. The key of a private method is unique, because a
+     * exception: if the overridden method is generic, the override can have other parameter types, for example
+     * {@code String} in place of {@code T}, and so another key. The key of a private method is unique, because a
      * private method overrides no other method.
      */
     private static List<Object> signature(Method method) {

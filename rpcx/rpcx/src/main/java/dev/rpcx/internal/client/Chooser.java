@@ -126,8 +126,8 @@ public abstract class Chooser {
 
     /**
      * Returns a connection that leads to the instance and has free slots, or null if the instance cannot take a call
-     * now. A healthy instance needs only such a connection to take a call. After the end of an ejection, the instance
-     * also takes only one call at a time: {@link Health#choose} then reserves the instance for this call.
+     * now. A healthy instance that has such a connection can take a call. An ejected instance takes none. After the end
+     * of the ejection, the instance takes one call at a time: {@link Health#choose} then reserves it for this call.
      */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();

@@ -115,8 +115,7 @@ public final class RequestWriter {
      * @param encoded arguments encoded when the call was made; null to encode {@code arguments} now
      * @param now time in nanoseconds at which this thread began this attempt
      * @throws RPCXException if the call is too late or cannot be encoded, if this client's requests hold too many
-     *     bytes, or if no connection takes the call. If no connection takes the call, the exception is the first
-     *     refusal
+     *     bytes, or if no connection takes the call; in the last case, the exception is the first refusal
      */
     public ClientCall prepare(
             ClientConnection on,

@@ -29,8 +29,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
      * getter and the setter can be declared in a subclass.
      *
      * <p>If {@code declaring} and a subclass have fields with the same name, the getter and the setter of this name
-     * belong to the field of the subclass. The property of that field is then returned in place of the field of
-     * {@code declaring}.
+     * belong to the field of the subclass. The property of that field, if it has one, is then returned in place of the
+     * field of {@code declaring}.
      *
      * @param declaring class that declares the fields
      * @param type class that is mapped: {@code declaring} or one of its subclasses

@@ -181,7 +181,7 @@ public final class PendingResult extends Stages.Waiter {
      * <p>If several calls return the same stage, RPCX attaches its callback to the stage only for the first of these
      * calls. This callback holds the charge of the first call. The other calls hand over no charge at this stage.
      *
-     * @param own stages that the call's interceptors got in place of the stages that were returned to them
+     * @param own stages that the call's interceptors got in place of the stages of the handler or of later interceptors
      * @param chargedBytes number of bytes already charged for the objects of the request; this method takes over the
      *     charge
      * @param unchargedBytes number of bytes of the handler's arguments that are not charged yet

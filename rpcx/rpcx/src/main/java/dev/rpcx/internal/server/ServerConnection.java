@@ -137,8 +137,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Whether the event loop of this connection has a queued task that gives unused {@link ServerCall} objects back to
-     * the server. Several threads can call {@link #giveUpIdlePlaces} at the same time. Only the thread that sets this
-     * flag queues the task. The task clears the flag.
+     * the server. The event loops of several connections can call {@link #giveUpIdlePlaces} at the same time. Only the
+     * thread that sets this flag queues the task. The task clears the flag.
      */
     private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
@@ -366,8 +366,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * server is about to subscribe to a publisher or will certainly not subscribe. Any thread may call this.
      *
      * <p>The number is decremented before {@code isCongested} reads the flag {@code congested}. In
-     * {@code PostponedCalls.resume}, the event loop sets this flag before it reads the number. So at least one of the
-     * two threads sees what the other has written. In the other order, postponed calls could stay postponed.
+     * {@code PostponedCalls.resume}, the event loop sets this flag and then reads the number again. So at least one of
+     * the two threads sees what the other has written. In the other order, postponed calls could stay postponed.
      */
     private void opened() {
         opening.decrementAndGet();
@@ -405,7 +405,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Tries to admit a postponed call. If there is no room for the call, the handlers of the connection decide:
+     * Tries to admit a postponed call. If there is no room for the call, the outcome depends on the handlers:
      *
      * <ul>
      *   <li>If the connection runs a handler, the call goes on waiting until a handler of the connection has ended.
@@ -863,9 +863,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Records that the handler of a call has ended. If no further thread runs for the call, the connection stops
-     * counting the handler as running. Otherwise this method is called again when the last of these threads has ended,
-     * see {@link #threadsEnded}. So this method can be called more than once for the same handler. Event loop only.
+     * Records that the handler of a call has ended or does not start. If no further thread runs for the call, the
+     * connection stops counting the handler as running. Otherwise a later call of this method or of {@link #recycle}
+     * stops counting it, after these threads have ended. So this method can be called more than once for the same
+     * handler. Event loop only.
      */
     void handled(ServerCall call) {
         call.loopState.handling = false;
@@ -1455,8 +1456,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Ends all lost calls. A call is lost if the thread that had to end the call has failed.
      *
-     * @return false if this method has ended no call, since messages are still queued. A call that seems lost is not
-     *     lost if its message is in the queue
+     * @return false if this method has not looked for lost calls, because messages are still queued; the message of a
+     *     call that seems lost can be among them
      */
     private boolean endAllLost() {
         // A call can be marked as lost although its message is queued. Such a call is not really lost. So all queued
@@ -1552,8 +1553,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Makes the event loop open the stream of a call whose handler has returned a publisher. The server then subscribes
-     * to the publisher on a thread for handlers of the method, and the event loop sends the items. Called on the
-     * handler's thread.
+     * to the publisher where the handlers of the method run, see {@link CallThreads#signalsOf}, and the event loop
+     * sends the items. Called on the handler's thread.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1949,16 +1950,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Adds a call that is over, but for which threads still run, to one of two lists:
+     * Adds a call that is over, but for which threads still run, to a list. If an interceptor has answered the call,
+     * its handler runs on, and the call has not been cancelled, the list depends on the connection:
      *
      * <ul>
-     *   <li>{@code dropped}, if the call has been cancelled, or if no handler runs on after an interceptor has
-     *       answered.
-     *   <li>{@code dropped}, if such a handler runs on, but the connection has ended. The handler is then cancelled at
-     *       once.
-     *   <li>{@code detached}, if such a handler runs on, and the connection has not ended. The handler is then
-     *       cancelled at the deadline.
+     *   <li>If the connection has not ended, the list is {@code detached}, so that the handler is cancelled at the
+     *       deadline.
+     *   <li>If the connection has ended, the list is {@code dropped}, and the handler is cancelled at once.
      * </ul>
+     *
+     * <p>In all other cases, the list is {@code dropped}.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {

@@ -58,8 +58,8 @@ public record ServerMethod(
      *
      * @param call context of the call
      * @return result of the first interceptor, or of the handler if there are no interceptors. If the result is a stage
-     *     that may be lazy, this method returns what {@link HandledContext#own(CompletionStage)} returns for the stage:
-     *     usually another stage, which belongs to this call alone
+     *     that may be lazy, {@link HandledContext#own(CompletionStage)} replaces it by a new stage, which belongs to
+     *     this call alone
      */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {
@@ -97,9 +97,9 @@ public record ServerMethod(
      * the invocation and not from the calling thread, since an interceptor can proceed on a thread of its own.
      *
      * <p>If the handler throws an {@link RPCXException}, the exception that the step throws always says that the call
-     * has been executed. The step also fails in two other cases, so that interceptors see the same outcome as the
-     * caller: the method returns a stream and the handler has returned none, or the handler has returned null and the
-     * codec cannot write null.
+     * has been executed. The step also fails if the method returns a stream and the handler has returned none, or if
+     * the handler has returned null and the codec cannot write null. So interceptors see the same outcome as the
+     * caller.
      *
      * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit these
      *     types, the step fails before the handler starts

@@ -50,12 +50,12 @@ public class Threads {
 
     private final WorkerPool pool;
 
-    /** Gives each connection its share of those threads of the pool for handlers. */
+    /** Gives each connection its share of the pool's threads for handlers. */
     private final PoolShares handlers;
 
     /**
-     * Gives each connection its share of those threads of the pool for signals. A signal is a task that notifies a
-     * stream or a call.
+     * Gives each connection its share of the pool's threads for signals. A signal is a task that notifies a stream or a
+     * call.
      */
     private final PoolShares signals;
 
@@ -85,14 +85,14 @@ public class Threads {
         signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** Creates a connection's share in those threads of the pool that run handlers. */
+    /** Creates a connection's share of the pool's threads for handlers. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
     /**
-     * Creates a connection's share in those threads of the pool that run signals. A signal is a task that notifies a
-     * stream or a call of the connection.
+     * Creates a connection's share of the pool's threads for signals. A signal is a task that notifies a stream or a
+     * call of the connection.
      */
     public PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);

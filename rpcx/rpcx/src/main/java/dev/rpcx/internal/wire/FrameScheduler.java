@@ -110,10 +110,9 @@ final class FrameScheduler {
     /**
      * Adds a message of which nothing has been sent.
      *
-     * @param isAhead whether an earlier message with the same id is ahead of {@code message}, that is, the peer must
-     *     receive the beginning of the earlier message first. If true, and if {@code message} fits into one frame,
-     *     {@code message} waits while the earlier message is in {@code waiting}. For a larger message, this parameter
-     *     has no effect
+     * @param isAhead whether the peer must first receive the beginning of an earlier message with the same id. If true,
+     *     a message that fits into one frame waits while the earlier message is in {@code waiting}. For larger
+     *     messages, this parameter has no effect
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
