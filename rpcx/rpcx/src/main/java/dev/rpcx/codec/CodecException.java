@@ -35,8 +35,8 @@ public final class CodecException extends RuntimeException {
         TOO_DEEP,
         /**
          * The bytes contain the number of an enum constant that this process does not know. For a sealed type, this
-         * code means that the bytes contain no case that this process knows, or no case at all. A type that declares a
-         * constant or case for unknown values is read without this fault.
+         * code means that the bytes contain only a case that this process does not know, or no case at all. A type that
+         * declares a constant or case for unknown values is read without this fault.
          */
         UNKNOWN_VALUE,
         /**

@@ -52,9 +52,9 @@ abstract class ElementCodec {
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory in bytes of the Java object of one value. The bytes that the value has in the message are not included.
-     * The caller of {@link #read} has to count this memory. The number is 0 if no value needs an object of its own, or
-     * if {@link In} counts the object.
+     * Memory in bytes of the Java objects of one value. Content that already counts as bytes of the message is not
+     * included. The caller of {@link #read} has to count this memory. The number is 0 if no value needs an object of
+     * its own, or if {@link In} counts the object.
      */
     final int objectBytes;
 
@@ -84,8 +84,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Returns null if a plain field of this shape may be null. If the field must not be null, returns the name of its
-     * value for the error, for example "a string" for the text "a string is null".
+     * Returns null if a plain field of this shape may be null. Otherwise returns what the error for a null field calls
+     * the value, for example "a string" for the text "a string is null".
      */
     @Nullable
     String refusesNull() {

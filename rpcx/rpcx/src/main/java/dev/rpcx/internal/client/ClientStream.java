@@ -82,8 +82,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
          * </ul>
          *
          * <p>So either the thread that cancels finds the attempt or the wait, or the other thread finds that the call
-         * is cancelled. The thread that finds this cancels the attempt or ends the wait. Otherwise a cancelled call
-         * could go on.
+         * is cancelled. The thread that finds this cancels the attempt or ends the wait. In any other order, a
+         * cancelled call could go on.
          */
         private volatile boolean cancelled;
 
@@ -100,7 +100,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private @Nullable Attempts earlier;
 
         /**
-         * Sender of the stream that is an argument of the call, in the latest attempt; null if no argument is a stream.
+         * Sender of the stream that is an argument of the call, in the latest attempt; null if there is none.
          * No lock is needed: the thread that sends an attempt sets this field before it sends, and the event loop uses
          * this field only after that attempt has ended.
          */
@@ -405,8 +405,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * Ends a call for which {@link #begin} has thrown, for example because memory ran out. The subscriber gets the
-         * failure. If the server knows the call, this method asks the server to cancel the call. If that throws too,
-         * the stream ends at once, without waiting for the server.
+         * failure. If the server knows the call, this method asks the server to cancel the call. If another exception
+         * is thrown on the way, the stream ends at once, without waiting for the server.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;
@@ -467,8 +467,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Does nothing. The {@link #receiver} sends credit to this object only after the call has failed, and otherwise
-         * to a {@link Sent}.
+         * Does nothing. The {@link #receiver} sends credit to this object only after the call has failed or has ended,
+         * and otherwise to a {@link Sent}.
          */
         @Override
         public void credit(long items) {}

@@ -51,7 +51,7 @@ public final class ConnectThrottle {
      */
     private long spentNanos;
 
-    /** Whether a timer is set for the time {@link #lookNanos}. The timer looks for tries that can begin. */
+    /** Whether a timer is set for the time {@link #lookNanos}. The timer begins the tries that the limits allow. */
     private boolean isTimed;
 
     private long lookNanos;

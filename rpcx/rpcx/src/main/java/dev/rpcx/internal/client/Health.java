@@ -304,9 +304,9 @@ public final class Health {
     /**
      * Records that a call to this instance has ended.
      *
-     * @param begunNanos time at which the call was sent. If the instance was on trial at this time, the failure of the
-     *     call is enough to eject the instance again. The failure of a call that was sent before the end of the
-     *     ejection is not enough.
+     * @param begunNanos time at which the call was sent. If the instance was on trial at this time and still is, the
+     *     failure of the call alone is enough to eject the instance again. The failure of a call that was sent before
+     *     the end of the ejection is not enough alone.
      * @return whether the instance has failed so often that it has to be ejected
      */
     public boolean ended(Outcome outcome, long begunNanos) {

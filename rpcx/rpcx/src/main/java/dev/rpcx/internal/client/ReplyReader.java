@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decodes the replies to calls of one method, and creates the error if a reply cannot be decoded. The caller's thread
- * decodes the reply to a blocking call. The event loop decodes any other reply, also those to both calls of a {@link
- * Hedge}.
+ * decodes the reply to a blocking call. The event loop decodes any other reply, also the replies to both calls of a
+ * {@link Hedge}.
  */
 final class ReplyReader {
     /** The error of a call whose result cannot be decoded, if there is no memory to create a more precise error. */

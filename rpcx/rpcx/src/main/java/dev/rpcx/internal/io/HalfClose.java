@@ -37,8 +37,8 @@ public final class HalfClose {
     /**
      * Number of checks after which the connection is closed if none of them has found that the peer takes bytes. There
      * is a check every 500 ms, so four checks take 2 s. The count begins anew when the local kernel has taken all bytes
-     * and the end of the stream. The number of checks is limited, and not the time, because an event loop that is held
-     * up can neither check nor send bytes. Source: nginx, lingering_time, shortened.
+     * and the end of the stream. Checks are counted here, and not the time, because an event loop that is held up can
+     * neither check nor send bytes. Source: nginx, lingering_time, shortened.
      */
     private static final int FIRST_LOOKS = 4;
 

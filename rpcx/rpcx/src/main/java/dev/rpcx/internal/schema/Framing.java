@@ -24,7 +24,7 @@ public final class Framing {
      */
     public static final int WHOLE = 15;
 
-    /** Kind that is stored for a missing field, for example for field 3 of a request that has only two fields. */
+    /** Kind that is stored for a missing field, for example for field 3 of a request with only the fields 1 and 2. */
     private static final int NO_FIELD = 0;
 
     /**

@@ -48,8 +48,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Memory is lacking to take the task from the waiting tasks. No pool sets a timer for this failure.
  * </ul>
  *
- * <p>If no timer is set, all waiting tasks wait for the end of a running task. If no task runs, all waiting tasks are
- * refused.
+ * <p>If no timer is set, all waiting tasks wait for the end of a running task, or are refused if no task runs.
  *
  * <p>To keep all counts right when memory is lacking, memory is allocated before a task is counted and before a
  * connection moves to another queue. There is one exception: {@code changeOrphanedWork} may allocate memory while it
@@ -152,13 +151,13 @@ public final class PoolShares {
 
     /**
      * Creates shares of a pool for tasks that should not be refused, because other tasks may depend on them. If no
-     * thread can be started for a task, the task waits, and the pool tries again every 10 ms. Nevertheless, tasks are
-     * refused in two cases:
+     * thread can be started for a task, the task waits, and the pool tries again every 10 ms. Even so, an open pool
+     * refuses tasks in these cases:
      *
      * <ul>
      *   <li>If memory is lacking to let a task wait, that task is refused.
-     *   <li>If no timer can be set, or memory is lacking to take a waiting task, all waiting tasks are refused, but
-     *       only while no task runs.
+     *   <li>If no timer can be set, or memory is lacking to take a waiting task, all waiting tasks are refused, unless
+     *       a task runs.
      * </ul>
      *
      * <p>The parameters are those of the public constructor.
@@ -536,8 +535,8 @@ public final class PoolShares {
      * of the address count. The crowd stands in a queue as one entry. So when an orphaned task begins or ends, usually
      * only this entry moves.
      *
-     * <p>A task that is orphaned after a connection has come does not count in the share of that connection. When such
-     * a task begins, the connection moves out of the crowd: see {@link Peers#moveOutOfCrowds}.
+     * <p>A task that is orphaned after an open connection has come does not count in the share of that connection. When
+     * such a task begins or will never run, the connection moves out of the crowd: see {@link Peers#moveOutOfCrowds}.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork orphanedWork;
@@ -921,8 +920,8 @@ public final class PoolShares {
         }
 
         /**
-         * Records that tasks that were waiting will not run. If the connection has closed, these tasks count as
-         * orphaned at the connection's address, and this method stops counting them. Otherwise, this method does
+         * Records that tasks that were waiting will not run. If the connection has an address and has closed, these
+         * tasks count as orphaned at that address, and this method stops counting them. Otherwise, this method does
          * nothing.
          *
          * @param tasks number of the tasks that will not run
@@ -1012,9 +1011,9 @@ public final class PoolShares {
         }
 
         /**
-         * Returns the number of threads that count as the connection's own. After the connection has closed, the result
-         * is 0, because its tasks count as orphaned at its address instead. Tasks of a connection without an address
-         * count as the connection's own even after it has closed.
+         * Returns the number of threads that count as the connection's own. After a connection with an address has
+         * closed, the result is 0, because its tasks count as orphaned at the address instead. Tasks of a connection
+         * without an address count as the connection's own even after it has closed.
          */
         private int ofItself() {
             return isGone && orphanedWork != null ? 0 : own;
@@ -1106,9 +1105,9 @@ public final class PoolShares {
     /**
      * Runs tasks on one thread of the pool, as long as there are tasks for the thread.
      *
-     * <p>The boolean value of this object decides whether this object runs the first task. Usually the thread sets the
-     * value to true, just before it runs the first task. But if {@link Pool#run} throws, a thread may run this object
-     * nevertheless. So {@link #begin} then tries to set the value, too:
+     * <p>The boolean value of this object is true as soon as the first task has begun or has failed to begin. Usually
+     * the thread sets the value, just before it runs the first task. But if {@link Pool#run} throws, a thread may run
+     * this object nevertheless. So {@link #begin} then tries to set the value, too:
      *
      * <ul>
      *   <li>If {@code begin} sets the value first, this object runs no task. The first task may wait for another

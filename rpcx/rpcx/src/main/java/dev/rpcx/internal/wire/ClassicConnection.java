@@ -59,10 +59,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * After a server has paused reading and has then sent this number of full chunks, of 16 KiB each, it reads again.
-     * The client has the server's keep-alive time to read each chunk, so a pause usually lasts at most four keep-alive
-     * times of the server. But the last chunk of a frame can be smaller than 16 KiB. With smaller chunks, the server
-     * sends more than four of them, and the pause can last longer.
+     * Maximum number of full chunks, of 16 KiB each, that a server sends while it has paused reading. After that, it
+     * reads again. The client has the server's keep-alive time to read each chunk, so a pause usually lasts at most
+     * four keep-alive times of the server. But the last chunk of a frame can be smaller than 16 KiB. With smaller
+     * chunks, the server sends more than four of them, and the pause can last longer.
      */
     static final int MAX_CHUNKS_IN_PAUSE = 4;
 
@@ -128,8 +128,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private int reads;
 
     /**
-     * Reason why the connection ends if this side lacked memory, for example for a frame; otherwise null. Stored on the
-     * event loop, and read by any thread.
+     * Text that {@link #memoryWanted()} returns if the connection ends because this side lacked memory; otherwise null.
+     * Stored on the event loop, and read by any thread.
      */
     private volatile @Nullable String memoryWanted;
 

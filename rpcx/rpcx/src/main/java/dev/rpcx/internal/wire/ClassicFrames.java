@@ -85,17 +85,18 @@ public final class ClassicFrames {
     }
 
     /**
-     * Returns the time in nanoseconds at which the incomplete frame began to arrive. The result is moved later by each
-     * pause in reading, and by each long time in which the event loop was held up. So neither makes the frame late.
+     * Returns the time in nanoseconds at which the incomplete frame began to arrive. Each pause in reading, and
+     * each long time in which the event loop was held up, is added to the result. So neither counts in the time that
+     * the frame has taken.
      */
     long beganNanos() {
         return beganNanos;
     }
 
     /**
-     * Returns the time in nanoseconds at which the incomplete frame began to arrive. The result is moved later by each
-     * long time in which the event loop was held up, so that this time does not make the frame late. Pauses in reading
-     * do not move the result, since a peer can cause as many pauses as it likes.
+     * Returns the time in nanoseconds at which the incomplete frame began to arrive. Each long time in which the event
+     * loop was held up is added to the result, so that it does not make the frame late. Pauses in reading are not
+     * added, since a peer can cause as many pauses as it likes.
      */
     long firstBeganNanos() {
         return firstBeganNanos;
