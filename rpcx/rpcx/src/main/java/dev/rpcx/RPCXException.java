@@ -40,13 +40,13 @@ public class RPCXException extends RuntimeException {
         INVALID,
         /**
          * The handler or an interceptor of the server threw an exception that is not an {@link RPCXException}, or the
-         * result could not be sent. The caller gets the message of the exception, except in these cases:
+         * result could not be sent. The caller gets the message of the exception, but a fixed text in these cases:
          *
          * <ul>
-         *   <li>The virtual machine has written the message of a {@link NullPointerException}, and names in it what was
-         *       null. The caller gets a fixed text.
+         *   <li>The virtual machine has written the message of a {@link NullPointerException}, and the message names a
+         *       part of the code, for example a variable, a field or a method.
          *   <li>The exception is about classes that do not fit together, such as a {@link ClassCastException} or a
-         *       {@link LinkageError}. The caller gets a fixed text, even if a programmer has written the message.
+         *       {@link LinkageError}. This is so even if a programmer has written the message.
          * </ul>
          */
         HANDLER_FAILED,

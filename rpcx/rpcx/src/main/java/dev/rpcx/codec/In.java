@@ -137,8 +137,8 @@ public final class In extends Pool.Scratch {
      */
     private float compared;
     /**
-     * The number {@code lookedUp} that {@link KeyHashes} explains, for the key K that is being read. If the JDK
-     * compares another key with K, it looks up each value of the other key at most this many times in K.
+     * Maximum number of times that the JDK looks up one value of another key in the key that is being read, when it
+     * compares the two keys. {@link KeyHashes} explains this number under the same name.
      */
     private float lookedUp;
 
@@ -453,9 +453,9 @@ public final class In extends Pool.Scratch {
     /**
      * Counts one element of a list, set or map.
      *
-     * @param bytes memory in bytes that the element takes, including its place in the collection, but without the
-     *     number of bytes that the element has in the message. If the element is a message, its memory is not included,
-     *     because it is counted when that message is read.
+     * @param bytes memory in bytes that the element takes in addition to its bytes in the message. The element's place
+     *     in the collection is included. The memory of an element that is a message is not included, because it is
+     *     counted when that message is read.
      */
     void element(int bytes) {
         granted -= bytes;

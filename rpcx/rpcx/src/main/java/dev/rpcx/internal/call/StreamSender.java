@@ -214,8 +214,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Counts this stream as one of the connection's streams. If there are already too many streams on the connection,
-     * or in the whole server or client, this stream is not counted, and fails.
+     * Counts this stream as one of the connection's streams. If the connection, the peer's address, or the whole server
+     * or client already has too many streams, this stream is not counted, and fails.
      *
      * @return false if the stream was over already, or fails now
      */

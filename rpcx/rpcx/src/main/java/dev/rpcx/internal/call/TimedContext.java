@@ -186,8 +186,8 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Passes {@code task} to the context of the entire handled call, which runs the task when the call is cancelled.
-     * Does nothing if this context belongs to no handled call.
+     * Passes {@code task} to the context of the entire handled call, which runs the task when the call is cancelled, or
+     * immediately if it has been cancelled already. Does nothing if this context belongs to no handled call.
      */
     @Override
     public void onCancel(Runnable task) {

@@ -38,8 +38,8 @@ public final class Attempts {
     private boolean mayHaveRun;
 
     /**
-     * Instance that refused the latest of the call's failed attempts. Only attempts that were sent matter here. Null if
-     * the latest of these attempts was not refused, or if there was none.
+     * Instance that refused the latest failed attempt that was sent; null if that attempt was not refused, or if there
+     * was none. Failed attempts that were not sent do not change this field.
      */
     private @Nullable ClientAddress refusing;
 

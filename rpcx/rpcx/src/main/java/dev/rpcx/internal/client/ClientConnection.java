@@ -43,8 +43,8 @@ import org.jspecify.annotations.Nullable;
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
      * The field TIME of a request says how much time the call has left. Without the field, the server gives the call
-     * the default time. The field is needed if the call has less time left than the default time, by more than this
-     * many nanoseconds.
+     * the default time. The field is left out only if the call has the default time left, or at most this many
+     * nanoseconds less.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -274,9 +274,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Whether this connection is about to close because it has had no calls. The event loop sets this field, and then
-     * checks that all slots are free. A caller takes a slot, and then reads this field. So if a caller takes a slot too
-     * late for that check, the caller sees that this field is true. The caller then gives the slot back, and uses
-     * another connection of the instance if one is ready.
+     * checks that all slots are free. A caller takes a slot, and then reads this field. So a caller that takes a slot
+     * too late for that check sees that this field is true. If another connection of the instance is ready, the caller
+     * then gives the slot back, and uses that connection.
      *
      * <p>In another order, a call could begin on a connection that is closing, and end unsent. A call that had
      * subscribed to the stream that it sends would then fail.
@@ -862,7 +862,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      *
      * <ul>
      *   <li>The connection ends before that, or has ended already.
-     *   <li>The memory for some of the names could not be charged, because the ledger had no room for it.
+     *   <li>The ledger had no room for some of the names.
      * </ul>
      */
     public CompletableFuture<List<String>> published() {

@@ -70,8 +70,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Creates the error of a call whose answer this side could not store or read, for lack of memory:
-     * {@link Why#NO_ROOM}. The error says EXECUTED. Another attempt would not help.
+     * Creates the error of a call whose answer this side could not store, read or pass on to the caller, for lack of
+     * memory: {@link Why#NO_ROOM}. The error says EXECUTED. Another attempt would not help.
      */
     static LocalFailure noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);

@@ -6,8 +6,8 @@ import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
 /**
- * Supplies what a server needs from its machine. As any {@link Platform}, it supplies a clock, random numbers and event
- * loops. In addition, it supplies threads for handlers. A simulation has its own implementation.
+ * Supplies what a server needs from its machine. Like any {@link Platform}, it supplies a clock, random numbers and
+ * event loops. In addition, it supplies threads for handlers. A simulation has its own implementation.
  */
 public interface ServerPlatform extends Platform {
     /** Platform of the machine on which the process runs. */

@@ -70,8 +70,8 @@ public final class MetadataFields {
 
         /**
          * Number of characters in all entries so far. Each character takes at least one byte. So the metadata is too
-         * large if this number exceeds {@code Metadata.MAX_BYTES}. Further entries are then not added to {@code bytes},
-         * because {@code bytes} could overflow.
+         * large if this number exceeds {@code Metadata.MAX_BYTES}. The entry with which this happens, and all later
+         * ones, are not added to {@code bytes}, which could overflow.
          */
         private long characters;
 
