@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * credit, that is, permission to send one item. So no more items wait here than have been requested.
  *
  * <p>The subscriber gets its signals one after the other. At a client, and for a handler that runs on the event loop,
- * the signals usually run on the connection's event loop. For any other handler, the signals run on the threads on
- * which the handlers of its method run.
+ * the signals usually run on the connection's event loop. For any other handler, the signals usually run on the threads
+ * for the handlers of its method.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
     /** Sends credit to the peer, that is, permission to send a number of items. Any thread may call {@code credit}. */
@@ -128,9 +128,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
      *   <li>after the end of a cancelled stream
      * </ul>
      *
-     * <p>While one thread opens the stream, other threads can request items. A thread that finds null here adds the
-     * items to {@link #demand}, under the lock, and {@code open} then takes the demand. A thread that finds a value
-     * here sends the credit itself. So credit is neither lost nor sent twice. Tested by {@code CreditRace}.
+     * <p>While one thread opens the stream, other threads can request items. Under the lock, a thread that finds null
+     * here adds the items to {@link #demand}, and {@code open} then takes the demand. A thread that finds a value here
+     * sends the credit itself. So credit is neither lost nor sent twice. Tested by {@code CreditRace}.
      */
     private @Nullable CreditSink creditSink;
 

@@ -159,7 +159,8 @@ public abstract class Route {
 
     /**
      * Asks the circuit breaker for a permit for a new call, and adds a tenth of a retry to the retry budget. If the
-     * circuit breaker refuses the call, this method throws. For a repeated call, {@link #calledAgain} is used instead.
+     * circuit breaker refuses the call, this method throws, and adds nothing. For a repeated call, {@link #calledAgain}
+     * is used instead.
      *
      * @return permit, as described at {@link #calledAgain}
      */

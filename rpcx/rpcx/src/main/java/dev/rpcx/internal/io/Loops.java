@@ -162,8 +162,8 @@ public class Loops {
 
         /**
          * Tells callers that their calls have ended, if this has failed before for lack of memory. First pauses the
-         * loop for 1 ms. Does nothing, and does not pause, if there are no such callers. Netty calls this method after
-         * each round of the loop, even if there are no tasks.
+         * loop for 1 ms. Does nothing if there are no such callers. Netty calls this method after each round of the
+         * loop, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {

@@ -328,8 +328,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
      * If the socket has failed, the caller's write to the channel fails too. The event loop must have the right to
      * write.
      *
-     * <p>This method writes nothing if {@code socket} is null, if the channel's queue is not empty, if {@code count} is
-     * too large for the event loop's buffer, or if there is no memory for this buffer.
+     * <p>This method writes nothing if {@code socket} is null, if {@link #end} has been called, if the channel's queue
+     * is not empty, if {@code count} is too large for the event loop's buffer, or if there is no memory for this
+     * buffer.
      *
      * @return number of bytes that have been sent
      */

@@ -30,7 +30,7 @@ final class DueSoon {
          * Returns the time from {@code nowNanos} until the call with this id reaches one of its time limits.
          *
          * @return nanoseconds; 0 or less if the call has reached a limit and has not been ended; {@link #NEVER} if the
-         *     call has ended
+         *     call has ended or does not have to be checked again
          */
         long left(int id, long nowNanos);
     }
@@ -87,11 +87,12 @@ final class DueSoon {
     }
 
     /**
-     * Adds a call that is due at {@code dueNanos}, except in two cases:
+     * Adds a call that is due at {@code dueNanos}, except in three cases:
      *
      * <ul>
      *   <li>If {@code isComplete} is false, nothing happens, since the next scan covers all calls anyway.
      *   <li>If the call is not due before {@link #untilNanos}, only {@code dueNanos} is noted.
+     *   <li>If no room can be made for the call, {@code isComplete} becomes false.
      * </ul>
      *
      * <p>A call can be added again with an earlier time.

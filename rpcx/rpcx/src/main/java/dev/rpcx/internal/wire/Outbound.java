@@ -86,8 +86,8 @@ public abstract class Outbound implements WriteTurn.Message {
     byte sizeClass;
 
     /**
-     * Number of bytes of the body that are still to be sent. {@link FrameScheduler} sets this field each time the
-     * message is added to it.
+     * Number of bytes of the body that are still to be sent. {@link FrameScheduler} sets this field when the message is
+     * added to it, and after each frame except the last.
      */
     int waitingBytes;
 

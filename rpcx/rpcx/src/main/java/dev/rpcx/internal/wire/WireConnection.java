@@ -143,10 +143,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final Runnable flushTask = this::flushQueued;
 
     /**
-     * If true, a thread has given {@link #flushTask} to the event loop or is about to, and the event loop has not begun
-     * to take the queued messages. The thread that sets the flag, by a compare-and-set, wakes the event loop. The event
-     * loop clears the flag before it takes messages. If the event loop cannot be woken, the thread that has set the
-     * flag also clears it. The bodies of {@link #beginFlush} and {@link Outbox#add} say why the order matters.
+     * If true, a thread has given {@link #flushTask} to the event loop or is about to, and {@link #beginFlush} has not
+     * cleared the flag since. The thread that sets the flag, by a compare-and-set, wakes the event loop. The task
+     * clears the flag before it takes messages. If the event loop cannot be woken, the thread that has set the flag
+     * also clears it. The bodies of {@code beginFlush} and {@link Outbox#add} say why the order matters.
      */
     private volatile boolean scheduled;
 
@@ -937,7 +937,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * Returns {@code out} if it is at least about half full. Otherwise releases {@code out} and returns a copy without
      * unused capacity. The reason is that unused capacity is not charged in the queue of the socket. A batch has much
-     * unused capacity, for example, if it was enlarged for messages that have been recalled since.
+     * unused capacity, for example, if it was created with room for messages that have been recalled since.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -1055,8 +1055,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns whether output waits for the peer, and the peer has taken no byte of output since the last call of this
-     * method. Only {@link KeepAlive} may call this method, because each call is compared with the call before.
+     * Returns whether output waits for the peer and also waited at the last call of this method, and the peer has taken
+     * no byte in between. Only {@link KeepAlive} may call this method, because each call is compared with the call
+     * before.
      */
     public final boolean isStalled() {
         return unsent.isStalled();
