@@ -77,7 +77,7 @@ public final class VisibleText {
      * <ul>
      *   <li>One of the texts contains an invisible character, which {@link #append} would escape.
      *   <li>One of the texts has more than 10,000 characters.
-     *   <li>A text cannot be read because the exception's own code throws.
+     *   <li>A text or a cause cannot be read because the exception's own code throws.
      *   <li>The exception, its causes and its suppressed exceptions are together more than 50.
      * </ul>
      */

@@ -271,7 +271,7 @@ final class TypeCheck {
 
     /**
      * Checks whether a type can be mapped, and refuses an {@code Optional}. Only the whole type of a parameter, a
-     * component or a result may be an {@code Optional}, and {@code field} checks such a type.
+     * component, a result or a stream's items may be an {@code Optional}, and {@code field} checks such a type.
      */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
@@ -636,7 +636,7 @@ final class TypeCheck {
 
     /**
      * Returns the type of a getter's result. The type arguments of {@code type} replace the type variables in the
-     * result. But if an interface or a raw class declares the getter, returns the type as it stands in that
+     * result. But if an interface or a raw superclass declares the getter, returns the type as it stands in that
      * declaration.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {

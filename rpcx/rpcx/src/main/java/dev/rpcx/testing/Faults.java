@@ -46,7 +46,8 @@ public record Faults(
      * @param isDelayed whether the frame is delayed
      * @param isLost whether the frame is lost
      * @param isDoubled whether the frame arrives twice
-     * @param isLate whether the next frame in the same direction overtakes the frame, be it of the same call or not
+     * @param isLate whether the next frame in the same direction, of the same call or of another call, overtakes the
+     *     frame
      * @param isCut whether the connection ends at this frame
      */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}

@@ -18,8 +18,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     final ClientSteps steps;
 
     /**
-     * Remaining time of the call when its latest attempt was sent, in nanoseconds. The value is copied from the slot,
-     * since the slot can belong to another call when the value is needed.
+     * Time that the call had left when the request of its latest attempt was written, in nanoseconds. The value is
+     * copied from the slot, since the slot can belong to another call when the value is needed.
      */
     private long givenNanos;
 
@@ -42,8 +42,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Decides what the end of the latest attempt says of the instance {@code used}, and records the result: see
-     * {@link ClientSteps#ended}.
+     * Decides what the end of the latest attempt says of the instance {@code used}. Records the result at the instance,
+     * and returns it: see {@link ClientSteps#ended}.
      *
      * @param earlier the call's attempts before the latest one; null if there were none
      * @param used instance that handled the latest attempt

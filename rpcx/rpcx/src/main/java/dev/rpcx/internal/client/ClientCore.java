@@ -107,8 +107,8 @@ public final class ClientCore {
 
     /**
      * The clusters of this client. A thread that creates a proxy adds the cluster of the proxy if the map does not have
-     * it, and removes a cluster that no proxy uses. The thread that closes the client reads the map. The field
-     * {@link #closed} explains why this thread finds every cluster.
+     * it, and removes a cluster that no proxy uses. The thread that closes the client reads the map, see
+     * {@link #closed}.
      */
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 

@@ -7,8 +7,8 @@ package dev.rpcx.internal.ledger;
  * <p>Only calls whose handlers count as running, and whose methods return no stream, have this allowance. Their number
  * is limited by {@code Server.Builder.maxRunning} and by the number of places for calls. All these calls together take
  * at most a {@value #HEAP_DIVISOR}th of the heap, and each takes at most 24 KiB. All other calls can be more numerous.
- * Each of them is allowed to hold only {@link #MAX_IDLE_METADATA_BYTES} of metadata, {@link #MAX_IDLE_OBJECT_BYTES} of
- * objects, and, for request and reply, a buffer of the initial size.
+ * Each of them is allowed to hold, without a charge, only {@link #MAX_IDLE_METADATA_BYTES} of metadata,
+ * {@link #MAX_IDLE_OBJECT_BYTES} of objects, and a buffer of the initial size for request and reply.
  *
  * @param bodyBytes largest size, in bytes, of the buffer for request and reply
  * @param metadataBytes largest memory, in bytes, of the metadata

@@ -84,7 +84,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Tasks to run when the call is cancelled, and the {@link DetachableStage}s that replace returned stages. A cancel
      * calls {@link DetachableStage#cancelSource} of such a stage, and does not run the stage itself. Null until the
-     * first task or stage is added, and also when a cancel leaves no stage. Guarded by {@code this}.
+     * first task or stage is added, and perhaps again after {@link #cancel} or {@link #giveUp}. Guarded by
+     * {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 
@@ -137,9 +138,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler. Called when the last interceptor passes the call on, or directly if there is no interceptor. An
-     * interceptor may pass the call on more than once, and also on a thread of its own. Such a thread is counted as one
-     * of the call's threads.
+     * Runs the handler. Called when the last interceptor passes the call on, and not at all if the method has no
+     * interceptors. An interceptor may pass the call on more than once, and also on a thread of its own. Such a thread
+     * is counted as one of the call's threads.
      *
      * @throws RPCXException the call has ended, so the handler does not start
      */
@@ -361,7 +362,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Runs the next step of the call's chain of interceptors on the calling thread, in the call's context. The caller
      * has checked that the call has not ended. The step may return a lazy stage, which starts its work only when a
      * callback is attached. In this case, {@link #ownIfActive} attaches a callback to the lazy stage, and another stage
-     * is returned in its place.
+     * is returned in its place. {@link ServerMethod#invoke} says why the callback is attached on this thread.
      *
      * @param steps {@link CallThreads.Steps} of the call; null if the call has no interceptors
      */
@@ -545,8 +546,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Makes the {@link DetachableStage}s of this call stop waiting for their sources. Called when a call with
      * interceptors has its result, or when nobody waits for the result of the call any more.
      *
-     * @return stages whose sources have not ended. The caller of this method has to see to it that each stage is ended
-     *     by its method {@link DetachableStage#run}
+     * @return stages whose sources have not ended. The caller has to make {@link DetachableStage#run} run for each of
+     *     them, which ends the stage
      */
     synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;

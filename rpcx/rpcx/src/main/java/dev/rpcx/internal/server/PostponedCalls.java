@@ -21,14 +21,15 @@ final class PostponedCalls {
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum for each of two numbers:
+     * Limit for each of two numbers:
      *
      * <ul>
      *   <li>{@link #resumed}, the number of calls that were started before the caller had read nearly everything that
      *       was sent.
-     *   <li>{@link #starting}, the number of started calls that have no thread yet. At this number or above,
+     *   <li>{@link #starting}, the number of started calls that have no thread yet. At this limit or above,
      *       {@link #resume} starts no call, however much the caller has read. Otherwise {@code resume} could start many
-     *       calls that have to be held back again when they get their threads.
+     *       calls that have to be held back again when they get their threads. {@link #resumeOne} does not check this
+     *       number.
      * </ul>
      */
     private static final int MAX_AT_ONCE = 16;

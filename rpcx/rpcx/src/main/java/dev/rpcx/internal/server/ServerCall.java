@@ -109,7 +109,8 @@ public final class ServerCall extends Outbound
 
     /**
      * Whether this {@code ServerCall} stays charged after its call has ended. It stays charged if the handler's future
-     * can still refer to the objects of the request, and there was no room to charge these objects.
+     * can still refer to the objects of the request, and there was no room to charge these objects. The charge for the
+     * {@code ServerCall} then stands for them.
      */
     boolean isPlaceKeptCharged;
 
@@ -247,8 +248,8 @@ public final class ServerCall extends Outbound
     /**
      * Drops the reply of a call that is over, and replaces the call's buffer by a small one. Called while threads of
      * {@link CallThreads} still run for the call. These threads can use the metadata of the request, so a charge for
-     * the metadata remains. Does nothing if the reply is not charged and the request is charged for no more than this
-     * metadata, even if a buffer that was kept from an earlier call is charged.
+     * the metadata remains. Does nothing if the reply is not charged, the request is charged for no more than this
+     * metadata, and the charge for a buffer that was kept from an earlier call does not exceed the present buffer.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -362,9 +363,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges a postponed call for its whole buffer and its metadata. Some of these bytes were not charged while the
-     * handler of the call counted as running: a running handler is allowed some bytes without a charge, since the
-     * number of running handlers is limited. The handler of a postponed call does not count as running.
+     * Charges a postponed call for its whole buffer and its metadata. Until now, the call was allowed some of these
+     * bytes without a charge, because its handler counted as running, and the number of running handlers is limited.
+     * The handler of a postponed call does not count as running.
      *
      * @return false if there is no room for the charge
      */
@@ -727,10 +728,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. While threads of
-     * {@link CallThreads} run for the call, the result is false, because one of these threads may run the handler. The
-     * last of these threads then calls {@link #releaseAdmission}. If the method has interceptors, this method also
-     * prevents the handler from starting later. If the method has no interceptors, the result is always true.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. If the method has no interceptors,
+     * the result is always true. If it has interceptors, this method also prevents the handler from starting later.
+     * While threads of {@link CallThreads} run for the call of such a method, the result is false, because one of these
+     * threads may run the handler. The last of these threads then calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has produced a result
      */
