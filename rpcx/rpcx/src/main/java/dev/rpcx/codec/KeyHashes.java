@@ -38,9 +38,10 @@ import java.util.Random;
  *   <li>the cost of looking up each value of B once, multiplied by {@code lookedUp} of A.
  * </ul>
  *
- * <p>For decimals that have the same hash, the JDK calls {@code compareTo}. For two decimals of about the same size,
- * {@code compareTo} may multiply one of them by a power of ten that has as many digits as the longer one. The time for
- * this grows with the square of the number of digits. The decimal can be anywhere in a key.
+ * <p>If keys that have the same hash are {@code Comparable}, the JDK may call {@code compareTo} of the decimals in
+ * them, wherever in a key a decimal is. For two decimals of about the same size, {@code compareTo} may multiply one of
+ * them by a power of ten that has as many digits as the longer one. The time for this grows with the square of the
+ * number of digits.
  */
 final class KeyHashes {
     /**
@@ -101,7 +102,7 @@ final class KeyHashes {
     /**
      * For each hash, the sum of the numbers {@code compared} of all counted keys that have this hash. The number
      * {@code compared} of a key is the maximum number of comparisons of one value of another key with values in that
-     * key, see the comment of this class. It is 1 for a key without sets and maps. The sum for a hash is at the index
+     * key (see the comment of this class). It is 1 for a key without sets and maps. The sum for a hash is at the index
      * of the hash in {@link #hashes}. The sum is 0 at an index without a hash, and infinite if it is too large for a
      * float.
      */
@@ -115,10 +116,10 @@ final class KeyHashes {
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * For each hash, the sum of the lookup costs of all counted keys that have this hash. The lookup cost of a key is
-     * the cost, in bytes, of looking up each value of that key once in another key. The comment of this class explains
-     * lookups. The sum for a hash is at the index of the hash in {@link #hashes}. If {@code keys.costsBoth} is false,
-     * the keys hold no sets or maps, nothing is looked up, and the array is empty.
+     * For each hash, the sum of {@code compareCost() + lookupCost} of all counted keys that have this hash. For one
+     * key, this is the cost, in bytes, of looking up each value of the key once in another key, with one comparison for
+     * each value. The sum for a hash is at the index of the hash in {@link #hashes}. If {@code keys.costsBoth} is
+     * false, the keys hold no sets or maps, nothing is looked up, and the array is empty.
      */
     private float[] costs = NO_COSTS;
 
@@ -139,9 +140,10 @@ final class KeyHashes {
      */
     private long made;
     /**
-     * Cost, in bytes, of the key that was read last. It is the cost of looking up each value of the key once in another
-     * key, plus the cost of comparing the key's long decimals. While a key is being read, this field holds the result
-     * of {@link In#beginKey}: the sum of these costs for the part of the message before the key.
+     * For the key that was read last: the cost, in bytes, of looking up each of its values once in another key, without
+     * comparing the values, plus the cost of comparing its long decimals. Always 0 if {@code keys.costsBoth} is false;
+     * otherwise, while a key is being read, this field holds the result of {@link In#beginKey}: the sum of these costs
+     * for the part of the message before the key.
      */
     private long lookupCost;
     /**
@@ -266,11 +268,12 @@ final class KeyHashes {
     }
 
     /**
-     * Computes the size, the memory and the lookup cost of the key that has just been read. Each of them is the present
-     * value of a counter of {@link In}, minus the value that {@link #beginKey} has stored. For example, the size is the
-     * present position in the message, minus the position at which the key begins. If {@code keys.costsBoth} is true,
-     * this method also takes the numbers {@code compared} and {@code lookedUp} of the key from {@code In}, and sets
-     * those of the enclosing key there again.
+     * Computes the size and the memory of the key that has just been read, and its {@link #lookupCost} if
+     * {@code keys.costsBoth} is true. Each of them is the present value of a counter of {@link In}, minus the value
+     * that {@link #beginKey} has stored. For example, the size is the present position in the message, minus the
+     * position at which the key begins. If {@code keys.costsBoth} is true, this method also takes the numbers
+     * {@code compared} and {@code lookedUp} of the key from {@code In}, and sets those of the enclosing key there
+     * again.
      */
     void endKey(In in) {
         bytes = in.position() - bytes;
@@ -314,7 +317,7 @@ final class KeyHashes {
         }
     }
 
-    /** Returns the cost, in bytes, if each value of the key is compared once. The key is the one that was read last. */
+    /** Returns the cost, in bytes, of comparing once each value of the key that was read last. */
     private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }

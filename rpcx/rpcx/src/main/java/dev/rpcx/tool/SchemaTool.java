@@ -478,10 +478,10 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the changes after which one version of a service cannot read what the other version sends. It is such a
-     * change if a service's class no longer publishes a method. A comparison of the two lock files does not find this
-     * change, because {@code after} still has the request and the reply of the method. Also prints notes on members
-     * that were perhaps renamed, on services that are missing, and on parameters without names.
+     * Returns the changes after which one version of a service cannot read what the other version sends. One such
+     * change is that a service's class no longer publishes a method. A comparison of the two lock files does not find
+     * this change, because {@code after} still has the request and the reply of the method. Also prints notes on
+     * members that were perhaps renamed, on services that are missing, and on parameters without names.
      *
      * @param before lock file of the older version
      * @param after lock file of the newer version, made from {@code before}. It still has the members that were

@@ -26,7 +26,7 @@ public record ClassicParameter(int position, int number, String type, Codec<Obje
      * Returns the parameters of a method in the order in which they are sent.
      *
      * @throws SchemaException if a parameter cannot be mapped, or if its number is not allowed; the exception's text
-     *     names what is wrong, for example the method or the parameter
+     *     names what is wrong, for example the method, the parameter or a component
      */
     public static List<ClassicParameter> of(Method method, Codecs codecs) {
         Parameter[] parameters = method.getParameters();

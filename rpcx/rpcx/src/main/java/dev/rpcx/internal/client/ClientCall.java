@@ -33,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The server sends exactly one final frame for each request, and nothing for the request afterwards. The slot
  * becomes free when the final frame has come and the caller is done with the call. Even a call that its caller has
- * given up keeps its slot until the final frame has come; otherwise the next call in the slot could get a late reply.
+ * given up keeps its slot until the final frame has come; otherwise a late reply could meet a later call with the same
+ * id, since the generation in the id repeats.
  * Only one thread at a time can end calls: the event loop, or the caller's thread while the loop lets it read the
  * socket (see {@link ReadTurn}).
  */
@@ -545,9 +546,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call because its caller gives it up. Does nothing if the call does not use this slot any more. The
-     * parameter is the call's object and not its {@link #serial}. The event loop may be making another attempt, which
-     * changes the call's serial. Thread-safe.
+     * Ends a call because its caller gives it up. Does nothing if the call does not use this slot any more. The call is
+     * identified by its object and not by its {@link #serial}, because the event loop may be making another attempt,
+     * which changes the call's serial. Thread-safe.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, ClientCallErrors.GIVEN_UP, null) {
@@ -612,8 +613,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Sets where the field TIME is in the request. The field says how much time the call has left. A request has no
-     * such field if its call has about the full default time. Called before the call is queued for sending.
+     * Sets where the field TIME is in the request. The field says how much time the call has left. A request can do
+     * without the field if its call has about the full default time. Called before the call is queued for sending.
      *
      * <p>If the request waits for the socket, {@link #begins} is called after the wait. If the request has the field,
      * {@code begins} writes the field again, with the time that is then left. If the request does not have the field,

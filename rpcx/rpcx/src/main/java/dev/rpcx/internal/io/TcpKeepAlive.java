@@ -24,8 +24,8 @@ public final class TcpKeepAlive {
 
     /**
      * Makes the kernel probe a connection when the connection is silent. If the peer answers no probe, the connection
-     * ends after {@code unreadNanos} with epoll (tcp(7), TCP_USER_TIMEOUT), and after {@code keepAliveNanos} without
-     * epoll.
+     * ends after a silence of {@code unreadNanos} with epoll (tcp(7), TCP_USER_TIMEOUT), and of {@code keepAliveNanos}
+     * without epoll.
      *
      * @param keepAliveNanos time in nanoseconds, from the beginning of the silence, within which the kernel probes the
      *     peer twice

@@ -531,9 +531,9 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the end of an error text about a member that only one of the two versions of the schema has. Two map keys
-     * or set elements can differ in this member alone. The text says that they are equal to a peer with the version
-     * that does not have the member.
+     * Returns the end of an error text about a member that only one of the two versions of the schema has. The text
+     * says that a peer with the version without the member takes map keys or set elements for equal if they differ only
+     * in this member.
      *
      * @param choice true for an enum constant or a case of a sealed type; false for a field
      */

@@ -108,7 +108,7 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     /**
-     * Returns the names of the types that a receiver compares for equality, as {@link #compared} does.
+     * Returns the names of the types whose values a receiver compares for equality, as {@link #compared} does.
      * {@link Label#REPEATED} can be a list or a set: this method treats it as a set if {@code other} is a set.
      *
      * @param other type that the field with the same number has in another lock file

@@ -116,7 +116,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     long peakPlaces;
 
     /**
-     * Flag that says that calls may be lost, because threads have failed while they were ending these calls. Any thread
+     * Flag that says that calls may be lost, because threads have failed before they could end these calls. Any thread
      * can set the flag, and the event loop then looks for lost calls and ends them.
      */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
