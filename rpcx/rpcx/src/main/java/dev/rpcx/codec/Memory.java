@@ -24,8 +24,8 @@ public interface Memory {
     /**
      * Called after a message has been read without an error.
      *
-     * @param spare number of bytes that the message did not need, 0 or more. The bytes of {@link #freeBytes} and those
-     *     that {@link #take} has granted are added up
+     * @param spare number of bytes that were available and that the message did not need, 0 or more. Available were the
+     *     bytes of {@link #freeBytes}, and those that {@link #take} has granted
      */
     default void onRead(long spare) {}
 }

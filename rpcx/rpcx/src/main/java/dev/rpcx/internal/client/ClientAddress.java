@@ -14,11 +14,11 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One instance of a service, that is, one host and port, with this client's connections to it. The address does not
- * connect before a call needs a connection. If a connection has ended, the address connects again when the next call
- * needs one. If all connections are crowded (see {@link ClientConnection#isCrowded}), the address makes an extra
- * connection, which closes after some time without calls. Calls that need the same connection wait together for one try
- * to make it.
+ * One instance of a service, that is, one host and port, with this client's connections to it. Outside a
+ * {@link ClientCluster}, the address does not connect before a call needs a connection. If a connection has ended, the
+ * address connects again when the next call needs one. If all connections are crowded (see
+ * {@link ClientConnection#isCrowded}), the address makes an extra connection, which closes after some time without
+ * calls. Calls that need the same connection wait together for one try to make it.
  *
  * <p>After a failure to connect, a pause follows, in which the address does not connect. Consecutive failures make the
  * pauses longer, up to a limit; see {@link Backoff}. A connection that ends as soon as it is established counts as a
@@ -38,9 +38,9 @@ public final class ClientAddress extends Route {
 
     /**
      * Maximum number of consecutive failures to connect after which a server still counts as known. A server becomes
-     * known when it keeps a connection for {@link #KEPT_NANOS}. In a cluster, a {@link ConnectThrottle} of their own
-     * limits the tries to connect to known servers. A pause follows each failure. The pauses after 32 failures add up
-     * to 14 to 27 s, which is longer than a restart takes.
+     * known when it keeps a connection for {@link #KEPT_NANOS}. In a cluster, the tries to connect to known servers
+     * have a {@link ConnectThrottle} of their own. A pause follows each failure. The pauses after 32 failures add up to
+     * 14 to 27 s, which is longer than a restart takes.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
@@ -652,8 +652,7 @@ public final class ClientAddress extends Route {
 
     /**
      * Returns whether the server has kept a connection for {@link #KEPT_NANOS}, and has not had more than
-     * {@link #MAX_KNOWN_FAILURES} consecutive failures since.
-     * Until a server has kept a connection, only the registry
+     * {@link #MAX_KNOWN_FAILURES} consecutive failures since. Until a server has kept a connection, only the registry
      * says that the server exists.
      */
     private synchronized boolean isKnown() {
@@ -661,8 +660,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns a try to connect that has already failed. Used during the pause after a failed try. In this pause, the
-     * address begins no new try.
+     * Returns a try to connect that has already failed. Used if the address is in a pause (see {@link #pauseEndNanos}),
+     * and the pause is too long to wait for its end.
      *
      * @param nanos remaining time of the pause
      */

@@ -91,9 +91,9 @@ public final class SocketQueue {
      * @param replyBytes supplies the number of bytes that the account has been charged for unsent replies
      * @param gatheredBytes supplies the size, in bytes, of the buffer with the output that the connection has gathered
      *     and will write to the channel next; 0 if there is no such buffer
-     * @param changed runs after each mark that has been sent. A mark is an empty message that {@link #updateClaims}
-     *     adds to the queue, so all messages before the mark have been sent too. Before {@code changed} runs, this
-     *     class updates the charges
+     * @param changed runs each time that a mark has been sent. A mark is an empty message that {@link #updateClaims}
+     *     adds to the queue. When it has been sent, all messages before it have been sent too. Before {@code changed}
+     *     runs, this class updates the charges
      * @param unread ends the connection because the peer does not read; unsent output can be lost
      */
     public SocketQueue(

@@ -32,7 +32,7 @@ public final class Claim {
 
     /**
      * The bytes that a claim holds during one wait for the connection's peer. The hold is over when the peer has sent
-     * bytes for which the connection waited, or has read output. The bytes that the claim then still holds become a new
+     * bytes for which the connection waited, or has read output. If the claim then still holds bytes, they become a new
      * hold. To end a connection, {@link Claims} chooses the connection's hold. If the chosen hold is over before the
      * connection has been ended, the connection does not end.
      */
@@ -46,10 +46,10 @@ public final class Claim {
         private volatile long bytes;
 
         /**
-         * Number of bytes that this hold had when {@link Claims} chose it. The connection of a chosen hold is ended.
-         * The number is 0 before the hold is chosen, and again when the hold is over or when its connection could not
-         * be ended. Other claims can take these bytes even before the connection has ended. Only {@link Claims} writes
-         * this field, while holding its lock. The connection's event loop reads it without the lock.
+         * Number of bytes that this hold had when {@link Claims} chose it, in order to end its connection. The number
+         * is 0 before the hold is chosen, and again when the hold is over or when its connection could not be ended.
+         * Other claims can take these bytes even before the connection has ended. Only {@link Claims} writes this
+         * field, while holding its lock. The connection's event loop reads it without the lock.
          */
         volatile long promisedBytes;
 

@@ -97,9 +97,9 @@ final class Claims {
     }
 
     /**
-     * Ends connections, the most costly first, until the pool has room for this number of bytes. Does not end the
-     * connection of {@code asks}. Another thread can take this room before {@code asks} takes it. Called on the event
-     * loop of {@code asks}.
+     * Ends connections, in the order that the comment on this class describes, until the pool has room for this number
+     * of bytes. This method does not choose {@code asks} itself. Another thread can take this room before {@code asks}
+     * takes it. Called on the event loop of {@code asks}.
      *
      * @return false if there is too little room, for one of three reasons: {@code bytes} is larger than the pool, the
      *     connection of {@code asks} would be the next to end, or no other connection can be chosen to end

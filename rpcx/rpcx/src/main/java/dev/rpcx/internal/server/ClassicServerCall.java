@@ -93,10 +93,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private boolean isMarkedLost;
 
     /**
-     * Charge for a large reply that another thread has passed to the event loop. The charge is made before the reply
-     * waits for the event loop. Null if the reply is small, if there was no room for the charge, or if the event loop
-     * itself has made the reply. The event loop charges its own large replies when it sends them. The thread that ends
-     * the call writes this field before the event loop learns of the end.
+     * Charge for a large reply that another thread passes to the event loop. The charge is made before the reply waits
+     * for the event loop. Null if the reply is small, if there was no room for the charge, or if the event loop itself
+     * has made the reply. The event loop charges its own large replies when it sends them. The thread that ends the
+     * call writes this field before the event loop learns of the end.
      */
     @Nullable
     Charge replyBytes;
@@ -263,12 +263,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. The handler may not leave while
-     * other threads run for the call, since one of these threads may run the handler. The last of these threads then
-     * calls {@link #releaseAdmission}.
+     * Returns whether the handler may leave its method's {@link AdmissionLimit} now. If the method has no interceptors,
+     * the result is always true.
      *
-     * <p>If the method of the call has interceptors, {@code mayLeaveNow} also prevents the handler from starting later,
-     * whatever the result is.
+     * <p>If the method has interceptors, this method also prevents the handler from starting later. It returns false
+     * while other threads run for the call, since one of these threads may run the handler. The last of these threads
+     * then calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has produced a result
      */
@@ -628,8 +628,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Ends the {@link DetachableStage}s for which this call's interceptors may still wait, because the call has ended.
-     * If the stage that the handler has returned has not ended, it may still hold the objects of the request. So these
-     * objects stay charged until that stage ends.
+     * If a stage that the handler or an interceptor has returned has not ended, it may still hold the objects of the
+     * request. So these objects stay charged: see {@link PendingResult#handOverChargeToOwn}.
      */
     private void endStages() {
         if (method.chain() == null) {

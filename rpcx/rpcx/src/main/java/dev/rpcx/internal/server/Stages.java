@@ -277,9 +277,8 @@ public final class Stages {
 
         /**
          * Whether RPCX's callback has been attached to the stage. Any thread may write and read this field without the
-         * lock. A thread sets it only after it has attached the callback. So two threads may both attach a callback,
-         * which does no harm. In the other order, one thread could rely on the other, and if the other failed, the
-         * stage would have no callback: see {@link Stages#hook}.
+         * lock. A thread sets it only after it has attached the callback, so that no thread relies on another thread
+         * that may fail: see {@link Stages#hook}.
          */
         volatile boolean isHung;
 
