@@ -313,10 +313,10 @@ public final class Tokens {
 
         /**
          * Returns the store of used tokens that all servers of this process share. The store takes at most an eighth of
-         * the heap, and the tokens of one signer take at most half of the store. A token takes 130 bytes for about
-         * 40 s, or for up to 50 s if the signer's clock is ahead. So there is room for about 26,000 calls a second for
-         * each GiB of heap. The store holds at most about 4 million tokens, which is enough for about 100,000 calls a
-         * second.
+         * the heap, and the tokens of one signer take at most half of the store. A used token takes 130 bytes, and
+         * stays for about 40 s, or for up to 50 s if the signer's clock is ahead. So there is room for about 26,000
+         * calls a second for each GiB of heap. The store holds at most about 4 million tokens, which is enough for
+         * about 100,000 calls a second.
          *
          * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
          * expired. The store forgets no token before it has expired, but a restart of the process empties the store. So

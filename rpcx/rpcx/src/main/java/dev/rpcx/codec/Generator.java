@@ -58,8 +58,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Generator {
     /**
-     * Number of the latest codec class that is an ordinary class, that is, not a hidden one. Any thread that creates an
-     * ordinary codec class takes the next number.
+     * Serial number of the latest codec class that is not a hidden class. Any thread that creates such a class takes
+     * the next number.
      */
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 

@@ -1045,7 +1045,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Reads the length of a map entry, and limits reading to that many bytes. The entry counts as a nested message for
-     * the limit of depth. Returns the end that applied before, which the caller has to pass to {@link #endEntry}.
+     * the limit of depth. Returns the end up to which reading was allowed before. The caller has to pass this end to
+     * {@link #endEntry}.
      */
     int beginEntry() {
         enter();

@@ -292,8 +292,8 @@ final class KeyHashes {
      * Counts the cost of comparing a key with those keys of a set or map that have the same hash. Called just before
      * the key is added to the set or map.
      *
-     * @param key key that is about to be added; {@link #endKey} or {@link #noKey} has already stored the size and the
-     *     costs of this key
+     * @param key key that is about to be added; {@link #endKey} or {@link #noKey} has already stored the size of this
+     *     key and the costs of comparing it
      * @param before number of keys that the set or map has already
      */
     void beforeAdding(In in, Object key, int before) {

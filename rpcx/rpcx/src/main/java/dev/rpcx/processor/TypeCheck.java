@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
  * Checks at build time whether types can be mapped to Protobuf, by the rules that {@code Schema} applies at start. Each
  * error names the component or type that is wrong. The compiler reports the error at that component or type if its
  * source is being compiled. Lock files, which keep the numbers of earlier releases, are not checked, since the compiler
- * cannot see lock files. {@code AgreementTest} checks that this class refuses the same types as clients and servers,
- * with the same words.
+ * cannot see lock files. {@code AgreementTest} checks that this class refuses the types that clients and servers
+ * refuse, with the same words.
  *
  * <p>This class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
  * table of the types that were checked.

@@ -122,8 +122,8 @@ public record Faults(
 
     /**
      * Returns a copy in which this fraction of the frames, 0 to 1, is overtaken by the next frame in the same
-     * direction, of the same call or of another call. The overtaking frame is not reordered itself. So with 1, every
-     * second frame is overtaken.
+     * direction, of the same call or of another call. A frame that overtakes another one is not overtaken itself. So
+     * with 1, every second frame is overtaken.
      */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);

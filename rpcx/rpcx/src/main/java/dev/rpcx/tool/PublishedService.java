@@ -87,8 +87,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
     }
 
     /**
-     * Returns whether no annotation gives the service a name. The simple name of the class or interface is then the
-     * name of the service.
+     * Returns whether the service has the simple name of its class or interface. This is so if no annotation gives the
+     * service a name.
      */
     boolean isNamedByItsClass() {
         return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);

@@ -191,9 +191,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Compares what two classes or interfaces of one service send in a request or reply, and prints notes on what one
-     * of the two cannot read. Both are of the same version of the service, so the lock file of an earlier version is
-     * not used.
+     * Compares what two classes or interfaces of one service send in a request or reply, and prints a note about what
+     * one of them sends and the other one cannot read. Both are of the same version of the service, so the lock file of
+     * an earlier version is not used.
      *
      * @param name name of the request or reply in a lock file
      * @param known what {@code owner} sends

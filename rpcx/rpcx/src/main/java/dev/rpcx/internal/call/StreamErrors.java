@@ -64,8 +64,8 @@ public final class StreamErrors {
     }
 
     /**
-     * Returns the given error without its text, for use if the text cannot be charged. The code, and the statement
-     * whether the call has been executed, stay the same.
+     * Returns the given error without its text, for use if the text cannot be charged. The code and {@code executed}
+     * stay the same.
      */
     static RPCXException withoutText(RPCXException error) {
         return new RPCXException(error.code(), "", error.executed(), null);

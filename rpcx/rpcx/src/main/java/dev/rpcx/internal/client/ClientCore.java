@@ -125,8 +125,8 @@ public final class ClientCore {
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     /**
-     * The tries to connect in progress. {@link #end} makes each of them fail, so that no call waits for them any
-     * longer. An event loop adds a try, and the thread that ends the try removes it.
+     * The tries to connect that have not ended. {@link #end} makes each of them fail, so that no call waits for them
+     * any longer. An event loop adds a try, and the thread that ends the try removes it.
      */
     private final Set<PendingConnection<?>> pendingConnections = ConcurrentHashMap.newKeySet();
 

@@ -298,8 +298,8 @@ final class CloseWatch implements IoHandler {
         private long untilNanos;
 
         /**
-         * Whether the thread that waits has found something to read. Only the thread that has the right to read uses
-         * this field.
+         * Whether the socket has something to read; false until the wait in {@link #await} has found that. Only the
+         * caller's thread that has the right to read uses this field.
          */
         private boolean readable;
 

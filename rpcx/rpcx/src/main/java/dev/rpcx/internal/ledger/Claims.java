@@ -46,8 +46,8 @@ final class Claims {
     private final AtomicLong held;
 
     /**
-     * Claims that have held bytes and are not closed. Each event loop adds and removes those of its connections, and
-     * looks at those of all connections.
+     * Claims that hold bytes or have held some, and that are not closed. Each event loop adds and removes the claims of
+     * its own connections, and looks at the claims of all connections.
      */
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 

@@ -588,8 +588,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Limits the wait for the future that the handler of a cancelled call has returned: see {@link #linger}. Any thread
-     * may call this method.
+     * Limits the time for which the server waits for the future that the handler of a cancelled call has returned: see
+     * {@link #linger}. Any thread may call this method.
      */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {

@@ -72,8 +72,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Stops waiting for the source, but does not end this stage. The caller has to end this stage afterwards, by
-     * {@link #run}.
+     * Stops waiting for the stage that this one stands for, but does not end this stage. The caller has to end this
+     * stage afterwards, by {@link #run}.
      */
     void giveUp() {
         waiter.stopWaiting();

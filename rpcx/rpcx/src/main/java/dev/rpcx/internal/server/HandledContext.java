@@ -476,10 +476,10 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the stage that interceptors and the server use in place of {@code returned}, the stage of the handler or
-     * of an interceptor. If {@link Stages#isDone} says that {@code returned} has ended, the result is {@code returned}
-     * itself. Otherwise the result is a new {@link DetachableStage}. The {@code DetachableStage} belongs to this call
-     * alone, and ends at the latest when the call is given up.
+     * Returns the stage that interceptors and the server use in place of {@code returned}, which is the stage that the
+     * handler or an interceptor has returned. If {@link Stages#isDone} says that {@code returned} has ended, the result
+     * is {@code returned} itself. Otherwise the result is a new {@link DetachableStage}. The {@code DetachableStage}
+     * belongs to this call alone, and ends at the latest when the call is given up.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);

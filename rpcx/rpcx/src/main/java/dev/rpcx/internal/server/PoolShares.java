@@ -490,7 +490,8 @@ public final class PoolShares {
 
         /**
          * Changes the counts of the orphaned tasks of the address, and moves the waiting connections whose queues
-         * depend on these counts. The mark of a connection decides how the connection is moved:
+         * depend on these counts. A connection has a mark, which says how many of the running orphaned tasks count in
+         * its share. The mark decides how the connection is moved:
          *
          * <ul>
          *   <li>The mark is at least {@link OrphanedWork#allFrom}, and not 0. All running orphaned tasks count in the

@@ -108,8 +108,8 @@ public abstract class Outbound implements WriteTurn.Message {
     public abstract boolean beforeSend();
 
     /**
-     * Called on the event loop just before the first byte of this message is sent, if the message has been in
-     * {@link FrameScheduler}. The method {@link #beforeSend} was called before the message was added there.
+     * Called only for a message that has been in {@link FrameScheduler}, on the event loop, just before the first byte
+     * of the message is sent. The method {@link #beforeSend} was called before the message was added there.
      */
     public void begins() {}
 
