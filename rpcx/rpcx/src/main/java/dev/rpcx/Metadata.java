@@ -19,7 +19,7 @@ public final class Metadata {
 
     /**
      * Maximum number of entries in a request's metadata. {@link #MAX_BYTES} alone does not bound the memory, since even
-     * a short entry takes some hundred bytes of memory.
+     * a short entry takes more than 160 bytes of memory.
      */
     public static final int MAX_ENTRIES = 64;
 

@@ -25,8 +25,8 @@ import java.lang.annotation.Target;
 @Target({ElementType.RECORD_COMPONENT, ElementType.FIELD, ElementType.METHOD, ElementType.PARAMETER, ElementType.TYPE})
 public @interface Field {
     /**
-     * Returns the Protobuf number of the member: 1 to 536 870 911, except 19 000 to 19 999, which Protobuf reserves.
-     * For a constant of an enum, the number is 0 or more.
+     * Returns the Protobuf number of the member. A field of a message has a number from 1 to 536 870 911, except
+     * 19 000 to 19 999, which Protobuf reserves. A constant of an enum has any number from 0 on.
      */
     int value();
 }
