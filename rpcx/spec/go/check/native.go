@@ -1314,7 +1314,7 @@ var closingChecks = []check{
 		p.replies(id(0, 1), text("abc"))
 		p.closes()
 	}},
-	{"closing: the client's ERROR", "ERROR with id 0 tells why the sender closes the connection. A side that receives it closes too, whatever the code", func(t *T) {
+	{"closing: the client's ERROR", "ERROR with id 0 says why the sender closes the connection. A side that receives it closes too, whatever the code", func(t *T) {
 		for _, code := range []wire.Code{0, wire.Protocol, wire.Unavailable, 99} {
 			t.one(func() {
 				t.step("code %d", code)

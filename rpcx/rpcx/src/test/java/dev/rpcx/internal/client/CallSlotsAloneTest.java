@@ -93,7 +93,7 @@ class CallSlotsAloneTest {
         for (int i = 1; i < Wire.MAX_SLOTS; i++) {
             assertThat(slots.acquire(0).slot).isEqualTo(i);
         }
-        assertThatThrownBy(() -> slots.acquire(0)).hasMessageContaining(Wire.MAX_SLOTS + " calls");
+        assertThatThrownBy(() -> slots.acquire(0)).hasMessageContaining("all " + Wire.MAX_SLOTS + " slots");
     }
 
     @Test
