@@ -64,15 +64,15 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of these services. If no service is given, the registry has all services in the index that
-     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled. A
-     * class of the index is left out if a subclass with the same service name is in the index too, since the subclass
-     * inherits the methods of the class.
+     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled. The
+     * index names the classes that have the annotation {@link RPCXServer} themselves, and not those that only inherit
+     * it.
      *
      * @param services the services. Each is a class that is annotated with {@link RPCXServer}, or an object of such a
      *     class. A class is instantiated with its constructor without parameters.
      * @throws IllegalArgumentException if a class has no annotation, publishes nothing, or cannot be instantiated; if a
      *     class publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0;
-     *     if a name is published twice; or if no service is given and there is no index
+     *     if a name is published twice; or if no service is given and no index names a class
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");
@@ -85,9 +85,8 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of all annotated classes of a package. These are the classes on the class path that have the
-     * annotation {@link RPCXServer}, and are in this package or in a package below it. An abstract class that only
-     * inherits the annotation is left out. A class is also left out if a subclass with the same service name is found,
-     * since the subclass inherits the methods of the class.
+     * annotation {@link RPCXServer} themselves, and are in this package or in a package below it. A class that only
+     * inherits the annotation is left out.
      *
      * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
      * @throws IllegalArgumentException if there is no such class, if a class cannot be loaded, or for one of the

@@ -8,9 +8,9 @@
  * <p>The package has two layers.
  *
  * <ul>
- *   <li>The <b>vocabulary</b> is what users and rooms share; the packages are called rooms.
- *       The vocabulary uses {@code dev.rpcx.internal}, which knows no room above it. Two of its types have static methods
- *       that use a room: {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
+ *   <li>The <b>vocabulary</b> is what users and rooms share; the packages of RPCX are called rooms. The vocabulary uses
+ *       {@code dev.rpcx.internal}, which does not know the vocabulary. Two of its types have static methods that use a
+ *       room: {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
  *       {@code internal.discovery}.
  *       <ul>
  *         <li>On a service: {@link dev.rpcx.RPCXServer} names it, {@link dev.rpcx.Method} publishes a method,

@@ -1,9 +1,9 @@
 /**
- * This package has what every room above it may use: checks of arguments, numbers of the wire, texts of failures, and helpers
- * for threads.
+ * This package has what every room behind it in the list below may use: checks of arguments, numbers of the wire,
+ * texts of failures, and helpers for threads.
  *
  * <p>This package itself uses the JDK, Netty's buffers and {@code dev.rpcx.codec}, and must not know {@code dev.rpcx}
- * or another room above it.
+ * or another room behind it.
  *
  * <ul>
  *   <li>What users give: {@link Given} checks the arguments of the API; {@link FrozenMap} is a map that nobody changes

@@ -30,6 +30,7 @@ import javax.lang.model.element.Element;
 import javax.lang.model.element.ElementKind;
 import javax.lang.model.element.ExecutableElement;
 import javax.lang.model.element.Modifier;
+import javax.lang.model.element.NestingKind;
 import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
 import javax.lang.model.type.TypeMirror;
@@ -62,9 +63,9 @@ import org.jspecify.annotations.Nullable;
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. A class that
-     * inherits this annotation from a superclass is in the index too, unless the class is abstract. Each line of the
-     * file is the binary name of one class. {@code ServiceIndex} reads the file at start.
+     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. A class that only
+     * inherits the annotation is not in the index. Each line is the binary name of one class. {@code ServiceIndex}
+     * reads the file at start.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 
@@ -169,7 +170,9 @@ public final class ServiceProcessor extends AbstractProcessor {
             }
             return;
         }
-        services.put(name, type);
+        if (isAnnotatedItself(type)) {
+            services.put(name, type);
+        }
         image().members(name, type);
         checkName(type, name, type.getAnnotation(RPCXServer.class).value());
         Map<String, ExecutableElement> published = new HashMap<>();
@@ -395,7 +398,7 @@ public final class ServiceProcessor extends AbstractProcessor {
     /**
      * Writes the index of services to the folder of the compiled classes. A service that an earlier build has compiled,
      * and this build has not, stays in the index as long as its class exists. If the compiler finds the class, the
-     * class must also have the annotation {@link RPCXServer}, and must not be abstract. If no service is left, the
+     * class must also have the annotation {@link RPCXServer} itself, and must not be abstract. If no service is left, the
      * index becomes an empty file. The file is not written if it would not change.
      */
     private void writeIndex() {
@@ -404,9 +407,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         Set<String> names = new TreeSet<>(services.keySet());
         for (String name : before) {
             TypeElement type = type(name);
-            if (type == null
-                    ? isOfEarlierBuild(name)
-                    : type.getAnnotation(RPCXServer.class) != null && !isAbstract(type)) {
+            if (type == null ? isOfEarlierBuild(name) : isAnnotatedItself(type) && !isAbstract(type)) {
                 names.add(name);
             }
         }
@@ -441,16 +442,21 @@ public final class ServiceProcessor extends AbstractProcessor {
         }
     }
 
+    /** Returns the nested or top-level type with this binary name; null if the compiler does not find the type. */
     private @Nullable TypeElement type(String binaryName) {
-        return processingEnv.getElementUtils().getTypeElement(binaryName.replace('$', '.'));
+        TypeElement nested = processingEnv.getElementUtils().getTypeElement(binaryName.replace('$', '.'));
+        if (nested != null) {
+            return nested;
+        }
+        TypeElement top = processingEnv.getElementUtils().getTypeElement(binaryName);
+        return top != null && top.getNestingKind() == NestingKind.TOP_LEVEL ? top : null;
     }
 
     /**
-     * Returns whether an earlier build has compiled a class, and the class file still exists. Returns false if the
-     * class is among the sources of this build.
-     *
-     * <p>This method looks for the class file because the compiler does not find such a class in two cases: the folder
-     * of the compiled classes is not on the class path, or the name of the class itself contains a dollar sign.
+     * Returns whether an earlier build has compiled a class that is not among the sources of this build, and the class
+     * file still exists. The compiler does not find such a class if the folder of the compiled classes is not on the
+     * class path. A class whose name begins with the name of one of this build's classes and a dollar sign counts as
+     * nested in that class, so the result is false for it.
      */
     private boolean isOfEarlierBuild(String binaryName) {
         for (TypeElement root : ElementFilter.typesIn(compiled)) {

@@ -4,16 +4,16 @@
  * Starting point: {@code SchemaTool}. The tool never runs in a service.
  *
  * <p>This package uses the annotations of {@code dev.rpcx} and the errors of {@code dev.rpcx.schema}. It takes the
- * rules from {@code internal.schema}. From {@code internal.call} it takes the class that finds published methods and the
- * class that knows which streams are refused. It must know neither a codec nor a connection: it loads the classes of
- * services, but calls none of their methods.
+ * rules from {@code internal.schema}. From {@code internal.call} it takes the class that finds published methods and
+ * the class that knows which streams are refused. It must know neither a codec nor a connection: it loads the classes
+ * of services, but calls none of their methods.
  *
  * <ul>
  *   <li>Services: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface declares it, with its
  *       name, and the request and the reply of each method.
  *   <li>Commands: {@link dev.rpcx.tool.SchemaTool} joins the classes and interfaces of one service, and compares them
- *       with the lock file by {@code LockFile} and {@code Compatibility}. It writes the lock file as a whole or not at all,
- *       exports services by {@code ProtoFile}, prints breaks and notes, and decides the exit code.
+ *       with the lock file by {@code LockFile} and {@code Compatibility}. It writes the lock file as a whole or not at
+ *       all, exports services by {@code ProtoFile}, prints breaks and notes, and decides the exit code.
  * </ul>
  *
  * <p>Threads: a command runs on the thread that calls it. Several processes are allowed to use one lock file at the

@@ -7,7 +7,6 @@ import dev.rpcx.Client;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import dev.rpcx.codec.RandomTypes;
-import dev.rpcx.internal.server.ServiceIndex;
 import dev.rpcx.schema.SchemaException;
 import java.io.IOException;
 import java.net.URI;
@@ -164,6 +163,24 @@ class ServiceProcessorTest {
     }
 
     @Test
+    void aNestedServiceThatItsClassHasNoMoreIsNotInTheIndex() throws Exception {
+        compile(withProcessor(), Source.of("Outer", CLOCK), Source.of("Greetings", GREETER));
+        assertThat(compile(withProcessor(), Source.of("Outer", "class Outer {}")))
+                .isEmpty();
+        assertThat(out.resolve("p/Outer$Clock.class")).exists();
+        assertThat(index()).isEqualTo("p.Greetings\n");
+    }
+
+    @Test
+    void aClassWithADollarSignStaysWhenAClassWithTheNameBeforeItIsCompiled() throws Exception {
+        String dollar =
+                GREETER.replace("class Greetings", "class Greetings$Old").replace("greeter", "old");
+        compile(withProcessor(), Source.of("Greetings", GREETER), Source.of("Greetings$Old", dollar));
+        assertThat(compile(withProcessor(), Source.of("Greetings", GREETER))).isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Greetings$Old\n");
+    }
+
+    @Test
     void anIndexBecomesEmptyWithItsLastService() throws Exception {
         compile(withProcessor(), Source.of("Greetings", GREETER));
         assertThat(index()).isEqualTo("p.Greetings\n");
@@ -172,7 +189,8 @@ class ServiceProcessorTest {
         assertThat(index()).isEmpty();
         assertThatThrownBy(() -> inClassPathOfOut(RegistryServer::registry))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("nothing to publish");
+                .hasMessageContaining("nothing to publish")
+                .hasMessageContaining("name no class");
     }
 
     @Test
@@ -183,32 +201,21 @@ class ServiceProcessorTest {
     }
 
     @Test
-    void aServiceThatBecomesAbstractLeavesTheIndex() throws Exception {
-        compile(
-                withProcessor(),
-                Source.of("Greetings", GREETER),
-                Source.of("Louder", "class Louder extends Greetings {}"));
-        assertThat(index()).isEqualTo("p.Greetings\np.Louder\n");
-        assertThat(compile(withProcessor(), Source.of("Louder", "abstract class Louder extends Greetings {}")))
-                .isEmpty();
-        assertThat(index()).isEqualTo("p.Greetings\n");
-    }
-
-    @Test
-    void aSubclassIsPublishedInPlaceOfItsSuperclass() throws Exception {
+    void onlyClassesThatHaveTheAnnotationThemselvesAreInTheIndex() throws Exception {
         assertThat(compile(
                         withProcessor(),
                         Source.of("Greetings", GREETER),
                         Source.of("Louder", "class Louder extends Greetings {}"),
+                        Source.of("Shelf", "abstract class Shelf extends Greetings {}"),
                         Source.of("Other", "@RPCXServer(\"other\") class Other extends Greetings {}")))
                 .isEmpty();
-        assertThat(index()).isEqualTo("p.Greetings\np.Louder\np.Other\n");
-        List<String> found = inClassPathOfOut(() ->
-                ServiceIndex.services().stream().map(type -> type.getName()).toList());
-        assertThat(found).containsExactly("p.Louder", "p.Other");
+        assertThat(index()).isEqualTo("p.Greetings\np.Other\n");
         List<String> published =
                 inClassPathOfOut(() -> RegistryServer.registry().published());
         assertThat(published).containsExactly("greeter/hello", "other/hello");
+        assertThat(compile(withProcessor(), Source.of("Other", "class Other extends Greetings {}")))
+                .isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\n");
     }
 
     @Test

@@ -18,9 +18,9 @@
  *   <li>TLS: {@link KeyPairs} checks for {@code Tls} that a key belongs to its certificate; {@link TlsEngine} puts TLS
  *       into the pipeline of a new connection, and gives it the name that the peer's certificate must have;
  *       {@link TlsRecords} stands before and behind the TLS engine, and bounds and charges the records.
- *   <li>Netty's epoll: {@link CloseWatch} stands between epoll and each socket, and delays the close of a socket until no
- *       thread uses it. It sends and receives for {@code WriteTurn} and {@code ReadTurn}, and a caller that reads waits
- *       in it. No other class relies on the internals of Netty's epoll transport.
+ *   <li>Netty's epoll: {@link CloseWatch} stands between epoll and each socket, and delays the close of a socket until
+ *       no thread uses it. It sends and receives for {@code WriteTurn} and {@code ReadTurn}, and a caller that reads
+ *       waits in it. No other class relies on the internals of Netty's epoll transport.
  *   <li>Writing: {@link WriteTurn} is the right to write to a socket, and writes; {@link SocketQueue} observes the
  *       bytes in the channel's queue that the peer has not read, has a claim for them, and ends the connection if they
  *       are too many.

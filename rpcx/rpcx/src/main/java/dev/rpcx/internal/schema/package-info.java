@@ -19,9 +19,9 @@
  *       field: its number, its shape, and what holds the value in Java.
  *   <li>Numbers: {@link Numbers} assigns the numbers of one type's members, all from one source; {@link NumberSource}
  *       names the sources; {@link ParameterNumbers} finds the numbers of a method's parameters for {@code call} and the
- *       annotation processor; {@link LockFile} has the numbers of a lock file, and joins all lock files of a class path;
- *       {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a member as
- *       a line writes it.
+ *       annotation processor; {@link LockFile} has the numbers of a lock file, and joins all lock files of a class
+ *       path; {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a
+ *       member as a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
  *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files, and says what the
  *       change breaks, and for which side.

@@ -2,7 +2,6 @@ package dev.rpcx.internal.server;
 
 import dev.rpcx.RPCXServer;
 import java.io.IOException;
-import java.lang.reflect.Modifier;
 import java.net.JarURLConnection;
 import java.net.URISyntaxException;
 import java.net.URL;
@@ -66,7 +65,7 @@ public final class PackageScan {
             if (name.startsWith(folder + "/") && name.endsWith(".class") && !name.endsWith("-info.class")) {
                 Class<?> type = load(
                         name.substring(0, name.length() - ".class".length()).replace('/', '.'), loader);
-                if (type.isAnnotationPresent(RPCXServer.class) && !isAbstractSubclass(type)) {
+                if (type.getDeclaredAnnotation(RPCXServer.class) != null) {
                     found.add(type);
                 }
             }
@@ -74,7 +73,7 @@ public final class PackageScan {
         if (found.isEmpty()) {
             throw new IllegalArgumentException("package " + packageName + ": no class with @RPCXServer in it");
         }
-        return ServiceIndex.withoutReplaced(found);
+        return found;
     }
 
     private static void addEntries(JarURLConnection jar, String folder, Set<String> names) throws IOException {
@@ -86,11 +85,6 @@ public final class PackageScan {
                     .filter(name -> name.startsWith(folder + "/"))
                     .forEach(names::add);
         }
-    }
-
-    /** Returns whether a class that has the annotation is abstract, and inherits the annotation from a superclass. */
-    private static boolean isAbstractSubclass(Class<?> type) {
-        return Modifier.isAbstract(type.getModifiers()) && type.getDeclaredAnnotation(RPCXServer.class) == null;
     }
 
     private static Class<?> load(String name, ClassLoader loader) {

@@ -7,10 +7,9 @@
  *
  * <ul>
  *   <li>Before the first call: {@link ServiceIndex} reads the index of services that the annotation processor has
- *       written, {@link PackageScan} finds the services of a package, and for both {@code ServiceIndex} leaves out a
- *       class whose subclass has the same service name; {@link ServerMethod} is a published method: its codecs, its
- *       handle, its interceptors, its limit, and where it runs; {@link ServerPlatform} makes the threads, and a
- *       simulation has one of its own; {@code ServerSettings} are the settings.
+ *       written, {@link PackageScan} finds the services of a package; {@link ServerMethod} is a published method: its
+ *       codecs, its handle, its interceptors, its limit, and where it runs; {@link ServerPlatform} makes the threads,
+ *       and a simulation has one of its own; {@code ServerSettings} are the settings.
  *   <li>The server itself: {@link ServerCore} listens, takes or closes new connections, and stops;
  *       {@link ServedConnection} is a connection as the server sees it, on either wire.
  *   <li>From the first byte to a call: {@link Sniffer} distinguishes the wires, and closes a connection that sends
@@ -38,12 +37,11 @@
  *       has returned, and takes its result; {@link Stages} attaches one consumer, the hook, to each stage, however many
  *       calls wait for the stage; {@link DetachableStage} is the stage that interceptors see instead of the one that
  *       the handler has returned.
- *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link ServerCallErrors} makes the
- *       errors of calls that have been given to a handler, for both wires (a refusal before that has its text where it
- *       is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection}, or in
- *       {@code ServerCallErrors} if both wires have it);
- *       {@link SentReplies} decides whether a handler's thread sends the reply, and later notifies the event loop of
- *       that.
+ *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link ServerCallErrors} makes
+ *       the errors of calls that have been given to a handler, for both wires (a refusal before that has its text where
+ *       it is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection}, or in
+ *       {@code ServerCallErrors} if both wires have it); {@link SentReplies} decides whether a handler's thread sends
+ *       the reply, and later notifies the event loop of that.
  *   <li>Calls that end otherwise: {@link DueSoon} has the calls whose time is over soon; {@link LostCalls} notes that a
  *       thread had no memory or stack left to end its call, and the event loop then ends that call.
  * </ul>

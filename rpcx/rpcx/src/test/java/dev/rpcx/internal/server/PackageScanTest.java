@@ -88,19 +88,34 @@ class PackageScanTest {
     }
 
     @Test
-    void anAbstractClassThatOnlyInheritsTheAnnotationIsLeftOut() throws Exception {
-        Path classes = compiled(STOCK + "abstract class Shelf extends Stock {}");
-        assertThat(scanned(classes)).containsExactly("warehouse.Stock");
-        List<String> published =
-                inClassPathOf(classes, () -> RegistryServer.scan("warehouse").published());
-        assertThat(published).containsExactly("stock/count");
-    }
+    void classesThatOnlyInheritTheAnnotationAreLeftOut() throws Exception {
+        Path classes = compiled("""
+                @RPCXServer("stock")
+                class Stock {
+                    static final Stock EMPTY = new Stock() {
+                        @Override
+                        int count() {
+                            return 0;
+                        }
+                    };
 
-    @Test
-    void aClassIsLeftOutIfASubclassWithItsServiceNameIsFound() throws Exception {
-        Path classes = compiled(
-                STOCK + "class Shelf extends Stock {}\n" + "@RPCXServer(\"other\") class Other extends Stock {}");
-        assertThat(scanned(classes)).containsExactly("warehouse.Other", "warehouse.Shelf");
+                    @Method
+                    int count() {
+                        return 42;
+                    }
+                }
+                class Renamed extends Stock {
+                    @Override
+                    @Method("amount")
+                    int count() {
+                        return 7;
+                    }
+                }
+                abstract class Shelf extends Stock {}
+                @RPCXServer("other")
+                class Other extends Stock {}
+                """);
+        assertThat(scanned(classes)).containsExactly("warehouse.Other", "warehouse.Stock");
         List<String> published =
                 inClassPathOf(classes, () -> RegistryServer.scan("warehouse").published());
         assertThat(published).containsExactly("other/count", "stock/count");
