@@ -514,6 +514,23 @@ class WaitingCallsTest {
     }
 
     @Test
+    void aCallThatBeginsToWaitWhenItsClientIsClosedEndsAndIsNotWaitedFor() {
+        Filled route = new Filled();
+        List<RPCXException.Code> ends = new ArrayList<>();
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        client.close();
+        route.await(
+                0,
+                late,
+                TIMES,
+                CircuitBreaker.PERMITTED,
+                (connected, failure) -> ends.add(Objects.requireNonNull(failure).code()));
+        assertThat(ends).containsExactly(RPCXException.Code.UNAVAILABLE);
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(route.asked.get(0).isWaitedFor()).isFalse();
+    }
+
+    @Test
     void aCallWaitsUntilEachInstanceHasFailedSinceItCame() {
         Remote remote = client.create(Remote.class, Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
         calls.add(remote.length(new byte[0]));
