@@ -10,8 +10,8 @@ import java.lang.annotation.Target;
 /**
  * Marks the class of a service. The server publishes the class's methods that have the annotation {@link Method}, under
  * the service name that {@link #value} gives. The name of the class itself is never sent to a client. Subclasses, such
- * as the proxies that a framework creates, inherit this annotation. They are published if {@link RegistryServer} is given
- * them or their objects; the index and a scan find only classes that have the annotation themselves.
+ * as the proxies that a framework creates, inherit this annotation. They are published if {@link RegistryServer} is
+ * given them or their objects; the index and a scan find only classes that have the annotation themselves.
  *
  * @see RegistryServer
  */

@@ -64,9 +64,9 @@ public final class RegistryServer {
 
     /**
      * Creates a registry of these services. If no service is given, the registry has all services in the index that
-     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled. The
-     * index names the classes that have the annotation {@link RPCXServer} themselves, and not those that only inherit
-     * it.
+     * RPCX's annotation processor writes. The processor writes the index when the code on the class path is compiled.
+     * The index names the classes that have the annotation {@link RPCXServer} themselves, and not those that only
+     * inherit it.
      *
      * @param services the services. Each is a class that is annotated with {@link RPCXServer}, or an object of such a
      *     class. A class is instantiated with its constructor without parameters.

@@ -894,7 +894,10 @@ class ClassicServingTest {
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
     }
 
-    /** Of a refused request, only the frame is read. A request that is too small to be charged needs no room. */
+    /**
+     * The server reads only the frame of a request that it refuses. A request that is too small to be charged needs no
+     * room.
+     */
     @Test
     void aRequestThatFindsNoRoomIsRefusedAndTheNextIsNot() {
         long taken = takeAll(Resource.REQUEST_BYTES);

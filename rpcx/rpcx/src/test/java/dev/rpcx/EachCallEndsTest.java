@@ -216,8 +216,8 @@ class EachCallEndsTest {
     }
 
     /**
-     * Holds up an event loop, as a callback that never ends does. It spins, since {@link LoopChecker} reports a loop that
-     * waits.
+     * Holds up an event loop, as a callback that never ends does. It spins, since {@link LoopChecker} reports a loop
+     * that waits.
      */
     private static void hold(CountDownLatch blocked, CountDownLatch free) {
         blocked.countDown();

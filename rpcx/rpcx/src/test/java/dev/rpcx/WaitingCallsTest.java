@@ -443,13 +443,19 @@ class WaitingCallsTest {
         }
     }
 
-    @Test
-    void aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver() {
+    /** Returns a connection whose server allows one call at a time. */
+    private ClientConnection connectionOfOneSlot() {
         client.create(Remote.class, "peer", 1).patientLength(new byte[0]);
         EmbeddedChannel channel = hand.opened.get(0);
         hand.settle(channel);
-        ClientConnection full = Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
-        full.slots.limit(1);
+        ClientConnection connection = Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
+        connection.slots.limit(1);
+        return connection;
+    }
+
+    @Test
+    void aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver() {
+        ClientConnection full = connectionOfOneSlot();
         ClientCall taken = full.slots.acquire(0);
         assertThat(full.isFull()).isTrue();
         Filled route = new Filled();
@@ -480,11 +486,7 @@ class WaitingCallsTest {
      */
     @Test
     void aCallWhoseTimeIsOverAsItGoesOnToTheNextWaitIsOver() throws Exception {
-        client.create(Remote.class, "peer", 1).patientLength(new byte[0]);
-        EmbeddedChannel channel = hand.opened.get(0);
-        hand.settle(channel);
-        ClientConnection full = Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
-        full.slots.limit(1);
+        ClientConnection full = connectionOfOneSlot();
         ClientCall taken = full.slots.acquire(0);
         assertThat(full.isFull()).isTrue();
         Filled route = new Filled();

@@ -63,8 +63,8 @@ import org.jspecify.annotations.Nullable;
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. A class that only
-     * inherits the annotation is not in the index. Each line is the binary name of one class. {@code ServiceIndex}
+     * Path of the index of services, that is, the file that names the classes with {@link RPCXServer}. A class that
+     * only inherits the annotation is not in the index. Each line is the binary name of one class. {@code ServiceIndex}
      * reads the file at start.
      */
     private static final String INDEX = "META-INF/rpcx/services";
@@ -398,8 +398,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     /**
      * Writes the index of services to the folder of the compiled classes. A service that an earlier build has compiled,
      * and this build has not, stays in the index as long as its class exists. If the compiler finds the class, the
-     * class must also have the annotation {@link RPCXServer} itself, and must not be abstract. If no service is left, the
-     * index becomes an empty file. The file is not written if it would not change.
+     * class must also have the annotation {@link RPCXServer} itself, and must not be abstract. If no service is left,
+     * the index becomes an empty file. The file is not written if it would not change.
      */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();

@@ -39,8 +39,8 @@ public final class ServiceIndex {
         if (names.isEmpty()) {
             throw new IllegalArgumentException("nothing to publish: "
                     + (places.isEmpty() ? "no " + RESOURCE + " on the class path" : places + " name no class")
-                    + " (expected: services, or scan(package), or classes with @RPCXServer that were compiled with RPCX's"
-                    + " annotation processor)");
+                    + " (expected: services, or scan(package), or classes with @RPCXServer that were compiled"
+                    + " with RPCX's annotation processor)");
         }
         List<Class<?>> found = new ArrayList<>();
         names.forEach((name, place) -> {

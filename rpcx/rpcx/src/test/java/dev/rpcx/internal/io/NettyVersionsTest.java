@@ -11,11 +11,11 @@ import org.junit.jupiter.api.Test;
 /**
  * Lists the versions of Netty with which {@link CloseWatch}, {@link WriteTurn} and {@link ReadTurn} are known to work.
  * {@code CloseWatch} is the only class that uses the internals of Netty's epoll transport, and {@code RoomsTest} checks
- * that. {@code WriteTurn}, {@link SocketQueue} and {@link HalfClose} use {@code Channel.Unsafe} too, which
- * Netty publishes. What is known to work rests on these facts: Netty cancels the registration of a socket on its event loop before it
- * closes the socket, whatever the reason for the close; what a thread writes comes first if the channel's outbound
- * buffer is empty; a thread that is no event loop can run an epoll handler, and any other thread can wake that handler.
- * Before a version is added here, {@code CloseWatchTest}, {@code ReadTurn*Test}, {@code WriteTurn*Test},
+ * that. {@code WriteTurn}, {@link SocketQueue} and {@link HalfClose} use {@code Channel.Unsafe} too, which Netty
+ * publishes. What is known to work rests on these facts: Netty cancels the registration of a socket on its event loop
+ * before it closes the socket, whatever the reason for the close; what a thread writes comes first if the channel's
+ * outbound buffer is empty; a thread that is no event loop can run an epoll handler, and any other thread can wake that
+ * handler. Before a version is added here, {@code CloseWatchTest}, {@code ReadTurn*Test}, {@code WriteTurn*Test},
  * {@code WireHereTest}, {@code ClientHereTest} and {@code ServerHereTest} have to pass with it. Maven uses a version by
  * {@code -Dnetty.version}.
  */
