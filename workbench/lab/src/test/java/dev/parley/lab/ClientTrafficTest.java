@@ -31,7 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real
- * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker.
+ * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker and carries the
+ * work.
  */
 class ClientTrafficTest {
     @TempDir

@@ -13,19 +13,18 @@ final class Connection implements AutoCloseable {
     private final DeadlineSocket socket;
     private final Stubs.Calling client;
 
-    private Connection(Stubs stubs, TProtocolFactory protocol, DeadlineSocket socket) {
+    private Connection(TProtocolFactory protocol, DeadlineSocket socket) {
         this.socket = socket;
-        this.client = stubs.client(protocol.getProtocol(socket));
+        this.client = Stubs.client(protocol.getProtocol(socket));
     }
 
     /** Connects within what is left of the time. */
-    static Connection open(Stubs stubs, TProtocolFactory protocol, Location to, long deadlineNs)
-            throws TTransportException {
+    static Connection open(TProtocolFactory protocol, Location to, long deadlineNs) throws TTransportException {
         DeadlineSocket socket = new DeadlineSocket(to);
         socket.deadlineNs = deadlineNs;
         socket.setConnectTimeout(socket.leftMs());
         socket.open();
-        return new Connection(stubs, protocol, socket);
+        return new Connection(protocol, socket);
     }
 
     /** The client, for one call that ends by then. */

@@ -17,7 +17,6 @@ import org.apache.thrift.protocol.TProtocolFactory;
 
 /** Calls one service. A connection that is free is used again, the last one first; a call that finds none opens one. */
 final class ThriftNeighbour implements Neighbour {
-    private final Stubs stubs;
     private final TProtocolFactory protocol;
     private final Location to;
     private final ConcurrentLinkedDeque<Connection> idle = new ConcurrentLinkedDeque<>();
@@ -26,8 +25,7 @@ final class ThriftNeighbour implements Neighbour {
 
     private volatile boolean closed;
 
-    ThriftNeighbour(Stubs stubs, TProtocolFactory protocol, Location to) {
-        this.stubs = stubs;
+    ThriftNeighbour(TProtocolFactory protocol, Location to) {
         this.protocol = protocol;
         this.to = to;
     }
@@ -81,7 +79,7 @@ final class ThriftNeighbour implements Neighbour {
         if (free != null) {
             return free;
         }
-        Connection opened = Connection.open(stubs, protocol, to, deadlineNs);
+        Connection opened = Connection.open(protocol, to, deadlineNs);
         open.add(opened);
         if (closed) {
             end(opened);
@@ -115,7 +113,7 @@ final class ThriftNeighbour implements Neighbour {
     @Override
     public long payloadBytes(Record message) {
         try {
-            return new TSerializer(protocol).serialize(stubs.toStruct(message)).length;
+            return new TSerializer(protocol).serialize(Stubs.toStruct(message)).length;
         } catch (TException e) {
             throw Errors.read(e);
         }

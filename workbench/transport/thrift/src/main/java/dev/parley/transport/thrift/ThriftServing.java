@@ -42,7 +42,7 @@ final class ThriftServing implements Transport.Server {
     private final Thread acceptor;
     private volatile boolean closing;
 
-    ThriftServing(Stubs stubs, TProtocolFactory protocol, Location at, Handler handler) {
+    ThriftServing(TProtocolFactory protocol, Location at, Handler handler) {
         this.handler = handler;
         TServerSocket listening;
         try {
@@ -52,7 +52,7 @@ final class ThriftServing implements Transport.Server {
             throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
         }
         server = new TThreadPoolServer(new TThreadPoolServer.Args(listening)
-                .processor(counting(stubs.processor(this::handled)))
+                .processor(counting(Stubs.processor(this::handled)))
                 .protocolFactory(protocol)
                 .executorService(threads)
                 .stopTimeoutUnit(TimeUnit.SECONDS)

@@ -8,6 +8,7 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
+import dev.parley.spi.messages.Messages;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +18,8 @@ import org.apache.thrift.protocol.TCompactProtocol;
 import org.apache.thrift.protocol.TProtocolFactory;
 
 /**
- * Thrift as its Java tutorial sets it up, with the multi-threaded server that it names.
+ * Thrift as its Java tutorial sets it up, with the multi-threaded server that it names. It carries the contract
+ * {@code messages} and no other.
  *
  * @param tuned whether messages are in the compact protocol. Source: thrift.apache.org, specification of the compact
  *     protocol
@@ -64,24 +66,25 @@ record ThriftTransport(boolean tuned) implements Transport {
 
     @Override
     public boolean carries(Contract contract) {
-        return Stubs.of(contract).isPresent();
+        return contract.equals(Messages.CONTRACT);
     }
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        return new ThriftServing(stubs(contract), protocol(), at, handler);
+        mustCarry(contract);
+        return new ThriftServing(protocol(), at, handler);
     }
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new ThriftNeighbour(stubs(contract), protocol(), to);
+        mustCarry(contract);
+        return new ThriftNeighbour(protocol(), to);
     }
 
-    private static Stubs stubs(Contract contract) {
-        return Stubs.of(contract)
-                .orElseThrow(() -> new BadInput(
-                        "contract over thrift",
-                        contract.name(),
-                        "one with a .thrift interface: json, lecturers, messages, records"));
+    private void mustCarry(Contract contract) {
+        if (!carries(contract)) {
+            throw new BadInput(
+                    "contract over thrift", contract.name(), "messages, the one that has a .thrift interface");
+        }
     }
 }

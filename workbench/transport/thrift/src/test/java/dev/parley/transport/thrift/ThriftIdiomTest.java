@@ -10,6 +10,9 @@ import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Transport;
+import dev.parley.spi.json.Json;
+import dev.parley.spi.lecturers.Lecturers;
+import dev.parley.spi.records.Records;
 import dev.parley.transport.thrift.generated.fault.Fault;
 import dev.parley.transport.thrift.generated.messages.Messages;
 import dev.parley.transport.thrift.generated.messages.TestModelOnlyText;
@@ -98,7 +101,7 @@ class ThriftIdiomTest {
         int port = freePort();
         try (var server = serve(port, ECHO);
                 var neighbour = new ThriftNeighbour(
-                        new MessagesStubs(), new TBinaryProtocol.Factory(), new Location.Socket("127.0.0.1", port))) {
+                        new TBinaryProtocol.Factory(), new Location.Socket("127.0.0.1", port))) {
             assertThat(server).isNotNull();
             var request = new dev.parley.spi.messages.TestModelOnlyText("x");
             for (int i = 0; i < 20; i++) {
@@ -109,11 +112,21 @@ class ThriftIdiomTest {
     }
 
     @Test
-    void aContractWithoutAnInterfaceIsNamed() {
+    void messagesIsTheOneContractThatItCarriesAndAnyOtherIsNamed() {
         var location = new Location.Socket("127.0.0.1", 1);
-        assertThatThrownBy(() -> transport.connect("m1", new Contract("books", List.of()), location))
-                .isInstanceOf(BadInput.class)
-                .hasMessageContaining("books");
+        assertThat(transport.carries(dev.parley.spi.messages.Messages.CONTRACT)).isTrue();
+        for (Contract other : List.of(Json.CONTRACT, Lecturers.CONTRACT, Records.CONTRACT)) {
+            String refusal = "contract over thrift: " + other.name()
+                    + " (expected: messages, the one that has a .thrift interface)";
+
+            assertThat(transport.carries(other)).as(other.name()).isFalse();
+            assertThatThrownBy(() -> transport.connect("m1", other, location))
+                    .isInstanceOf(BadInput.class)
+                    .hasMessage(refusal);
+            assertThatThrownBy(() -> transport.serve("m2", other, location, ECHO))
+                    .isInstanceOf(BadInput.class)
+                    .hasMessage(refusal);
+        }
     }
 
     private Transport.Server serve(int port, Handler handler) {

@@ -39,9 +39,9 @@ class StoredBehindAFrontTest {
         stored = Stored.inPostgres();
     }
 
-    /** Technologies whose libraries do not stand beside the others' on one class path. */
+    /** Technologies that carry the work, and whose libraries do not stand beside the others' on one class path. */
     @ParameterizedTest
-    @ValueSource(strings = {"openfeign", "rest-spring", "grpc-spring", "rsocket", "thrift"})
+    @ValueSource(strings = {"openfeign", "rest-spring", "grpc-spring", "rsocket"})
     void behindAFrontToo(String technology) throws Exception {
         try (Pair pair = new Pair(technology, new RecordsWork())) {
             stored.changeAndCompare(technology, pair.client(), List.of(Pair.BACK));
