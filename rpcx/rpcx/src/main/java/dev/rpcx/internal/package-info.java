@@ -19,7 +19,7 @@
  *
  * <p><b>The rooms.</b> Each entry of this list is a room. It may use the rooms that stand before it in the list, and
  * knows none behind it; {@code RoomsTest} checks that, and names the exceptions.
- * {@code docs/decisions/0023-rooms-of-rpcx.md} says why, and {@code ARCHITECTURE.md} explains the words.
+ * {@code docs/decisions/0023-rooms-have-an-order.md} says why, and {@code ARCHITECTURE.md} explains the words.
  *
  * <ol>
  *   <li>{@code dev.rpcx.schema} and {@code dev.rpcx.internal.schema}: Java types as Protobuf messages.

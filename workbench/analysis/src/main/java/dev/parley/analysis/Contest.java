@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  * bootstrap and a t-test are both sure after Holm's correction, and the effect is above the tie band and above the
  * noise floor of these two. They are equivalent only when two one-sided t-tests and the interval show that they differ
  * by less than the tie band, which is the same on a quiet machine and on a noisy one. Otherwise the comparison is
- * undecided. Why: docs/decisions/0020-equivalence-is-shown.md.
+ * undecided. Why: docs/decisions/0020-equivalence-needs-a-test.md.
  */
 final class Contest {
     /**

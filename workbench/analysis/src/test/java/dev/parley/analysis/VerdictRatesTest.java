@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * How often two invented technologies are told apart or called equivalent, by how far they are apart and how much their
- * restarts differ: the tables of docs/decisions/0020-equivalence-is-shown.md, of {@code -Dparley.long=true}.
+ * restarts differ: the tables of docs/decisions/0020-equivalence-needs-a-test.md, of {@code -Dparley.long=true}.
  */
 class VerdictRatesTest {
     private static final int CONTESTS = Boolean.getBoolean("parley.long") ? 2_000 : 200;

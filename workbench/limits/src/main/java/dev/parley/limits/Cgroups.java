@@ -12,8 +12,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Control groups, of version 2 where the machine mounts it with its controllers, else of version 1. A group a service, named after this
- * process; a service enters before its program begins, so that a JVM sees its limits when it sizes itself.
+ * Control groups, of version 2 where the machine mounts it with its controllers, else of version 1. There is one group
+ * for each service, named after this process. A service enters its group before its program begins, so that a JVM sees
+ * its limits when it sizes itself.
  */
 final class Cgroups implements AutoCloseable {
     static final Path ROOT = Path.of("/sys/fs/cgroup");
@@ -35,7 +36,7 @@ final class Cgroups implements AutoCloseable {
     private final Path root;
     private final boolean isV2;
     private final List<Path> made = new ArrayList<>();
-    /** What each file with a quota is to hold in the end. */
+    /** The cores that each file with a quota gives once groups are tight. */
     private final Map<Path, Double> cores = new LinkedHashMap<>();
 
     private boolean isRelaxed;
@@ -45,7 +46,7 @@ final class Cgroups implements AutoCloseable {
         this.isV2 = isV2;
     }
 
-    /** Why there can be none here; empty where there can. */
+    /** Why this machine can have no groups; empty where it can. */
     static Optional<String> obstacle(Path root) {
         Optional<Boolean> version = isV2(root);
         if (version.isEmpty()) {
@@ -89,7 +90,7 @@ final class Cgroups implements AutoCloseable {
         return groups;
     }
 
-    /** Makes the group of one service. @return the files into which a process writes its id to enter */
+    /** Makes the group of one service, and returns the files into which a process writes its id to enter. */
     List<Path> group(String service, Share share) {
         String name = PREFIX + ProcessHandle.current().pid() + "-" + service;
         List<Path> doors = new ArrayList<>();
@@ -114,7 +115,7 @@ final class Cgroups implements AutoCloseable {
         return doors;
     }
 
-    /** Whole cores, for groups that there are and for those to come, until {@link #tighten}. */
+    /** Gives whole cores to the groups that there are and to those that come, until {@link #tighten}. */
     void relax() {
         isRelaxed = true;
         cores.forEach(this::write);
@@ -159,7 +160,7 @@ final class Cgroups implements AutoCloseable {
         }
     }
 
-    /** Groups of labs that were killed: a group with a process in it cannot be removed, and is not. */
+    /** Removes the groups of labs that were killed. A group with a process in it cannot be removed, and stays. */
     private void removeAbandoned() {
         for (Path parent : isV2 ? List.of(root) : List.of(root.resolve("cpu"), root.resolve("memory"))) {
             try (DirectoryStream<Path> groups = Files.newDirectoryStream(parent, PREFIX + "*")) {

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** The limits of one boot of services, set up. One thread. */
+/** The limits of one boot's services, as they are set up on this machine. One thread. */
 public final class Confinement implements AutoCloseable {
     private static final String LOOPBACK = "127.0.0.1";
 
@@ -65,9 +65,9 @@ public final class Confinement implements AutoCloseable {
     }
 
     /**
-     * Gives services whole cores for a part of one, until {@link #tighten}: a JVM that boots and compiles on a tenth of
-     * a core takes ten times as long to be what is measured. It sees as many cores as it will have, rounded up, either
-     * way. Memory is as it is limited from the beginning.
+     * Gives services whole cores in place of parts of one, until {@link #tighten}: a JVM that boots and compiles on a
+     * tenth of a core takes ten times as long until it can be measured. It sees the same number of cores before and
+     * after, since it rounds up what it has. Memory is limited from the beginning.
      */
     public void relax() {
         cgroups.ifPresent(Cgroups::relax);
@@ -83,7 +83,10 @@ public final class Confinement implements AutoCloseable {
         return hosts.map(h -> h.address(hostOf.getOrDefault(service, service))).orElse(LOOPBACK);
     }
 
-    /** Empty, or what the command that starts a service is preceded with: it enters its group and its host, and becomes the command. */
+    /**
+     * What stands before the command that starts a service: it enters the service's group and host, and then becomes
+     * that command. Empty where there is neither.
+     */
     public List<String> prefix(String service) {
         List<String> prefix = new ArrayList<>();
         Limits.Share share = limits.of(service);
@@ -98,7 +101,7 @@ public final class Confinement implements AutoCloseable {
     }
 
     /**
-     * Stands a relay in front of a service where the limits say so.
+     * Puts a relay in front of a service where the limits ask for one.
      *
      * @return the host and port that callers are to use instead; empty where they reach the service itself
      */
@@ -110,7 +113,7 @@ public final class Confinement implements AutoCloseable {
         return relay;
     }
 
-    /** After its services have ended. */
+    /** Takes down what was set up. To be called when the services have ended. */
     @Override
     public void close() {
         relays.forEach(TroubledRelay::close);

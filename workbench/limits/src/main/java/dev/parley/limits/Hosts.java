@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Hosts on this machine: a network namespace each, joined by a bridge in 10.77.n.0/24, on which this machine is number 1. A host's link is
- * limited at both of its ends with a token bucket, so each way carries at most its bandwidth.
+ * Hosts on this machine. Each is a network namespace; a bridge joins them in 10.77.n.0/24, where this machine is number
+ * 1. A host's link is limited at both of its ends with a token bucket, so each way carries at most its bandwidth.
  *
  * <p>Names hold the id of this process, at most 15 characters: {@code py<pid in base 36>h<n>}.
  */
@@ -30,7 +30,7 @@ final class Hosts implements AutoCloseable {
         this.network = network;
     }
 
-    /** Why there can be none here; empty where there can. Tries it. */
+    /** Why this machine can have no hosts; empty where it can. It sets one up to find out. */
     static Optional<String> obstacle() {
         for (String tool : TOOLS) {
             if (Shell.find(tool).isEmpty()) {
@@ -74,7 +74,7 @@ final class Hosts implements AutoCloseable {
             Shell.run("ip", "-n", space, "link", "set", "lo", "up");
             Shell.run("ip", "-n", space, "link", "set", "eth0", "up");
             bandwidth.ifPresent(b -> {
-                // frames of one segment, as they are on a wire: of a larger one only the first's headers would be
+                // a frame holds one segment, as on a wire: in a larger frame, only the headers of the first would be
                 // counted
                 Shell.run("ip", "link", "set", "dev", outer(n), "gso_max_segs", "1");
                 Shell.run("ip", "-n", space, "link", "set", "dev", "eth0", "gso_max_segs", "1");
@@ -109,7 +109,7 @@ final class Hosts implements AutoCloseable {
         return "10.77." + network + "." + number(host);
     }
 
-    /** What a command is preceded with to run on a host. */
+    /** What stands before a command that is to run on a host. */
     List<String> prefix(String host) {
         return List.of("nsenter", "--net=/run/netns/" + space(number(host)), "--");
     }
@@ -154,7 +154,10 @@ final class Hosts implements AutoCloseable {
         Shell.tryTo("ip", "link", "delete", bridge());
     }
 
-    /** Of labs that were killed. A namespace goes when it is unnamed and its last process has ended, and its links with it. */
+    /**
+     * Removes the hosts of labs that were killed. A namespace goes when it is unnamed and its last process has ended,
+     * and its links go with it.
+     */
     private static void removeAbandoned() {
         Shell.run("ip", "netns", "list")
                 .lines()

@@ -14,7 +14,7 @@ final class Shell {
 
     private Shell() {}
 
-    /** @return what it printed */
+    /** Runs a command and returns what it printed. */
     static String run(String... command) {
         try {
             Process process =
@@ -34,7 +34,7 @@ final class Shell {
         }
     }
 
-    /** Where there may be nothing to do. */
+    /** Runs a command that may find nothing to do. */
     static void tryTo(String... command) {
         try {
             run(command);

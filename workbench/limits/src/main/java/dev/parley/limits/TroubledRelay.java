@@ -16,8 +16,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Passes TCP connections on to a service and makes them worse: delays what passes without holding back what follows, lets through so many
- * bytes a second, and cuts each connection after a time. Thread-safe; two virtual threads a connection and direction.
+ * Passes TCP connections on to a service and makes them worse: delays what passes without holding back what follows,
+ * lets through so many bytes a second, and cuts each connection after a time. Thread-safe; each direction of a
+ * connection has two virtual threads.
  */
 public final class TroubledRelay implements AutoCloseable {
     private static final int CHUNK_BYTES = 8 * 1024;
@@ -159,7 +160,7 @@ public final class TroubledRelay implements AutoCloseable {
         }
     }
 
-    /** With a reset, as a link that breaks gives, not with an orderly end. */
+    /** Closes with a reset, as a link that breaks does, and not with an orderly end. */
     private void cut(Socket socket) {
         try {
             socket.setSoLinger(true, 0);

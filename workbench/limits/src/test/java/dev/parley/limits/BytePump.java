@@ -6,7 +6,10 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 
-/** A program for a host: {@code receive ADDRESS} counts what comes for a while; {@code send ADDRESS PORT} sends all it can. */
+/**
+ * A program for a host: {@code receive ADDRESS} counts the bytes that come for a while; {@code send ADDRESS PORT} sends
+ * as many as it can.
+ */
 final class BytePump {
     private static final int WARM_UP_MS = 1_000;
     private static final int COUNTED_MS = 3_000;

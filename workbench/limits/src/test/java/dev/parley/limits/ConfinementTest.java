@@ -25,7 +25,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the machine cannot do is skipped, with the machine's reason. */
+/** Tests of what the machine cannot do are skipped, with the reason. */
 class ConfinementTest {
     private static final Topology PAIR = Topology.parse("line:2");
 

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** In front of a server that sends back what it gets. */
+/** The relay stands in front of a server that sends back what it gets. */
 class TroubledRelayTest {
     private ServerSocket server;
 

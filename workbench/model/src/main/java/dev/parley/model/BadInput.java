@@ -1,8 +1,8 @@
 package dev.parley.model;
 
 /**
- * Something a person wrote that cannot be used: names the place, the value and what was expected. The command line prints the message
- * as it is, on one line, and ends with exit code 1.
+ * Input that a person wrote and that cannot be used. The message names the place, the value and what was expected; the
+ * command line prints it as it is, on one line, and ends with exit code 1.
  */
 public final class BadInput extends IllegalArgumentException {
     public BadInput(String place, Object value, String expected) {

@@ -1,14 +1,17 @@
 package dev.parley.model;
 
 /**
- * One raw figure.
+ * One raw figure of a trial or of a boot.
  *
- * @param trialId the trial it belongs to, or the first trial of its restart for figures of a boot
- * @param subject what it was measured on: a service ({@code m3}), {@code generator}, {@code empty} for the empty service, {@code system}
+ * @param trialId the trial that the figure belongs to; for a figure of a boot, the first trial of that boot
+ * @param subject what it was measured on: a service ({@code m3}), {@code generator}, {@code empty} for the empty
+ *     service, {@code system}
  * @param value in {@link Metric#unit()}
  */
 public record FigureRow(int trialId, Metric metric, String subject, double value) {
-    /** The service with nothing in it, which figures of size, memory and boot stand beside. */
+    /**
+     * The service with no technology and no work in it. Figures of size, memory and boot time are shown beside its own.
+     */
     public static final String EMPTY = "empty";
 
     /** All services of a topology together. */

@@ -3,10 +3,11 @@ package dev.parley.model;
 /**
  * One file that a service needs to run.
  *
- * @param technology whose service it is part of, or {@link FigureRow#EMPTY} for the empty service
+ * @param technology whose services need the file, or {@link FigureRow#EMPTY} for the empty service
  * @param name of the artifact, such as {@code netty-buffer}
  * @param version as in its file name; empty where there is none
- * @param licence as its publisher names it, by its SPDX identifier where it has one; {@link #UNKNOWN} where nothing names one
+ * @param licence as its publisher names it, by its SPDX identifier where it has one; {@link #UNKNOWN} where nothing
+ *     names one
  * @param bytes on disk
  */
 public record LibraryRow(String technology, String name, String version, String licence, long bytes) {

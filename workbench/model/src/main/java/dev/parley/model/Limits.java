@@ -11,12 +11,12 @@ import java.util.Optional;
 /**
  * What services may use of the machine, on which hosts they stand, and what troubles the way between them.
  *
- * @param each of every service
- * @param services of single services by name; what is set here stands before {@code each}
- * @param hosts which services stand on which host. Empty: all on this machine; or, with a {@code bandwidth}, each on a host of its own.
- *     Clients are on the machine itself
- * @param bandwidth of the link of each host, each way
- * @param proxy in front of every service
+ * @param each what every service may use
+ * @param services what single services may use, by name; what is set here takes precedence over {@code each}
+ * @param hosts which services stand on which host. Where it is empty, all stand on this machine or, with a
+ *     {@code bandwidth}, each on a host of its own. Clients are on the machine itself
+ * @param bandwidth of each host's link, in each direction
+ * @param proxy what troubles the connections to every service
  */
 public record Limits(
         Share each,
@@ -26,7 +26,7 @@ public record Limits(
         Optional<Proxy> proxy) {
     public static final Limits NONE = new Limits(Share.ALL, Map.of(), Map.of(), Optional.empty(), Optional.empty());
 
-    /** Each host has a network of its own among 10.77.0.0/16. */
+    /** The hosts of one boot share a network 10.77.n.0/24, which has room for more. */
     public static final int MAX_HOSTS = 64;
 
     /**
@@ -36,7 +36,10 @@ public record Limits(
     public record Share(Optional<Double> cores, Optional<Long> memoryBytes) {
         public static final Share ALL = new Share(Optional.empty(), Optional.empty());
 
-        /** Under a hundredth of a core the kernel's shortest quota, 1 ms in 100 ms, would be undercut. Source: Linux, sched-bwc. */
+        /**
+         * A smaller share would ask for less than the kernel's shortest quota, 1 ms in 100 ms. Source: Linux,
+         * sched-bwc.
+         */
         private static final double MIN_CORES = 0.01;
 
         /** A JVM with nothing in it holds more than this. */
@@ -152,7 +155,7 @@ public record Limits(
         return hostOf;
     }
 
-    /** @throws BadInput where a limit names a service that the topology has not, or leaves one without a host */
+    /** @throws BadInput where a limit names a service that the topology does not have, or leaves one without a host */
     void check(Topology topology) {
         for (String service : services.keySet()) {
             topology.node(service);

@@ -6,15 +6,18 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How requests are offered. A closed load's next request waits for the last reply, an open load's does not; the two are never shown on
- * one axis (Schroeder, Wierman, Harchol-Balter: Open Versus Closed, NSDI 2006).
+ * How requests are offered. A closed load's next request waits for the last reply, an open load's does not; the two are
+ * never shown on one axis (Schroeder, Wierman, Harchol-Balter: Open Versus Closed, NSDI 2006).
  *
- * <p>Where a trial's message is a scenario of several steps, each client, arrival, user or call carries out the whole scenario, one step
- * after the other; each step is a request with an outcome of its own.
+ * <p>Where a trial's message is a scenario of several steps, each client, arrival, user or call carries out the whole
+ * scenario, one step after the other; each step is a request with an outcome of its own.
  */
 public sealed interface Load {
 
-    /** Each of {@code clients} sends, waits for the reply or its time limit, and sends again, for as long as the window is. */
+    /**
+     * Each of {@code clients} sends, waits for the reply or its time limit, and sends again, for as long as the window
+     * is.
+     */
     record Closed(int clients) implements Load {
         public Closed {
             LoadForm.count("clients", clients);
@@ -27,9 +30,9 @@ public sealed interface Load {
     }
 
     /**
-     * Closed clients, after each {@code stepLength} {@code times} as many and {@code step} more, until the last step
-     * has {@code to} clients: even steps, written {@code +10}, or steps that multiply, written {@code x2}. Source:
-     * kazanavicius, section 3.2 (10 → 200 clients, ten more every 30 s).
+     * Closed clients whose number grows after each {@code stepLength}: by {@code step} more, written {@code +10}, or to
+     * {@code times} as many, written {@code x2}. The last step has {@code to} clients. Source: kazanavicius, section
+     * 3.2 (10 → 200 clients, ten more every 30 s).
      */
     record Staircase(int from, int to, int step, int times, Duration stepLength) implements Load {
         public Staircase {
@@ -63,7 +66,9 @@ public sealed interface Load {
         }
     }
 
-    /** Requests fall due at {@code perSecond}, whether or not earlier ones were answered, for as long as the window is. */
+    /**
+     * Requests fall due at {@code perSecond}, whether or not earlier ones were answered, for as long as the window is.
+     */
     record Open(double perSecond, Arrivals arrivals) implements Load {
         public Open {
             LoadForm.rate("perSecond", perSecond);
@@ -75,7 +80,10 @@ public sealed interface Load {
         }
     }
 
-    /** Requests fall due at a rate that goes in a straight line from {@code from} to {@code to} a second over {@code length}. */
+    /**
+     * Requests fall due at a rate that goes in a straight line from {@code from} to {@code to} a second over
+     * {@code length}.
+     */
     record RateRamp(double from, double to, Duration length, Arrivals arrivals) implements Load {
         public RateRamp {
             LoadForm.rate("from", from);
@@ -91,9 +99,10 @@ public sealed interface Load {
     }
 
     /**
-     * New users arrive at a rate that goes in a straight line from {@code from} to {@code to} a second, for {@code length}, whether or not
-     * earlier ones are done; each carries out the scenario {@code iterations} times, step after step, and leaves. Source: iwanowski (300 or
-     * 150 new users a second for 60 s, 10 or 5 times each; ramp 100 → 1 200).
+     * New users arrive at a rate that goes in a straight line from {@code from} to {@code to} a second, for
+     * {@code length}, whether or not earlier ones are done; each carries out the scenario {@code iterations} times,
+     * step after step, and leaves. Source: iwanowski (300 or 150 new users a second for 60 s, 10 or 5 times each; ramp
+     * 100 → 1 200).
      */
     record Users(double from, double to, Duration length, int iterations, Arrivals arrivals, ClientUse use)
             implements Load {
@@ -112,8 +121,9 @@ public sealed interface Load {
     }
 
     /**
-     * A number of users that goes from {@code from} to {@code to} over {@code length} and is held there by letting a new one in whenever one
-     * has carried out the scenario {@code iterations} times. Source: iwanowski (100 or 50 users held for 60 s, ramp 2 → 100).
+     * A number of users that goes from {@code from} to {@code to} over {@code length} and is held there by letting a
+     * new one in whenever one has carried out the scenario {@code iterations} times. Source: iwanowski (100 or 50 users
+     * held for 60 s, ramp 2 → 100).
      */
     record Held(int from, int to, Duration length, int iterations, ClientUse use) implements Load {
         public Held {
@@ -131,8 +141,9 @@ public sealed interface Load {
     }
 
     /**
-     * {@code atOnce} requests due at one instant; when all have ended, the next, {@code iterations} in all. Source: niswar (100 … 500
-     * concurrent requests, ten iterations, mean response time by equation 1).
+     * Bursts of {@code atOnce} requests that are due at one instant. When all requests of a burst have ended, the next
+     * one begins, until there were {@code iterations}. Source: niswar (100 … 500 concurrent requests, ten iterations,
+     * mean response time by equation 1).
      */
     record Burst(int atOnce, int iterations) implements Load {
         public Burst {
@@ -147,9 +158,10 @@ public sealed interface Load {
     }
 
     /**
-     * One cell of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the pool is made until a
-     * latch says all have ended; {@code rounds} times, the first of which is told but not counted. A round that takes longer than
-     * {@code roundLimit} has failed. Source: zhang, pseudocode of the client-side testing program, and its section on cleaning.
+     * One cell of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the
+     * pool is made until a latch says all have ended; {@code rounds} times, the first of which is told but not counted.
+     * A round that takes longer than {@code roundLimit} has failed. Source: zhang, pseudocode of the client-side
+     * testing program, and its section on cleaning.
      */
     record Rounds(int threads, int requests, int rounds, Duration roundLimit, ClientUse use) implements Load {
         public Rounds {
@@ -170,10 +182,11 @@ public sealed interface Load {
     }
 
     /**
-     * Searches for the highest rate, from {@code from} to {@code to} a second, at which the percentile of the response time of all due
-     * requests still is at most {@code latency}; a request without a right reply counts as one that took forever. Each rate is tried for
-     * {@code tryLength}, Poisson arrivals, and is too high when two tries in a row miss; the search ends when the highest rate that met
-     * the limit and the lowest that is too high are within 5 % of each other.
+     * Searches for the highest rate, from {@code from} to {@code to} a second, at which the percentile of the response
+     * time of all due requests still is at most {@code latency}; a request without a right reply counts as one that
+     * took forever. Each rate is tried for {@code tryLength}, Poisson arrivals, and is too high when two tries in a row
+     * miss; the search ends when the highest rate that met the limit and the lowest that is too high are within 5 % of
+     * each other.
      */
     record HighestRate(double from, double to, double percentile, Duration latency, Duration tryLength)
             implements Load {
@@ -198,7 +211,8 @@ public sealed interface Load {
     }
 
     /**
-     * Threads × requests, a load a cell. Source: zhang (threads 10 … 990, requests 10 … 900, ten rounds, over 600 s failed).
+     * Every number of threads with every number of requests, each pair a load of its own. Source: zhang (threads 10 …
+     * 990, requests 10 … 900, ten rounds, over 600 s failed).
      *
      * @param use shared, or a client for each call
      */
@@ -220,7 +234,9 @@ public sealed interface Load {
         }
     }
 
-    /** {@code from}, then {@code step} more each time, and always {@code to} as the last. Written {@code 10-990+100}. */
+    /**
+     * {@code from}, then {@code step} more each time, and always {@code to} as the last. Written {@code 10-990+100}.
+     */
     record Range(int from, int to, int step) {
         public Range {
             LoadForm.range("range", from, to, step);
@@ -247,7 +263,7 @@ public sealed interface Load {
         POISSON
     }
 
-    /** Whose client, with its connections or channel, a request goes over. */
+    /** Which client, with its connections or its channel, sends a request. */
     enum ClientUse {
         /** One client for all. */
         SHARED,
@@ -257,12 +273,18 @@ public sealed interface Load {
         PER_CALL
     }
 
-    /** Reads the form that {@link #toString} writes: {@code closed:16}, {@code open:300:poisson}, {@code staircase:10-200:+10:30s}. */
+    /**
+     * Reads the form that {@link #toString} writes: {@code closed:16}, {@code open:300:poisson},
+     * {@code staircase:10-200:+10:30s}.
+     */
     static Load parse(String text) {
         return LoadForm.load(text);
     }
 
-    /** Like {@link #parse}; and a grid, written {@code grid:10-990+100:10-900+200:10:600s:shared}, gives all of its cells. */
+    /**
+     * Like {@link #parse}; and a grid, written {@code grid:10-990+100:10-900+200:10:600s:shared}, gives all of its
+     * cells.
+     */
     static List<Load> parseAll(String text) {
         return text.strip().startsWith("grid:") ? LoadForm.grid(text).cells() : List.of(parse(text));
     }
@@ -279,8 +301,8 @@ public sealed interface Load {
     }
 
     /**
-     * How long the load itself says that it lasts; empty where the trial's window says it ({@link Closed}, {@link Open}), and where it is over
-     * when its work is done ({@link Burst}, {@link Rounds}, {@link HighestRate}).
+     * How long the load itself says that it lasts; empty where the trial's window says it ({@link Closed},
+     * {@link Open}), and where it is over when its work is done ({@link Burst}, {@link Rounds}, {@link HighestRate}).
      */
     default Optional<Duration> ownLength() {
         return switch (this) {
@@ -293,7 +315,7 @@ public sealed interface Load {
         };
     }
 
-    /** True where the load speaks of users, who come, carry out their scenario and leave. */
+    /** True where the load consists of users, who come, carry out their scenario and leave. */
     default boolean hasUsers() {
         return switch (this) {
             case Users _, Held _ -> true;
@@ -309,7 +331,7 @@ public sealed interface Load {
         };
     }
 
-    /** True where the load asks for the same throughout, so that latency has a level to be on. */
+    /** True where the load asks for the same throughout, so that latency can be level. */
     default boolean isSteady() {
         return switch (this) {
             case Closed _, Open _ -> true;
@@ -317,7 +339,7 @@ public sealed interface Load {
         };
     }
 
-    /** True where the load is a number of requests, the same for whoever answers them fast or slowly. */
+    /** True where the load is a fixed number of requests, however fast they are answered. */
     default boolean isOfOneNumber() {
         return switch (this) {
             case Burst _, Rounds _ -> true;
@@ -326,8 +348,8 @@ public sealed interface Load {
     }
 
     /**
-     * What the services are warmed up with: the load's own beginning, held; or, where that would leave users in the system who stay beyond
-     * the window's begin, a few clients.
+     * The load of the warm-up: the load's own beginning, held; or a few clients, where users of the load would stay in
+     * the system beyond the beginning of the window.
      */
     default Load warmUp() {
         return switch (this) {
@@ -341,10 +363,10 @@ public sealed interface Load {
         };
     }
 
-    /** As many clients as a counted load, one of arriving users, or a search is warmed up with at most. */
+    /** The most clients that warm up a counted load, a load of arriving users, or a search. */
     int WARM_UP_CLIENTS = 16;
 
-    /** The same load in a form that takes {@code factor} of the time; counts and rates are as they were. */
+    /** The same load in a form that takes {@code factor} of the time; counts and rates stay. */
     default Load inTime(double factor) {
         return switch (this) {
             case Closed _, Open _, Burst _ -> this;
@@ -361,7 +383,7 @@ public sealed interface Load {
         };
     }
 
-    /** What loads of a kind are put in order by: clients, users, threads or requests a second, the most there are. */
+    /** The number by which loads of one kind are sorted: the most clients, users, threads or requests a second. */
     default double amount() {
         return switch (this) {
             case Closed c -> c.clients();

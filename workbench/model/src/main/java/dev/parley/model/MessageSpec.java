@@ -6,11 +6,12 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * What is sent: a kind of message that a work knows, and its size, written {@code text:1000} or {@code types:100}. What the size counts
- * (characters, properties, bytes) is the kind's own affair; a kind without a size, such as {@code get}, has size 0.
+ * What is sent: a kind of message that a work knows, and its size, written {@code text:1000} or {@code types:100}. The
+ * kind decides what the size counts: characters, properties or bytes. A kind without a size, such as {@code get}, has
+ * size 0.
  *
- * <p>A scenario is several, one after the other, written {@code list>add:1000>edit>delete}; a load's user, client or arrival carries out
- * all of its steps in order. Works are asked for single steps only.
+ * <p>A scenario is several messages, one after the other, written {@code list>add:1000>edit>delete}; a load's user,
+ * client or arrival carries out all of its steps in order. Works are asked for single steps only.
  *
  * @param then what follows in the same scenario; empty for a single message
  */
@@ -28,7 +29,7 @@ public record MessageSpec(String kind, int size, List<MessageSpec> then) {
         return new MessageSpec(first.kind(), first.size(), steps.subList(1, steps.size()));
     }
 
-    /** The single messages of which this consists, itself where it is one. */
+    /** The single messages of this scenario; of a single message, itself alone. */
     public List<MessageSpec> steps() {
         List<MessageSpec> steps = new ArrayList<>();
         steps.add(new MessageSpec(kind, size));

@@ -110,7 +110,10 @@ public enum Metric {
         NEITHER
     }
 
-    /** Figures that only some technologies have, a broker's, or some works, a database's, or only some loads: a staircase its best step, a search its highest rate. */
+    /**
+     * Figures that not every cell has: those of a broker, of a work's databases, and of some loads only, such as a
+     * staircase's best step or a search's highest rate.
+     */
     public static final Set<Metric> OF_SOME_LOADS =
             Collections.unmodifiableSet(EnumSet.range(BROKER_CPU_PER_REQUEST, WINDOW_LENGTH));
 
@@ -141,7 +144,9 @@ public enum Metric {
         return meaning;
     }
 
-    /** What it tells that a trial which went well has no such figure; empty for one that every such trial has. */
+    /**
+     * What it says of a trial that went well that it has no such figure; empty for a figure that every such trial has.
+     */
     public Optional<String> absence() {
         return switch (this) {
             case CLIENTS_AT_LIMIT -> Optional.of("none: no step gave out");

@@ -1,15 +1,15 @@
 package dev.parley.model;
 
 /**
- * The rules by which figures are measured and judged, as a number that is kept with every run. Figures of two numbers
- * are not held against each other, and a run of another number decides nothing here: what counts as warm, as a window
- * or as a verdict was another thing.
+ * The rules by which figures are measured and judged, as a number that is kept with every run. Figures of different
+ * numbers are not compared, and a run of another number decides nothing here: what counts as warm, as a window or as a
+ * verdict meant something else.
  */
 public final class Rules {
     /** Raised with every change of what is counted, for how long, in which order, or when it decides. */
     public static final int VERSION = 5;
 
-    /** Under which name a run's facts have it. */
+    /** The name of this number among the facts of a run. */
     public static final String FACT = "rules of measuring";
 
     private Rules() {}

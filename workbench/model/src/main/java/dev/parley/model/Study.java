@@ -16,7 +16,7 @@ import java.util.List;
  * @param limit a reply counts only within this time
  * @param callLimit a call without an answer has failed after this time, and what has no answer by then is not waited
  *     for
- * @param seed of order and messages
+ * @param seed from which the order of trials and the messages are drawn
  * @param limits on the services, their hosts and the links between them
  * @param isAlone whether services are started anew for each message, and carry no other: what a service holds in
  *     memory depends on all that it ever carried
@@ -80,11 +80,12 @@ public record Study(
      * How long each trial takes.
      *
      * @param name {@code quick}, {@code standard}, or {@code own} for any other
-     * @param rehearsalLeast after each boot, however warm the services are
-     * @param rehearsal after each boot, at the most: it ends when the services are warm for what is to be measured
-     * @param warmUpLeast before each window, on top of the rehearsal
-     * @param openRequests that fall due in a window of an open load at the least: at a low rate it is longer than
-     *     {@code window}
+     * @param rehearsalLeast the least time of rehearsal after each boot, however warm the services are
+     * @param rehearsal the most time of rehearsal after each boot, which ends when the services are warm for what is to
+     *     be measured
+     * @param warmUpLeast the least time of warm-up before each window, on top of the rehearsal
+     * @param openRequests how many requests fall due in the window of an open load at the least: at a low rate the
+     *     window is longer than {@code window}
      */
     public record Effort(
             String name,
@@ -96,10 +97,11 @@ public record Study(
             Duration window,
             int openRequests) {
         /**
-         * Three technologies with two cells each, over two services, take under five minutes with this on two cores:
-         * six boots of some four seconds, eleven of trials and at most thirty-one of rehearsal each, which boots that
-         * are warm early leave to the others. Rehearsal ends at the trial's own load, so that little warm-up is left to
-         * do. A third restart would not be warm within the five minutes; two give ratios and no verdict.
+         * Three technologies with two trials a boot, over two services, take under five minutes with this on two cores.
+         * There are six boots, each with some four seconds to start, eleven for its trials and at most thirty-one for
+         * its rehearsal; boots that are warm early leave the rest of that time to the others. Rehearsal ends at the
+         * trial's own load, so that little warm-up is left to do. A third restart would not be warm within the five
+         * minutes; two give ratios and no verdict.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
@@ -132,7 +134,7 @@ public record Study(
             }
         }
 
-        /** No open load has a window of its own. */
+        /** The window has one length, whatever the rate of an open load is. */
         public Effort(
                 String name,
                 int restarts,
@@ -153,7 +155,7 @@ public record Study(
             return load.ownLength().orElse(window);
         }
 
-        /** Rehearsing ends as soon as the services are warm. */
+        /** There is no least time of rehearsal: it ends as soon as the services are warm. */
         public Effort(
                 String name,
                 int restarts,
@@ -195,7 +197,7 @@ public record Study(
         }
     }
 
-    /** With the call limit that belongs to the time within which replies count. */
+    /** A study with the default call limit for the time within which replies count. */
     public Study(
             String title,
             List<String> technologies,
@@ -223,7 +225,7 @@ public record Study(
                 isAlone);
     }
 
-    /** All messages to the same services. */
+    /** A study in which the same services carry all messages. */
     public Study(
             String title,
             List<String> technologies,
@@ -238,7 +240,7 @@ public record Study(
         this(title, technologies, topologies, work, offerings, effort, restarts, limit, seed, limits, false);
     }
 
-    /** Each of the messages under each of the loads, and nothing else. */
+    /** A study of each of the messages under each of the loads, and of nothing else. */
     public Study(
             String title,
             List<String> technologies,
@@ -264,7 +266,7 @@ public record Study(
                 limits);
     }
 
-    /** The same of other technologies. */
+    /** The same study of other technologies. */
     public Study of(List<String> others) {
         return new Study(
                 title, others, topologies, work, offerings, effort, restarts, limit, callLimit, seed, limits, isAlone);

@@ -12,7 +12,8 @@ import java.util.Optional;
  * @param broker the backend it cannot work without, such as {@code kafka}; empty where services talk directly
  * @param components what a service must contain to use it, in the words of its documentation
  * @param knows who has to know whose address
- * @param settings wiring that matters, in a stable order: HTTP version, connections, pooling, serializer, executor, acks …
+ * @param settings wiring that matters, in a stable order: HTTP version, connections, pooling, serializer, executor,
+ *     acks …
  */
 public record Technology(
         String name,
@@ -42,7 +43,10 @@ public record Technology(
         return settings.getOrDefault("serializer", "not said");
     }
 
-    /** Queues and topics that its services make or use at the broker: the settings named after them; empty where services talk directly. */
+    /**
+     * The settings that name queues and topics which its services make or use at the broker; empty where services talk
+     * directly.
+     */
     public Map<String, String> queues() {
         Map<String, String> queues = new java.util.LinkedHashMap<>();
         if (broker.isPresent()) {

@@ -9,8 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Services and the calls between them, without cycles. Clients reach the first service; one that neither it nor any
- * other calls runs beside them.
+ * Services and the calls between them, without cycles. Clients call the first service. A service that no other calls
+ * runs beside them, and gets no requests.
  *
  * <p>Written {@code line:5}, {@code star:6}, {@code star}, {@code tree}, {@code pair}, or as a graph of one's own:
  * {@code graph:m1>m2,m3;m2>m4&m5}, where {@code ,} calls one after the other and {@code &} at once.

@@ -20,7 +20,7 @@ public record TrialRow(
     }
 
     /**
-     * How a reason begins that makes a trial cold: its services still compiled, or grew faster, while they were
+     * How a reason begins for which a trial is cold: its services still compiled, or grew faster, while they were
      * measured. Its figures are true, and are not those of a service that runs for hours.
      */
     public static final String COLD = "cold: ";
@@ -35,10 +35,7 @@ public record TrialRow(
         voidReasons = List.copyOf(voidReasons);
     }
 
-    /**
-     * True for a reason that says nothing against the figures themselves, but that they are not shown to be those of
-     * warm services.
-     */
+    /** True for a reason of warmth alone: the figures are true, and not shown to be those of warm services. */
     public static boolean isOfWarmth(String reason) {
         return reason.startsWith(COLD) || reason.startsWith(UNKNOWN);
     }

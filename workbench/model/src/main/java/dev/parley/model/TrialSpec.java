@@ -8,7 +8,7 @@ import java.time.Duration;
  * @param id place in the run's plan, from 0; trials are carried out in this order
  * @param work name of what the services do, such as {@code messages}
  * @param restart which fresh start of the services, from 1; a restart is the unit of repetition
- * @param block seeded random block in which technologies are interleaved, from 1
+ * @param block in which the technologies are interleaved, from 1; there is one for each restart
  * @param limit a reply counts as a success only within this time. Default 1 s: kazanavicius, section 3.2
  */
 public record TrialSpec(

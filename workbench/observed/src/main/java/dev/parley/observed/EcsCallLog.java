@@ -14,10 +14,10 @@ import org.apache.logging.log4j.layout.template.json.JsonTemplateLayout;
 import org.apache.logging.log4j.message.MapMessage;
 
 /**
- * Lines of the Elastic Common Schema. The time between the services is {@code event.duration}, in nanoseconds. Source: ECS reference 8.x,
- * fields event, service and labels.
+ * Writes lines of the Elastic Common Schema. The time between the services is {@code event.duration}, in nanoseconds.
+ * Source: ECS reference 8.x, fields event, service and labels.
  *
- * <p>A logger context of its own, so that it does not matter which logging a technology brings or has set up.
+ * <p>It has a logger context of its own, so that it does not matter which logging a technology brings or has set up.
  */
 final class EcsCallLog implements CallLog {
     private static final String NAME = "parley.calls";
@@ -67,7 +67,7 @@ final class EcsCallLog implements CallLog {
         logger.log(Level.INFO, new Fields(fields));
     }
 
-    /** What the template takes its values from. */
+    /** The values that the template takes. */
     private static final class Fields extends MapMessage<Fields, Object> {
         private static final long serialVersionUID = 1;
 

@@ -1,8 +1,9 @@
 /**
- * A log line a call, as the papers' services wrote them: ECS JSON through Log4j. On a service's class path only in a run that is observed.
+ * A log line for each call, as the papers' services wrote them: ECS JSON through Log4j. This module is on a service's
+ * class path only in a run that is observed.
  *
- * <p>Starting point: {@link dev.parley.observed.EcsCallLogs}. Threads: the callers' write into a buffer, the file is theirs in turn. Never
- * imports a transport or the service.
+ * <p>Starting point: {@link dev.parley.observed.EcsCallLogs}. Threads: callers write into one buffer, one at a time;
+ * the caller that fills it writes it to the file. Never imports a transport or the service.
  */
 @NullMarked
 package dev.parley.observed;

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Counters of what a machine does to those who measure on it: processor time stolen by a hypervisor, pages swapped, cores
- * slowed down for their heat or their quota. Two readings around a window tell whether the window is to be believed.
+ * Counters of what a machine does to a measurement: processor time stolen by a hypervisor, pages swapped, cores slowed
+ * down for their heat or their quota. Two readings around a window tell whether the window is to be believed.
  *
  * @param busyTicks of all cores, stolen ones included
  * @param totalTicks of all cores, idle ones included
@@ -17,10 +17,13 @@ import java.util.Locale;
  */
 public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, long swappedPages, long throttled) {
 
-    /** Above this share of all processor time stolen, a window is void: it moved the median by more than the usual tie band here. */
+    /**
+     * Above this share of all processor time stolen, a window is void: it moved the median by more than the usual tie
+     * band here.
+     */
     static final double MAX_STOLEN_SHARE = 0.02;
 
-    /** All zero where {@code /proc} is not there. */
+    /** The counters as they are now; all zero where there is no {@code /proc}. */
     public static MachineMood now() {
         try {
             return parse(

@@ -8,8 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where Linux counts how often it slowed processors down: for their heat, and for the quota of the control groups that this process is in.
- * Groups of limited services are not among them: those are slowed down on purpose.
+ * The files in which Linux counts how often it slowed processors down, for their heat, and for the quota of the control
+ * groups that this process is in. The groups of limited services are not among them, since those are slowed down on
+ * purpose.
  */
 record Throttles(List<Path> heat, List<Path> quotas) {
     static final Throttles HERE = below(Path.of("/"));
@@ -33,7 +34,7 @@ record Throttles(List<Path> heat, List<Path> quotas) {
         return new Throttles(List.copyOf(heat), List.copyOf(quotas));
     }
 
-    /** A group and all above it, any of which may have a quota. Source of the line's form: cgroups(7). */
+    /** Adds a group and all groups above it, any of which may have a quota. Source of the line's form: cgroups(7). */
     private static void addGroups(List<Path> quotas, Path mounted, String[] line) {
         if (line.length < 3
                 || !line[1].isEmpty() && !List.of(line[1].split(",")).contains("cpu")) {

@@ -1,9 +1,9 @@
 /**
- * The moods of the machine while services run: processor time stolen by its host, pages swapped, cores throttled. Processes, bytes and
- * facts of the machine are {@code dev.rpcx.probe}'s.
+ * What the machine does to a measurement while services run: processor time stolen by its host, pages swapped, cores
+ * throttled. {@code dev.rpcx.probe} reads processes, bytes and facts of the machine.
  *
- * <p>Starting point: {@link dev.parley.probe.MachineMood}. Nothing here starts a process. Reads {@code /proc}; where that is not there, the
- * machine behaves.
+ * <p>Starting point: {@link dev.parley.probe.MachineMood}. Nothing here starts a process. It reads {@code /proc}; where
+ * there is none, there are no complaints.
  */
 @NullMarked
 package dev.parley.probe;

@@ -18,8 +18,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A Java process of ours on a leash: it reads its commands from a pipe and ends when the pipe does. Its lines of output are queued, what it
- * says on standard error goes to a file.
+ * A child process that ends with its standard input: it reads commands from a pipe, and ends when the pipe is closed.
+ * The lines that it prints are queued; what it writes to standard error goes to a file.
  */
 public final class Child implements AutoCloseable {
     private static final Duration GRACE = Duration.ofSeconds(3);
@@ -114,7 +114,7 @@ public final class Child implements AutoCloseable {
         return Optional.of(line);
     }
 
-    /** One sentence for a process that is gone: exit code, last words, where the rest stands. */
+    /** One sentence about a process that is gone: its exit code, its last words, and its log. */
     public String howItEnded() throws InterruptedException {
         String exit = process.waitFor(1, TimeUnit.SECONDS)
                 ? "exit code " + process.exitValue()
@@ -130,7 +130,7 @@ public final class Child implements AutoCloseable {
             List<String> text = Files.readAllLines(log).stream()
                     .filter(line -> !line.isBlank() && !line.startsWith("WARNING"))
                     .toList();
-            // of a stack trace, the line that names the fault
+            // frames of a stack trace are left out, so that the line that names the fault is the last one
             return text.stream()
                     .filter(line -> !line.startsWith("\tat "))
                     .reduce((first, second) -> second)
@@ -162,7 +162,7 @@ public final class Child implements AutoCloseable {
         in.close();
     }
 
-    /** Ends its input and waits; one that does not end by itself is killed. */
+    /** Ends its input and waits; a process that does not end by itself is killed. */
     @Override
     public void close() {
         endInput();

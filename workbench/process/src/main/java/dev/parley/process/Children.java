@@ -7,7 +7,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
-/** All processes under way, so that Ctrl-C ends them. Static because a shutdown hook is. */
+/** All child processes that run, so that Ctrl-C ends them. It is static, as the shutdown hook is. */
 public final class Children {
     private static final Duration TO_SAVE = Duration.ofSeconds(10);
     private static final Set<Child> ALIVE = ConcurrentHashMap.newKeySet();
@@ -23,7 +23,7 @@ public final class Children {
 
     private Children() {}
 
-    /** While one is open, a shutdown waits for what must still be put away or said. */
+    /** While a hold is open, a shutdown waits, so that results can be stored and messages printed. */
     @FunctionalInterface
     public interface Hold extends AutoCloseable {
         @Override
@@ -47,8 +47,8 @@ public final class Children {
     }
 
     /**
-     * The same, for one who saw a child end and asks why: Ctrl-C reaches all processes of a terminal at once, and a child may end before
-     * this process has begun to.
+     * The same for a caller that saw a child end and asks why: Ctrl-C reaches all processes of a terminal at once, and
+     * a child may end before this process has begun to.
      */
     public static boolean isShuttingDown(Duration within) throws InterruptedException {
         return SHUTDOWN.await(within.toNanos(), TimeUnit.NANOSECONDS);

@@ -8,12 +8,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** A module of this project as the build packaged it: what a process is started from. */
+/** A module of this project as the build packaged it, from which a process is started. */
 public final class Packaged {
     private Packaged() {}
 
     /**
-     * Its own jar, and then those of all that it needs at run time.
+     * The module's own jar, and then the jars that it needs at run time.
      *
      * @param home the repository's root
      * @param module its folder below {@code workbench/}, such as {@code transport/rest}
@@ -39,7 +39,7 @@ public final class Packaged {
         }
     }
 
-    /** Of several modules, one after the other, as the JVM reads it: what is there twice is taken from the first. */
+    /** The class path of several modules, one after the other. The JVM takes what is there twice from the first. */
     public static String classPath(Path home, List<String> modules) {
         return String.join(
                 File.pathSeparator,

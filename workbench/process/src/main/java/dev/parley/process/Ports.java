@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Loopback ports for processes that boot. They are below the range from which systems take the ports of outgoing
- * connections, so that no client of one that is under way is in the place of one that boots later.
+ * connections, so that no outgoing connection of a running process has the port of a process that boots later.
  *
  * <p>A broker takes seconds from its start until it listens, and until then its port looks free. So a port that is
  * given out is reserved, by a lock on one byte of a file that all processes of this user share: none of them gives it
@@ -31,12 +31,12 @@ public final class Ports {
 
     private static final @Nullable FileChannel RESERVATIONS = reservations();
 
-    /** The oldest first. Guarded by itself. */
+    /** The locks of reserved ports, the oldest first. Guarded by itself. */
     private static final Queue<FileLock> RESERVED = new ArrayDeque<>();
 
     private Ports() {}
 
-    /** In the folder for temporary files. @return null where that cannot be written: then nothing is reserved */
+    /** A file in the folder for temporary files; null where that cannot be written, and nothing is reserved then. */
     private static @Nullable FileChannel reservations() {
         Path file = Path.of(System.getProperty("java.io.tmpdir"), "parley-ports-" + System.getProperty("user.name"));
         try {
@@ -47,9 +47,9 @@ public final class Ports {
     }
 
     /**
-     * One that was free a moment ago, and that nobody else who asks here is given.
+     * A port that was free a moment ago, and that nobody else who asks here is given.
      *
-     * @throws ProcessException if there is none
+     * @throws ProcessException if no port is free
      */
     public static int free() {
         int first = ThreadLocalRandom.current().nextInt(COUNT);
@@ -62,7 +62,7 @@ public final class Ports {
         throw new ProcessException("no free loopback port between " + FIRST + " and " + (FIRST + COUNT));
     }
 
-    /** So many that are not the same. */
+    /** So many different ports. */
     public static int[] free(int count) {
         return IntStream.generate(Ports::free).distinct().limit(count).toArray();
     }

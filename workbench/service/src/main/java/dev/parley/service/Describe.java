@@ -8,9 +8,10 @@ import java.io.PrintStream;
 import java.util.ServiceLoader;
 
 /**
- * Prints what the technologies on this class path say of themselves, a line a fact: {@code technology.FIELD=value}, settings as
- * {@code setting.NAME=value}, components as {@code component=value}. Each technology begins with {@code technology.name}; {@code technology.cannot.WORK} names a work on this class
- * path whose contract it does not carry.
+ * Prints what the technologies on this class path say of themselves, one line for each fact:
+ * {@code technology.FIELD=value}, settings as {@code setting.NAME=value}, components as {@code component=value}. Each
+ * technology begins with {@code technology.name}; {@code technology.cannot.WORK} names a work on this class path whose
+ * contract it does not carry.
  */
 final class Describe {
     private Describe() {}

@@ -11,7 +11,10 @@ import java.util.Optional;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
-/** A service's figures in the Prometheus text format 0.0.4. Names follow Prometheus' own: seconds, bytes, {@code _total}. */
+/**
+ * A service's figures in the Prometheus text format 0.0.4. Names follow Prometheus' own: seconds, bytes,
+ * {@code _total}.
+ */
 final class MetricsText {
     /** Upper bounds of the hop histogram in seconds: 100 µs to 10 s, about three a decade. */
     private static final double[] BUCKETS = {

@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
 
-/** A node that serves: its neighbours connected, its work listening. Closing ends the server first, then the neighbours. */
+/**
+ * A running service, which is connected to its neighbours and listens. Closing ends the server first, then the
+ * neighbours.
+ */
 final class Microservice implements AutoCloseable {
     private final Map<String, TimedNeighbour> neighbours = new LinkedHashMap<>();
     private final LongAdder requests = new LongAdder();
@@ -28,7 +31,7 @@ final class Microservice implements AutoCloseable {
         Topology.Node self = role.topology().node(name);
         Transport serving = TransportProvider.named(role.transport());
         Work records = Work.named(role.work());
-        // what comes over one technology and leaves over another meets in the work's records
+        // a service that is called over one technology and calls over another one works on the work's own records
         Work work =
                 self.isLeaf() || role.transport().equals(role.neighbourTransport()) ? serving.work(records) : records;
         log = role.log().map(file -> CallLog.open(file, name, role.neighbourTransport()));
@@ -66,7 +69,7 @@ final class Microservice implements AutoCloseable {
         };
     }
 
-    /** In the topology's order. */
+    /** The neighbours by name, in the topology's order. */
     Map<String, TimedNeighbour> neighbours() {
         return neighbours;
     }
@@ -80,7 +83,7 @@ final class Microservice implements AutoCloseable {
         return answered.sum();
     }
 
-    /** The work's own: of its cache and its pool. */
+    /** The work's own figures, of its cache and its pool. */
     Map<String, Double> figures() {
         return node.figures();
     }

@@ -13,18 +13,19 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The process: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
+ * The process of a service: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
  *
- * <p>Prints {@code listening health=PORT} once it serves. Then obeys its standard input: {@code hops-reset WINDOW}; {@code hops}, answered by a
- * line {@code hop FROM>TO HISTOGRAM} a neighbour and {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED}, the requests
- * that reached its work since it began, and those of them that the work answered. When the input ends, whoever started it is gone, and it ends too.
- * Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
+ * <p>It prints {@code listening health=PORT} once it serves. Then it obeys its standard input:
+ * {@code hops-reset WINDOW}; {@code hops}, answered by a line {@code hop FROM>TO HISTOGRAM} for each neighbour and by
+ * {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED}, the requests that reached its work since
+ * it began, and those of them that the work answered. When the input ends, the process that started it is gone, and it
+ * ends too. Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
  */
 public final class ServiceMain {
     private ServiceMain() {}
 
     public static void main(String[] args) throws IOException {
-        // what libraries print does not stand between the answers, whose reader is a program
+        // a program reads the answers, so what libraries print goes to standard error
         PrintStream answers = System.out;
         System.setOut(System.err);
         if (args.length == 1 && args[0].equals("describe")) {

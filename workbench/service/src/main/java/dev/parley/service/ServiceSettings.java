@@ -13,8 +13,8 @@ import java.util.Set;
 /**
  * What a service is told on its command line, as {@code key=value}.
  *
- * @param name own name in the topology
- * @param role empty for the service with nothing in it
+ * @param name the service's own name in the topology
+ * @param role empty for the empty service
  * @param healthPort 0 for any free one
  */
 record ServiceSettings(String name, Optional<Role> role, int healthPort) {
@@ -27,7 +27,8 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
      *
      * @param backends where the databases of its work are
      * @param log the file that each of its calls is written to; empty to write none
-     * @param neighbourTransport the technology it calls its neighbours over: differs from its own only in front of a pair
+     * @param neighbourTransport the technology over which it calls its neighbours; it differs from {@code transport}
+     *     only in a front
      */
     record Role(
             Topology topology,

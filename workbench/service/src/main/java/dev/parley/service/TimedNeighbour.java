@@ -11,15 +11,18 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
 
 /**
- * A neighbour whose calls are timed on this service's clock. Calls that fail are counted and not timed: a refused connection is fast, and
- * would make a hop look better than it is.
+ * A neighbour whose calls are timed on this service's clock. Calls that fail are counted and not timed: a refused
+ * connection is fast, and would make a hop look better than it is.
  */
 final class TimedNeighbour implements Neighbour {
     /** Three digits, as every histogram of the workbench. */
     private static final int DIGITS = 3;
 
     private final Neighbour neighbour;
-    /** All calls since the process began, for the metrics; {@link #current}'s part is added when it is read. Guarded by this. */
+    /**
+     * All calls since the process began, for the metrics; {@link #current}'s part is added when it is read. Guarded by
+     * this.
+     */
     private final Histogram total = new Histogram(DIGITS);
     /** Calls since the last reset. Guarded by this. */
     private final Histogram sinceReset = new Histogram(DIGITS);
@@ -74,7 +77,7 @@ final class TimedNeighbour implements Neighbour {
                 .whenComplete((reply, failure) -> ended(operation, System.nanoTime() - begin, failure == null));
     }
 
-    /** Calls since the last {@link #reset}, with which the window that it began ends. */
+    /** Calls since the last {@link #reset}. The window that began with it ends. */
     synchronized Histogram sinceReset() {
         begin("");
         return sinceReset.copy();
@@ -89,7 +92,7 @@ final class TimedNeighbour implements Neighbour {
         return failures.sum();
     }
 
-    /** @param begun what the window is called that begins now */
+    /** @param begun name of the window that begins now */
     synchronized void reset(String begun) {
         begin(begun);
         sinceReset.reset();

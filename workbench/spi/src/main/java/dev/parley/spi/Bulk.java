@@ -10,8 +10,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A record that is a large content with a few words about it, such as a photo and its name: one byte array, and strings otherwise. For
- * technologies whose documentation sends such a content by itself, as a body or a stream, and not within a message. Thread-safe.
+ * A record of one large content and a few strings about it, such as a photo and its name: one component is a byte
+ * array, the others are strings. It serves technologies whose documentation sends such content by itself, as a body or
+ * a stream, and not within a message. Thread-safe.
  */
 public final class Bulk<R extends Record> {
     /** Looked up on the hot path, so what reflection says is kept. */
@@ -65,12 +66,12 @@ public final class Bulk<R extends Record> {
         }
     }
 
-    /** Not copied. */
+    /** The content itself, not a copy. */
     public byte[] content(R value) {
         return (byte[]) read(content, value);
     }
 
-    /** By the components' names, in their order. */
+    /** The strings by the names of their components, in the order of the components. */
     public Map<String, String> words(R value) {
         Map<String, String> read = new LinkedHashMap<>();
         words.forEach(component -> read.put(component.getName(), (String) read(component, value)));

@@ -6,8 +6,9 @@ import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that brought no reply. Every technology's own error (HTTP status, gRPC status, GraphQL error, RPCX code) is carried over to one
- * of these codes, so that the same fault means the same in all of them. No stack trace: thrown on the hot path under overload.
+ * A call that brought no reply. Every technology's own error (HTTP status, gRPC status, GraphQL error, RPCX code) is
+ * carried over to one of these codes, so that the same fault means the same in all of them. It has no stack trace,
+ * since it is thrown on the hot path under overload.
  */
 public final class CallException extends RuntimeException {
     /** What went wrong. */
@@ -57,7 +58,7 @@ public final class CallException extends RuntimeException {
     }
 
     /**
-     * What a future has instead of a peer's reply: the exception itself if it is one of ours, or else
+     * The end of a future that brought no reply of the peer: the exception itself if it is one of ours, or else
      * {@link Code#UNAVAILABLE}.
      */
     public static CallException unreached(Location peer, Throwable thrown) {

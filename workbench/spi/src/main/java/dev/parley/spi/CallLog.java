@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import java.util.ServiceLoader;
 
 /**
- * Where a service writes down each call to a neighbour, when it is asked to. An implementation is on a service's class path only then.
- * Thread-safe.
+ * Where a service writes down each call to a neighbour, when it is asked to. An implementation is on a service's class
+ * path only then. Thread-safe.
  */
 public interface CallLog extends AutoCloseable {
     /**

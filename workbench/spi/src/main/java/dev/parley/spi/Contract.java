@@ -3,8 +3,9 @@ package dev.parley.spi;
 import java.util.List;
 
 /**
- * The operations that every service of a work offers. Transports turn it into routes, a schema, stubs or queues. A contract's records
- * stand in this module, in a package named after it, so that transports carry them in their own idiom.
+ * The operations that every service of a work offers. Transports turn it into routes, a schema, stubs or queues. A
+ * contract's records stand in this module, in a package named after it, so that transports carry them in their own
+ * idiom.
  *
  * @param name in lower case, such as {@code messages}
  */

@@ -1,8 +1,8 @@
 package dev.parley.spi;
 
 /**
- * What a transport's server calls for each request. Blocks while neighbours are called, so a transport runs it where its documentation
- * says that blocking handlers belong, never on an event loop.
+ * What a transport's server calls for each request. A handler blocks while it calls neighbours, so a transport runs it
+ * where its documentation says that blocking handlers belong, never on an event loop.
  */
 @FunctionalInterface
 public interface Handler {

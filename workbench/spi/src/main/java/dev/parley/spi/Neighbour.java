@@ -4,7 +4,8 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A service that can be called. Thread-safe: any number of callers at once, over the connections that the technology's settings name.
+ * A service that can be called. Thread-safe: any number of callers may call at once, over the connections that the
+ * technology's settings name.
  */
 public interface Neighbour extends AutoCloseable {
     /**
@@ -15,8 +16,8 @@ public interface Neighbour extends AutoCloseable {
     <Q extends Record, R extends Record> R call(Operation<Q, R> operation, Q request, Duration timeout);
 
     /**
-     * Calls without waiting. Technologies that are asynchronous by nature override this; for others the call waits on a virtual thread.
-     * The future ends with a reply or a {@link CallException}.
+     * Calls without waiting. Technologies that are asynchronous by nature override this; for others the call waits on a
+     * virtual thread. The future ends with a reply or a {@link CallException}.
      */
     default <Q extends Record, R extends Record> CompletableFuture<R> send(
             Operation<Q, R> operation, Q request, Duration timeout) {
@@ -33,8 +34,7 @@ public interface Neighbour extends AutoCloseable {
 
     /**
      * How many bytes the encoded message takes, without the protocol around it: what {@code payload_out} and
-     * {@code payload_back} count. Same encoder as the
-     * call's.
+     * {@code payload_back} count. The encoder is the same as in a call.
      */
     long payloadBytes(Record message);
 

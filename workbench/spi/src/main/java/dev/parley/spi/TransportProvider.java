@@ -3,7 +3,10 @@ package dev.parley.spi;
 import java.util.List;
 import java.util.ServiceLoader;
 
-/** What a technology's module provides through {@link ServiceLoader}: its variants, such as {@code grpc} and {@code grpc-tuned}. */
+/**
+ * What a technology's module provides through {@link ServiceLoader}: its variants, such as {@code grpc} and
+ * {@code grpc-tuned}.
+ */
 public interface TransportProvider {
     /** All variants, each with a name of its own. Cheap: nothing is started. */
     List<Transport> transports();

@@ -10,7 +10,10 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.function.Function;
 
-/** What services do: a contract, what each node does with a request, and what a client asks and expects. Found with ServiceLoader. */
+/**
+ * What services do: a contract, what each node does with a request, and what a client asks and expects. Found with
+ * ServiceLoader.
+ */
 public interface Work {
     /** In lower case, such as {@code messages}; the same as its contract's. */
     String name();
@@ -25,14 +28,18 @@ public interface Work {
     Node node(Topology.Node self, Map<String, Neighbour> neighbours);
 
     /**
-     * Whether a service calls each of its neighbours exactly once for every request that it answers, whatever it is asked. Then what every
-     * service served follows from what the first one served, and is held against it.
+     * Whether a service calls each of its neighbours exactly once for every request that it answers, whatever it is
+     * asked. The number of requests that each service gets then follows from that of the first service, and the lab
+     * compares the two.
      */
     default boolean callsEachNeighbourOnce(Topology.Node self) {
         return false;
     }
 
-    /** Names of the backends that its services read and write, such as {@code mysql}; none for a work that keeps nothing. */
+    /**
+     * Names of the backends that its services read and write, such as {@code mysql}; empty for a work that stores
+     * nothing.
+     */
     default List<String> backends() {
         return List.of();
     }
@@ -45,8 +52,8 @@ public interface Work {
     }
 
     /**
-     * Puts into the backends what every boot of the services begins with, and takes out what the last one left. Called
-     * before the services start, and by none of them.
+     * Puts into the backends what every boot of the services begins with, and takes out what the last boot left. The
+     * lab calls it before the services start; no service does.
      *
      * @param backends where those of each service are; several services may have the same ones
      */
@@ -62,8 +69,8 @@ public interface Work {
     }
 
     /**
-     * What a client asks of one service, and how it knows a right answer: the service's own, or that of the part of the
-     * topology below it.
+     * What a client asks of one service, and how it knows a right answer. The answer is the service's own, or that of
+     * the services below it.
      *
      * @param asked the entry service, as a rule
      * @param seed the same seed gives the same requests, byte for byte
@@ -71,9 +78,12 @@ public interface Work {
      */
     Exchange<?, ?> exchange(MessageSpec message, Topology topology, Topology.Node asked, long seed);
 
-    /** One service's behaviour, with whatever it holds open. */
+    /** One service's behaviour, with the connections that it holds open. */
     interface Node extends Handler, AutoCloseable {
-        /** What it knows of its cache and pools, by names such as {@code cache_hits_total}; a name that ends in {@code _total} only grows. */
+        /**
+         * Numbers about its cache and pools, by names such as {@code cache_hits_total}; a number whose name ends in
+         * {@code _total} only grows.
+         */
         default Map<String, Double> figures() {
             return Map.of();
         }

@@ -1,6 +1,6 @@
 package dev.parley.store;
 
-/** Files that other programs read. */
+/** Formats of files that other programs read. */
 public enum ExportFormat {
     CSV("csv", "FORMAT csv, HEADER"),
     /** One array of objects a file. */

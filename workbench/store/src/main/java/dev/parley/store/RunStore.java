@@ -22,9 +22,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file of one run. {@link #create} and {@link #resume} open it for appending, {@link #open} for reading. Each {@code append} is one
- * transaction and is on disk when it returns: a writer that is killed leaves a file with every append that had returned, and nothing of the
- * one that had not. Reading waits for no one, but a file that another process writes cannot be opened.
+ * The file of one run. {@link #create} and {@link #resume} open it for appending, {@link #open} for reading. Each
+ * {@code append} is one transaction and is on disk when it returns: a writer that is killed leaves a file with every
+ * append that had returned, and nothing of the one that had not. Reading waits for no one, but a file that another
+ * process writes cannot be opened.
  *
  * <p>Safe from any thread; calls block on the disk. Everything throws {@link StoreException}.
  */
@@ -77,7 +78,7 @@ public final class RunStore implements AutoCloseable {
         return existing(file, true);
     }
 
-    /** What is asked for and the trials to come, in order: both or neither is on disk. */
+    /** Stores the study and the trials to come, in order: both or neither is on disk. */
     public void appendPlan(StoredStudy study, List<TrialSpec> specs) {
         write(rows -> {
             rows.study(study);
@@ -85,7 +86,7 @@ public final class RunStore implements AutoCloseable {
         });
     }
 
-    /** The trials to come, in order, of a run that nobody will want to resume. */
+    /** Stores the trials to come, in order, of a run that cannot be resumed. */
     public void appendPlan(List<TrialSpec> specs) {
         write(rows -> rows.plan(specs));
     }
@@ -94,7 +95,7 @@ public final class RunStore implements AutoCloseable {
         write(rows -> rows.trial(trial));
     }
 
-    /** A trial's end and all its rows in one transaction: after a crash all of it is there, or none. */
+    /** Stores a trial's end and all of its rows in one transaction: after a crash all of it is there, or none. */
     public void append(
             TrialRow trial, List<SecondRow> seconds, List<HistogramRow> histograms, List<FigureRow> figures) {
         write(rows -> {
@@ -129,7 +130,7 @@ public final class RunStore implements AutoCloseable {
         write(rows -> rows.figures(figures));
     }
 
-    /** What the services of a technology are made of. */
+    /** Stores what the services of a technology are made of. */
     public void appendLibraries(List<LibraryRow> libraries) {
         write(rows -> rows.libraries(libraries));
     }
@@ -149,8 +150,8 @@ public final class RunStore implements AutoCloseable {
     }
 
     /**
-     * Writes the run as files of one format, a file a table: {@code run}, {@code trial}, {@code outcome}, {@code second},
-     * {@code figure}, {@code histogram} (HdrHistogram V2 compressed, in Base64) and more.
+     * Writes the run as files of one format, a file a table: {@code run}, {@code trial}, {@code outcome},
+     * {@code second}, {@code figure}, {@code histogram} (HdrHistogram V2 compressed, in Base64) and more.
      *
      * @param folder an existing one; files of the same names are written over
      * @return the files
@@ -187,7 +188,10 @@ public final class RunStore implements AutoCloseable {
         return read(() -> RowReader.all(connection, "SELECT * FROM raw.plan ORDER BY trial_id", RowReader::spec));
     }
 
-    /** Trials that ended, well or not, in the order of the plan. A trial tried again after a failure is there with its last end. */
+    /**
+     * Trials that ended, well or not, in the order of the plan. A trial tried again after a failure is there with its
+     * last end.
+     */
     public List<TrialRow> trials() {
         return read(() -> RowReader.all(connection, """
                 SELECT p.*, t.state, t.started_at_utc, t.ended_at_utc, t.void_reasons, t.what_happened

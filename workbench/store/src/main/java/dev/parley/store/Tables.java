@@ -8,10 +8,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The tables and views as SQL. Raw tables have no UPDATE or DELETE anywhere; views may be dropped and built again at any time.
+ * The tables and views as SQL. Raw tables have no UPDATE or DELETE anywhere; views may be dropped and built again at
+ * any time.
  *
- * <p>A session is one time that the file was open for writing, from 1. Where a resumed run tries a trial again, both attempts stay, told
- * apart by it, and readers take the rows of the session in which the trial last ended.
+ * <p>A session is one time that the file was open for writing, counted from 1. Where a resumed run tries a trial again,
+ * the rows of both attempts stay, told apart by their sessions, and readers take those of the session in which the
+ * trial last ended.
  */
 final class Tables {
     /** Goes up by one with every change of a raw table that an older reader would misread. */
@@ -94,7 +96,10 @@ final class Tables {
             FROM raw.figure f JOIN clean.valid_trial v USING (trial_id, session)""",
     };
 
-    /** Name of a file → what stands in it: trials as they last ended, and rows of those ends only. */
+    /**
+     * The name of each file, and the query for what stands in it: trials as they last ended, and rows of those ends
+     * only.
+     */
     static final Map<String, String> EXPORTED = exported();
 
     private static Map<String, String> exported() {

@@ -48,7 +48,7 @@
  *
  * <p><b>A blocking call, out.</b> These steps run on the caller's thread. Only connecting, and what steps 5 and 6 say
  * of the event loop, runs on an event loop. The classes are named in the order in which a call passes them;
- * {@code docs/decisions/0023-rooms-of-rpcx.md} counts their files.
+ * {@code docs/decisions/0023-rooms-have-an-order.md} counts their files.
  *
  * <ol>
  *   <li>{@code ClientProxy.invoke} finds the method; {@code Chain} of {@code call} runs the interceptors, if any.

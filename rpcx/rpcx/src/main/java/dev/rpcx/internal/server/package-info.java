@@ -47,7 +47,7 @@
  * </ul>
  *
  * <p><b>A request, in.</b> The classes are named in the order in which a request passes them;
- * {@code docs/decisions/0023-rooms-of-rpcx.md} counts their files.
+ * {@code docs/decisions/0023-rooms-have-an-order.md} counts their files.
  *
  * <ol>
  *   <li>{@code ServerCore} opens an account for a new connection, or closes it; {@code Sniffer} looks at the first

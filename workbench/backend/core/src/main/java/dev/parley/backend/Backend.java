@@ -5,42 +5,43 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** A kind of broker or database, and how it is had on this machine. */
+/** A kind of broker or database, and how it is started on this machine. */
 public interface Backend {
-    /** As typed on the command line, such as {@code kafka}. */
+    /** Its name on the command line, such as {@code kafka}. */
     String name();
 
     /**
-     * Starts one, and returns when a message has made the round trip. Blocks for seconds, longer when packages must be fetched.
+     * Starts one, and returns when a message has made the round trip. Blocks for seconds, longer when packages must be
+     * fetched.
      *
-     * @param folder its own: data, settings and logs; created if it is not there. A broker in a folder that was used
-     *     before comes back with the same ports and what the folder holds
+     * @param folder the backend's own, for data, settings and logs; created if it is not there. A broker in a folder
+     *     that was used before comes back with the same ports and with what the folder holds
      * @param told lines for a person, about anything that takes over two seconds
      * @throws BackendUnavailable if it cannot be had on this machine
      */
     Running start(Path folder, Consumer<String> told) throws InterruptedException;
 
     /**
-     * A way for a relay.
+     * Where a relay can stand in front of a backend.
      *
      * @param listen where clients must find the relay; 0 for any port
      * @param target the port that it passes them on to
      */
     record Relay(int listen, int target) {}
 
-    /** One that is up. Closing ends all of its processes. */
+    /** A backend that is up. Closing ends all of its processes. */
     interface Running extends AutoCloseable {
         String host();
 
         int port();
 
-        /** Of the server, such as {@code 3.10.8}. */
+        /** The server's version, such as {@code 3.10.8}. */
         String version();
 
-        /** All of its processes, for measuring them apart; empty for one that somebody else runs. */
+        /** All of its processes, so that they can be measured apart; empty for a backend that somebody else runs. */
         List<ProcessHandle> processes();
 
-        /** False once it has ended by itself. */
+        /** False once the backend has ended by itself. */
         default boolean isAlive() {
             return processes().stream().anyMatch(ProcessHandle::isAlive);
         }

@@ -9,9 +9,9 @@ import java.util.Map;
 
 /** All backends, by name. Immutable. */
 public final class Backends {
-    /** Those that pass messages on, and may run elsewhere. */
+    /** Backends that pass messages on, and may run elsewhere. */
     public static final List<String> BROKERS = List.of("rabbitmq", "kafka");
-    /** Those that works keep their data in, and may run elsewhere. */
+    /** Backends in which works keep their data, and which may run elsewhere. */
     public static final List<String> DATABASES = List.of("postgres", "mysql", "redis");
 
     private static final int TO_CONNECT_MS = 5_000;
@@ -40,9 +40,11 @@ public final class Backends {
     }
 
     /**
-     * One that runs already and is not ours to end: {@code --backend rabbitmq=host:port}. Proved by a round trip, as our own are.
+     * A backend that runs already and does not end with the run: {@code --backend rabbitmq=host:port}. It is proved by
+     * a round trip, as those that are started here.
      *
-     * @param prefix that the names of the run's queues, topics and groups begin with; nothing of that name is left when it is closed
+     * @param prefix that the names of the run's queues, topics and groups begin with; nothing of that name is left when
+     *     it is closed
      * @param folder for logs; must exist
      * @throws BackendUnavailable in one line, if it does not answer there
      */

@@ -5,16 +5,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** What the databases have in common: who uses them, and where they keep things. */
+/** What the databases have in common: their user, and their folder. */
 final class Database {
-    /** User, password and database of every server started here; one that somebody else runs must have them too. */
+    /**
+     * User, password and database of every server that is started here; a server that somebody else runs must have them
+     * too.
+     */
     static final String NAME = "parley";
 
     static final Duration TO_START = Duration.ofSeconds(60);
 
     private Database() {}
 
-    /** The folder, absolute and there. */
+    /** Makes the folder if it is not there, and returns its absolute path. */
     static Path folder(String name, Path folder) {
         Path own = folder.toAbsolutePath().normalize();
         try {

@@ -19,12 +19,12 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * Debian's packages unpacked below the user's cache folder: a server without root and without an installation. Also where an installed
- * program is looked for first.
+ * Debian's packages, unpacked below the user's cache folder: a server without root and without an installation.
+ * {@link #onPath} finds a program that is installed, which comes first.
  *
  * @param name of the backend, and of the folder in the cache
  * @param size what is fetched, for a person: {@code 35 MB}
- * @param how what a person can do where this cannot be had
+ * @param how what a person can do where the packages cannot be had
  */
 record DebianPackages(String name, String size, String how) {
     /** What must be changed in files that have their old place written into them. */
@@ -38,7 +38,7 @@ record DebianPackages(String name, String size, String how) {
         }
     }
 
-    /** The packages as listed, unpacked now or earlier. */
+    /** The folder of the listed packages, which are unpacked now or were before. */
     Path unpacked(List<String> packages, Relocation relocation, Consumer<String> told) throws InterruptedException {
         Path root = cache().resolve(name);
         if (!Files.isDirectory(root)) {
@@ -48,7 +48,7 @@ record DebianPackages(String name, String size, String how) {
         return root;
     }
 
-    /** One package with everything it depends on that this machine does not have. */
+    /** The folder of one package and of everything that it depends on and this machine does not have. */
     Path unpackedWithDependencies(String wanted, Consumer<String> told) throws InterruptedException {
         Path root = cache().resolve(name);
         if (!Files.isDirectory(root)) {
@@ -125,7 +125,7 @@ record DebianPackages(String name, String size, String how) {
         download.addAll(packages);
         String trouble = run(work, download).trouble();
         if (!trouble.isEmpty()) {
-            // a machine that never asked for its package lists
+            // this machine has no package lists yet
             run(work, List.of("apt-get", "update", "-q"));
             trouble = run(work, download).trouble();
         }
@@ -155,7 +155,7 @@ record DebianPackages(String name, String size, String how) {
         }
     }
 
-    /** @param trouble what it complained about if it failed; empty if it went well */
+    /** @param trouble what the command complained about if it failed; empty if it went well */
     private record Said(List<String> lines, String trouble) {}
 
     private static Said run(Path folder, List<String> command) throws IOException, InterruptedException {
@@ -194,7 +194,7 @@ record DebianPackages(String name, String size, String how) {
 
     static Optional<String> onPath(String program) {
         return Arrays.stream(System.getenv().getOrDefault("PATH", "").split(":"))
-                // where Debian keeps servers, which is not on everybody's PATH
+                // Debian keeps servers in sbin, which is not on everybody's PATH
                 .flatMap(folder -> Stream.of(folder, folder.replaceFirst("/bin$", "/sbin")))
                 .map(folder -> Path.of(folder, program))
                 .filter(Files::isExecutable)

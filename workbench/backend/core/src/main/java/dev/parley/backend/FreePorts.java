@@ -11,7 +11,10 @@ import java.util.stream.Collectors;
 final class FreePorts {
     private FreePorts() {}
 
-    /** The ports that a server in this folder had before, so that it comes back in its place; or else new ones, noted in the folder. */
+    /**
+     * The ports that a server in this folder had before, so that it comes back in its place; or else new ones, noted in
+     * the folder.
+     */
     static int[] in(Path folder, int count) {
         Path file = folder.resolve("ports");
         try {

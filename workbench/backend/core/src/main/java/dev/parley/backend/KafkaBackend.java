@@ -83,7 +83,8 @@ final class KafkaBackend implements Backend {
     }
 
     /**
-     * One that runs already. A process of ours proves it by a round trip, and at its own end deletes the topics and groups of the run.
+     * A broker that runs already. A process of ours proves it by a round trip, and deletes the topics and groups of the
+     * run when it ends.
      *
      * @param prefix that the names of the run's topics and groups begin with
      */
@@ -108,7 +109,10 @@ final class KafkaBackend implements Backend {
         }
     }
 
-    /** Relays cannot stand before it: its clients connect to whatever address it advertises. */
+    /**
+     * A broker that somebody else runs. No relay can stand before it, since clients connect to whatever address it
+     * advertises.
+     */
     private record External(Child child, String host, int port) implements Running {
         @Override
         public String version() {

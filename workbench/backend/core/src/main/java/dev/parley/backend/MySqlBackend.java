@@ -17,8 +17,8 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * MySQL in the shape that Debian ships: MariaDB, of the PATH or from Debian's packages unpacked below the user's cache folder. Its settings
- * are its own defaults, except that it listens on loopback only.
+ * MySQL in the form that Debian ships: MariaDB, of the PATH or from Debian's packages unpacked below the user's cache
+ * folder. Its settings are its own defaults, except that it listens on loopback only.
  */
 final class MySqlBackend implements Backend {
     private static final String HOW =
@@ -26,8 +26,8 @@ final class MySqlBackend implements Backend {
                     + Database.NAME + ")";
 
     /**
-     * What makes an empty data folder a server's, in this order. Source: mariadb-install-db, which also fills help tables and needs programs
-     * of the client's package.
+     * What makes an empty data folder a server's, in this order. Source: mariadb-install-db, which also fills help
+     * tables and needs programs of the client's package.
      */
     private static final List<String> SYSTEM_TABLES =
             List.of("mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql");
@@ -45,7 +45,7 @@ final class MySqlBackend implements Backend {
         return start(folder, Ports.free(), told);
     }
 
-    /** On a given port, with what is in the folder: a server that comes back. */
+    /** Starts a server on a given port with what is in the folder, so that a server can come back. */
     Running start(Path folder, int port, Consumer<String> told) throws InterruptedException {
         Installed installed = find(told);
         Path own = Database.folder(name(), folder);
@@ -83,7 +83,7 @@ final class MySqlBackend implements Backend {
         List<String> command = new ArrayList<>(List.of(
                 installed.server(), "--no-defaults", "--datadir=" + data, "--lc-messages-dir=" + installed.share()));
         if (System.getProperty("user.name", "").equals("root")) {
-            // it runs as root when it is told in so many words
+            // MariaDB runs as root only where the command line says so
             command.add("--user=root");
         }
         return command;

@@ -19,8 +19,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * PostgreSQL: the one of the PATH or of {@code /usr/lib/postgresql}, or else Debian's packages unpacked below the user's cache folder. Its
- * settings are those that initdb writes, except that it listens on loopback only. Started by root, which it refuses, it runs as nobody.
+ * PostgreSQL: the one of the PATH or of {@code /usr/lib/postgresql}, or else Debian's packages unpacked below the
+ * user's cache folder. Its settings are those that initdb writes, except that it listens on loopback only. Started by
+ * root, which it refuses, it runs as nobody.
  */
 final class PostgresBackend implements Backend {
     private static final String HOW =
@@ -29,12 +30,12 @@ final class PostgresBackend implements Backend {
     private static final Path INSTALLED = Path.of("/usr/lib/postgresql");
     private static final Pattern NUMBER = Pattern.compile("\\d+");
 
-    /** Of the user nobody on Debian and most others; what counts is that it is not 0. */
+    /** Id of the user nobody on Debian and most other systems; what counts is that it is not 0. */
     private static final int NOBODY = 65_534;
 
     /**
-     * Runs a program as nobody that can still reach folders which only root can, such as a results folder in root's home: the one capability
-     * that it keeps. The server asks for nothing but its user id.
+     * Runs a program as nobody. It keeps one capability, by which it reaches folders that only root can reach, such as
+     * a results folder in root's home. The server checks nothing but its user id.
      */
     private static final List<String> AS_NOBODY = List.of(
             "setpriv",
@@ -57,7 +58,7 @@ final class PostgresBackend implements Backend {
         return start(folder, Ports.free(), told);
     }
 
-    /** On a given port, with what is in the folder: a server that comes back. */
+    /** Starts a server on a given port with what is in the folder, so that a server can come back. */
     Running start(Path folder, int port, Consumer<String> told) throws InterruptedException {
         Installed installed = find(told);
         boolean isRoot = isRoot();
@@ -142,7 +143,7 @@ final class PostgresBackend implements Backend {
                 DebianPackages.libraries(root));
     }
 
-    /** It looks for its libraries beside itself, not beside a link. */
+    /** The server looks for its libraries beside itself, not beside a link to it. */
     private static Path folderOf(Path program) {
         try {
             return program.toRealPath().resolveSibling("");

@@ -15,8 +15,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Prometheus: of the PATH, or from Debian's package unpacked below the user's cache folder. Not a work's: it watches services. Reads the
- * {@code prometheus.yml} of its folder, and listens on loopback only.
+ * Prometheus: of the PATH, or from Debian's package unpacked below the user's cache folder. No work uses it: it watches
+ * services. It reads the {@code prometheus.yml} of its folder, and listens on loopback only.
  */
 final class PrometheusBackend implements Backend {
     private static final String HOW = "install prometheus";
@@ -61,7 +61,7 @@ final class PrometheusBackend implements Backend {
         return warden.running(port, version[0]);
     }
 
-    /** Has it compute something, and gives its version. */
+    /** Has Prometheus compute something, and returns its version. */
     private static String roundTrip(int port) throws IOException, InterruptedException {
         try (HttpClient http = HttpClient.newHttpClient()) {
             String answer = get(http, port, "/api/v1/query?query=vector(42)");

@@ -15,8 +15,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
 /**
- * RabbitMQ: the {@code rabbitmq-server} of the PATH, or else Debian's packages unpacked below the user's cache folder. The server, its
- * Erlang machine and epmd run as one process group under a {@link Warden}.
+ * RabbitMQ: the {@code rabbitmq-server} of the PATH, or else Debian's packages unpacked below the user's cache folder.
+ * The server, its Erlang machine and epmd run as one process group under a {@link Warden}.
  */
 final class RabbitMqBackend implements Backend {
     private static final Duration TO_START = Duration.ofSeconds(90);
@@ -33,7 +33,7 @@ final class RabbitMqBackend implements Backend {
         return start(folder, ports[0], ports[1], ports[2], told);
     }
 
-    /** On given ports, with what is in the folder: a broker that comes back. */
+    /** Starts a broker on given ports with what is in the folder, so that a broker can come back. */
     Running start(Path folder, int port, int distributionPort, int epmdPort, Consumer<String> told)
             throws InterruptedException {
         RabbitMqInstallation installation = RabbitMqInstallation.find(told);
@@ -79,7 +79,10 @@ final class RabbitMqBackend implements Backend {
         return warden.running(port, installation.version());
     }
 
-    /** One that runs already, used as its user {@code guest}. The run's queues go with their last consumer, by themselves. */
+    /**
+     * A broker that runs already, used as its user {@code guest}. The run's queues are deleted with their last
+     * consumer.
+     */
     Running external(String host, int port) {
         try {
             return new External(host, port, roundTrip(host, port));
@@ -105,7 +108,7 @@ final class RabbitMqBackend implements Backend {
         public void close() {}
     }
 
-    /** The version that the broker tells. */
+    /** Makes a round trip, and returns the version that the broker tells. */
     private static String roundTrip(String host, int port) throws IOException, TimeoutException {
         ConnectionFactory factory = new ConnectionFactory();
         factory.setHost(host);

@@ -14,8 +14,8 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * Redis as a cache: of the PATH, or from Debian's packages unpacked below the user's cache folder. Nothing is saved to disk; all else is its
- * own default, except that it listens on loopback only.
+ * Redis as a cache: of the PATH, or from Debian's packages unpacked below the user's cache folder. Nothing is saved to
+ * disk, and it listens on loopback only; all other settings are its own defaults.
  */
 final class RedisBackend implements Backend {
     private static final String HOW = "install redis-server, or name a running one with --backend redis=host:port";
@@ -33,7 +33,7 @@ final class RedisBackend implements Backend {
         return start(folder, Ports.free(), told);
     }
 
-    /** On a given port: a server that comes back, empty. */
+    /** Starts an empty server on a given port, so that a server can come back. */
     Running start(Path folder, int port, Consumer<String> told) throws InterruptedException {
         Installed installed = find(told);
         Path own = Database.folder(name(), folder);
@@ -69,7 +69,10 @@ final class RedisBackend implements Backend {
         return new Installed(root.resolve("usr/bin/redis-server").toString(), DebianPackages.libraries(root));
     }
 
-    /** Writes a key, reads it back, and gives the server's version. Inline commands: redis.io, "Redis serialization protocol". */
+    /**
+     * Writes a key, reads it back, and gives the server's version. Inline commands: redis.io, "Redis serialization
+     * protocol".
+     */
     private static String roundTrip(int port) throws IOException {
         try (Socket socket = new Socket()) {
             socket.connect(new InetSocketAddress("127.0.0.1", port), PROBE_MS);

@@ -14,15 +14,15 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A server on a leash: a program that does not care about its standard input runs as a process group of its own under a shell that does, so
- * that it ends with this process, however that ends.
+ * A server that ends with this process, however that ends. Its program does not read its standard input, so it runs in
+ * a process group of its own under a shell that does.
  *
  * @param name of the backend; its log is {@code name.log} in the folder
  */
 record Warden(String name, Child child, Path folder) {
     private static final Duration BETWEEN_PROBES = Duration.ofMillis(100);
 
-    /** How a server is told to end. */
+    /** The signal by which a server is told to end. */
     enum End {
         /** At once: what it holds is of no use afterwards. */
         KILL,
@@ -31,7 +31,7 @@ record Warden(String name, Child child, Path folder) {
         TERM
     }
 
-    /** A try to use the server. */
+    /** One attempt to use the server. */
     @FunctionalInterface
     interface Probe {
         /** @throws Exception not ready yet; the message is shown if it never is */

@@ -1,12 +1,13 @@
-# warden.sh SIGNAL SECONDS PROGRAM ARG...: runs the program in this shell's process group, which setsid made. When standard input ends, the
-# program gets the signal and that many seconds, and then the whole group is killed.
+# warden.sh SIGNAL SECONDS PROGRAM ARG...: runs the program in this shell's process group, which setsid made. When
+# standard input ends, the program gets the signal and that many seconds, and then the whole group is killed.
 signal=$1
 seconds=$2
 shift 2
 exec 3<&0
 "$@" </dev/null >&2 3<&- &
 program=$!
-# A process of its own: it ends the group also when this shell was killed. read and not cat, so that there is nobody but itself to end.
+# This subshell is a process of its own, so it ends the group also when the shell above was killed. It uses read and
+# not cat, which would be one more process to end.
 (
   while read -r _; do :; done <&3
   kill -"$signal" "$program" 2>/dev/null

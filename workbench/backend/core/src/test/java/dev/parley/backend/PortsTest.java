@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Test;
 class PortsTest {
     private static final int PROCESSES = 3;
 
-    /** So many of 12 000 that two who draw by chance alone meet for certain. */
+    /**
+     * Ports for each process. There are 12 000 in all, so two processes that drew by chance alone would meet for
+     * certain.
+     */
     private static final int EACH = 450;
 
     /** Prints the ports that it is given, and keeps them until its input ends. */

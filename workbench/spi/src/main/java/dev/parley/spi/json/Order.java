@@ -2,7 +2,10 @@ package dev.parley.spi.json;
 
 import java.util.List;
 
-/** A document of an everyday kind. Its JSON takes as many bytes as the message says; {@code note} fills what the lines leave over. */
+/**
+ * A document of an everyday kind. Its JSON takes as many bytes as the message says; {@code note} fills what the lines
+ * leave over.
+ */
 public record Order(String id, String customer, List<Line> lines, String note) {
     /**
      * Some pieces of one thing.

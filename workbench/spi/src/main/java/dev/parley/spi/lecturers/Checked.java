@@ -1,4 +1,4 @@
 package dev.parley.spi.lecturers;
 
-/** Whose token it is. */
+/** The user whose token was checked. */
 public record Checked(String user) {}

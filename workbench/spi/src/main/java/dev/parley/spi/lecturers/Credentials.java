@@ -1,4 +1,4 @@
 package dev.parley.spi.lecturers;
 
-/** Who asks for a token. */
+/** The user who asks for a token. */
 public record Credentials(String user, String password) {}

@@ -6,13 +6,13 @@ import dev.parley.spi.Operation.Kind;
 import java.util.List;
 
 /**
- * Operations of the work {@code lecturers}. All but {@link #AUTHENTICATE} need a token that it gave. A client reads names and degrees: a list
- * of who is called what.
+ * Operations of the work {@code lecturers}. All but {@link #AUTHENTICATE} need a token, which that operation gives. A
+ * client reads names and degrees, as for a list of persons with their titles.
  */
 public final class Lecturers {
     public static final Operation<Credentials, Token> AUTHENTICATE =
             new Operation<>("authenticate", Kind.MUTATION, Credentials.class, Token.class);
-    /** Asked of the authentication service by the others. */
+    /** The other services ask this of the authentication service. */
     public static final Operation<Token, Checked> CHECK =
             new Operation<>("check", Kind.QUERY, Token.class, Checked.class);
 

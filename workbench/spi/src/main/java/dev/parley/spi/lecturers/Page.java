@@ -1,4 +1,7 @@
 package dev.parley.spi.lecturers;
 
-/** The lecturers from one on, in the order in which they are stored; fewer at the end. */
+/**
+ * Asks for {@code count} lecturers from number {@code from} on, in the order in which they are stored; at the end there
+ * are fewer.
+ */
 public record Page(String token, int from, int count) {}

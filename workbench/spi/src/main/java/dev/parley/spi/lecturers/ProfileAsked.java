@@ -1,4 +1,4 @@
 package dev.parley.spi.lecturers;
 
-/** One lecturer by id. */
+/** Asks for one lecturer by id. */
 public record ProfileAsked(String token, String id_sdm) {}

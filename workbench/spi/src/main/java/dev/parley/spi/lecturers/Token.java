@@ -1,4 +1,4 @@
 package dev.parley.spi.lecturers;
 
-/** What every other request must carry. */
+/** The token that every other request must carry. */
 public record Token(String token) {}

@@ -6,9 +6,9 @@ import dev.parley.spi.Operation.Kind;
 import java.util.List;
 
 /**
- * Operations of the work {@code messages}. A service with at most one neighbour answers {@link #ONLY_TEXT} and {@link #ALL_TYPES} with what
- * the last service of the line answered; in a topology where some service has several neighbours, {@link #GATHER_TEXT} and
- * {@link #GATHER_TYPES} bring back each leaf's answer under its name.
+ * Operations of the work {@code messages}. A service with at most one neighbour answers {@link #ONLY_TEXT} and
+ * {@link #ALL_TYPES} with what the last service of the line answered; in a topology where some service has several
+ * neighbours, {@link #GATHER_TEXT} and {@link #GATHER_TYPES} bring back each leaf's answer under its name.
  */
 public final class Messages {
     public static final Operation<TestModelOnlyText, TestModelOnlyText> ONLY_TEXT =

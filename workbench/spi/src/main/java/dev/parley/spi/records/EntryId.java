@@ -1,4 +1,4 @@
 package dev.parley.spi.records;
 
-/** Which record. */
+/** The id of the record that is asked for. */
 public record EntryId(String id) {}

@@ -1,4 +1,4 @@
 package dev.parley.spi.records;
 
-/** Which photo. */
+/** The name of the photo that is asked for. */
 public record PhotoName(String name) {}

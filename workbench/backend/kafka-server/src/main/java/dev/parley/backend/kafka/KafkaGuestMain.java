@@ -12,8 +12,9 @@ import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 
 /**
- * {@code KafkaGuestMain HOST:PORT PREFIX}: proves by a message's round trip that somebody's broker can be used, prints {@code ready}, or why
- * not, and when its standard input ends deletes the topics and groups whose names begin with PREFIX.
+ * {@code KafkaGuestMain HOST:PORT PREFIX}: proves by a message's round trip that somebody's broker can be used, prints
+ * {@code ready}, or why not, and when its standard input ends deletes the topics and groups whose names begin with
+ * PREFIX.
  */
 public final class KafkaGuestMain {
     private static final int TO_ANSWER_S = 15;

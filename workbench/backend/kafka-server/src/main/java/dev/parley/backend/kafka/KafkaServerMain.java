@@ -21,12 +21,13 @@ import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
- * {@code KafkaServerMain FOLDER PORT CONTROLLER_PORT RELAYED_PORT RELAY_PORT}: one KRaft node, broker and controller, on loopback, with its data in the folder,
- * which may hold the data of an earlier start. Prints {@code ready VERSION} once a message has made the round trip. Ends, without a
- * farewell, when its standard input does: its data belong to one run.
+ * {@code KafkaServerMain FOLDER PORT CONTROLLER_PORT RELAYED_PORT RELAY_PORT}: one KRaft node, broker and controller,
+ * on loopback, with its data in the folder, which may hold the data of an earlier start. Prints {@code ready VERSION}
+ * once a message has made the round trip. Ends, without a farewell, when its standard input does: its data belong to
+ * one run.
  *
- * <p>A Kafka client connects anew to the address that the broker advertises. So that a relay can stand before it, clients of RELAYED_PORT
- * are told RELAY_PORT, where nothing of the broker listens.
+ * <p>A Kafka client connects anew to the address that the broker advertises. So that a relay can stand before it,
+ * clients of RELAYED_PORT are told RELAY_PORT, where nothing of the broker listens.
  */
 public final class KafkaServerMain {
     static final String PROBE = "parley-probe";
@@ -56,8 +57,9 @@ public final class KafkaServerMain {
     }
 
     /**
-     * Out of the box, but for loopback, one replica (there is one node), topics that appear when they are first used, and messages that are
-     * deleted after half a minute: calls end long before, and a run of an hour would fill the disk.
+     * The broker's settings: out of the box, but for loopback, one replica (there is one node), topics that appear when
+     * they are first used, and messages that are deleted after half a minute. Calls end long before that, and a run of
+     * an hour would fill the disk.
      */
     private static Path settings(Path folder, int port, int controllerPort, int relayedPort, int relayPort)
             throws IOException {

@@ -11,12 +11,12 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.type.LogicalType;
 
 /**
- * Records to JSON and back with one shared Jackson mapper, as its documentation advises. Strict on reading: an unknown, missing or null
- * property, a number in quotes, a fraction for a whole number and anything after the value are errors. Thread-safe, blocks only on the
- * stream it is given.
+ * Writes records as JSON and reads them back with one shared Jackson mapper, as its documentation advises. Reading is
+ * strict: an unknown, missing or null property, a number in quotes, a fraction for a whole number and anything after
+ * the value are errors. Thread-safe, blocks only on the stream it is given.
  *
- * <p>A string may have 20 000 000 characters and a number 1 000, a document any length: Jackson's {@code StreamReadConstraints} as they
- * come.
+ * <p>A string may have 20 000 000 characters and a number 1 000, a document any length: these are Jackson's default
+ * {@code StreamReadConstraints}.
  */
 public final class JsonCodec {
     private static final JsonMapper MAPPER = JsonMapper.builder()
@@ -43,7 +43,10 @@ public final class JsonCodec {
         return MAPPER;
     }
 
-    /** @throws CallException {@link CallException.Code#PROTOCOL} if the record cannot be written, such as one with a cycle */
+    /**
+     * @throws CallException {@link CallException.Code#PROTOCOL} if the record cannot be written, such as one with a
+     *     cycle
+     */
     public static byte[] encode(Record value) {
         try {
             return MAPPER.writeValueAsBytes(value);
@@ -77,7 +80,7 @@ public final class JsonCodec {
         }
     }
 
-    /** JSON's {@code null} is a value to Jackson and none to a contract. */
+    /** Jackson takes JSON's {@code null} for a value; a contract does not. */
     private static <R extends Record> R present(@org.jspecify.annotations.Nullable R value, Class<R> type) {
         if (value == null) {
             throw new CallException(

@@ -12,8 +12,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message with a large content as a stream of messages of its own type: each with a piece of the content, the first also with the rest of
- * the fields. For technologies whose documentation advises against large messages. Thread-safe.
+ * A message with a large content as a stream of messages of its own type: each has a piece of the content, and the
+ * first one also has the other fields. It serves technologies whose documentation advises against large messages.
+ * Thread-safe.
  *
  * @param content the field of bytes
  */
@@ -30,7 +31,7 @@ public record Chunks<M extends Message>(FieldDescriptor content) {
                         .orElseThrow()));
     }
 
-    /** At least one, also of an empty content. */
+    /** At least one piece, also of an empty content. */
     @SuppressWarnings("unchecked") // a message's builder builds that message
     public List<M> split(M whole) {
         ByteString bytes = (ByteString) whole.getField(content);
@@ -43,7 +44,7 @@ public record Chunks<M extends Message>(FieldDescriptor content) {
         return pieces;
     }
 
-    /** What puts one stream together again. One thread. */
+    /** Puts the pieces of one stream together again. One thread. */
     public static final class Joining<M extends Message> {
         private final Chunks<M> chunks;
         private final long bytesMost;
@@ -53,7 +54,7 @@ public record Chunks<M extends Message>(FieldDescriptor content) {
         @Nullable
         private M first;
 
-        /** @param bytesMost of a whole content: a stream has no end of its own */
+        /** @param bytesMost the most bytes of a whole content, since a stream by itself has no end */
         public Joining(Chunks<M> chunks, long bytesMost) {
             this.chunks = chunks;
             this.bytesMost = bytesMost;

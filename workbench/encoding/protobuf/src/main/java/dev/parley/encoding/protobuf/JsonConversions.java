@@ -6,7 +6,10 @@ import dev.parley.spi.json.Receipt;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The records of {@link dev.parley.spi.json} and their generated namesakes, which stand here with their package. */
+/**
+ * Converts between the records of {@link dev.parley.spi.json} and the generated messages of the same names, which are
+ * written here with their package.
+ */
 final class JsonConversions {
     static final List<ProtobufCodec<?, ?>> CODECS = List.of(
             new ProtobufCodec<>(

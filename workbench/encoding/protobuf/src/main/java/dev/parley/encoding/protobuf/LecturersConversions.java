@@ -14,7 +14,10 @@ import dev.parley.spi.lecturers.Token;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The records of {@link dev.parley.spi.lecturers} and their generated namesakes, which stand here with their package. */
+/**
+ * Converts between the records of {@link dev.parley.spi.lecturers} and the generated messages of the same names, which
+ * are written here with their package.
+ */
 final class LecturersConversions {
     static final List<ProtobufCodec<?, ?>> CODECS = List.of(
             new ProtobufCodec<>(

@@ -8,7 +8,10 @@ import dev.parley.spi.messages.TestModelOnlyText;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The records of {@link dev.parley.spi.messages} and their generated namesakes, which stand here with their package. */
+/**
+ * Converts between the records of {@link dev.parley.spi.messages} and the generated messages of the same names, which
+ * are written here with their package.
+ */
 final class MessagesConversions {
     static final List<ProtobufCodec<?, ?>> CODECS = List.of(
             new ProtobufCodec<>(

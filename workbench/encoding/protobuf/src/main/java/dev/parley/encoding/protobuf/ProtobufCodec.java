@@ -12,8 +12,8 @@ import java.util.stream.Stream;
 /**
  * A contract's record and the generated Protobuf message that carries it. Thread-safe.
  *
- * @param record the class it is found by
- * @param prototype the message's default instance: gives parser and descriptor
+ * @param record the class by which the codec is found
+ * @param prototype the message's default instance, which has its parser and descriptor
  */
 public record ProtobufCodec<R extends Record, M extends Message>(
         Class<R> record, M prototype, Function<R, M> toMessage, Function<M, R> toRecord) {
@@ -48,7 +48,10 @@ public record ProtobufCodec<R extends Record, M extends Message>(
         return toMessage.apply(value).getSerializedSize();
     }
 
-    /** @throws CallException {@link CallException.Code#PROTOCOL} if the bytes are not that message, or one of its properties is missing */
+    /**
+     * @throws CallException {@link CallException.Code#PROTOCOL} if the bytes are not that message, or one of its
+     *     properties is missing
+     */
     public R decode(byte[] bytes) {
         try {
             @SuppressWarnings("unchecked") // a message's parser gives that message

@@ -11,7 +11,10 @@ import dev.parley.spi.records.StoredPhoto;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The records of {@link dev.parley.spi.records} and their generated namesakes, which stand here with their package. */
+/**
+ * Converts between the records of {@link dev.parley.spi.records} and the generated messages of the same names, which
+ * are written here with their package.
+ */
 final class RecordsConversions {
     static final List<ProtobufCodec<?, ?>> CODECS = List.of(
             new ProtobufCodec<>(

@@ -11,7 +11,10 @@ import java.time.DateTimeException;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 
-/** Java's values that Protobuf has no type for. What cannot be a value of the contract is {@link CallException.Code#PROTOCOL}. */
+/**
+ * Java's values for which Protobuf has no type. A message that is no value of the contract is refused as
+ * {@link CallException.Code#PROTOCOL}.
+ */
 final class Values {
     private Values() {}
 

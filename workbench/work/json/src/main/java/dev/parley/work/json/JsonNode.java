@@ -13,7 +13,7 @@ import dev.parley.spi.json.Order;
 import java.time.Duration;
 import java.util.Map;
 
-/** One service: checks, then passes on or answers. */
+/** One service: it checks a request, and then passes it on or answers it. */
 final class JsonNode implements Work.Node {
     private final Callees callees;
 

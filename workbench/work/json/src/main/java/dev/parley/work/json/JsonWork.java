@@ -15,8 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * {@code get} sends nothing and gets nothing back but a status; {@code json:n} sends a document of n bytes of JSON and gets one of n bytes
- * back. A service with a neighbour checks what it was sent and passes it on; the last one builds the answer.
+ * {@code get} sends nothing and gets nothing back but a status; {@code json:n} sends a document of n bytes of JSON and
+ * gets one of n bytes back. A service with a neighbour checks what it was sent and passes it on; the last one builds
+ * the answer.
  */
 public final class JsonWork implements Work {
     /** How long a service waits for its neighbour. */
@@ -59,7 +60,7 @@ public final class JsonWork implements Work {
         };
     }
 
-    /** Requests in turn, each with the one answer that is right. */
+    /** Fixed requests, sent in turn, each with the one answer that is right. */
     private record Fixed<Q extends Record, R extends Record>(
             dev.parley.spi.Operation<Q, R> operation, List<Q> requests, List<R> replies) implements Exchange<Q, R> {
         @Override
@@ -69,7 +70,7 @@ public final class JsonWork implements Work {
 
         @Override
         public boolean isRight(Q request, R reply) {
-            // few and told apart by their first field
+            // there are few requests, and their first field tells them apart
             int known = requests.indexOf(request);
             return known >= 0 && replies.get(known).equals(reply);
         }

@@ -22,7 +22,7 @@ final class Orders {
 
     private Orders() {}
 
-    /** All of that many bytes as JSON without white space; the answer to each has as many. */
+    /** Orders that each take {@code bytes} as JSON without white space, as does the answer to each. */
     static List<Order> ofBytes(int bytes, long seed) {
         if (bytes < MIN_BYTES || bytes > MAX_BYTES) {
             throw new BadInput("message", "json:" + bytes, "json:" + MIN_BYTES + " to json:" + MAX_BYTES);

@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 
-/** Gives tokens, which mean nothing by themselves, and says whose they are: Redis before MySQL. */
+/** Gives tokens, which mean nothing by themselves, and says whose they are. It asks Redis before MySQL. */
 final class AuthenticationNode implements Work.Node {
     private static final int TOKEN_BYTES = 32;
     private static final Pattern TOKEN = Pattern.compile("[0-9a-f]{" + 2 * TOKEN_BYTES + "}");
@@ -52,7 +52,7 @@ final class AuthenticationNode implements Work.Node {
 
     private Token authenticate(Credentials credentials) {
         if (!mysql.isAccount(credentials.user(), credentials.password())) {
-            // not which of the two
+            // the message does not say which of the two is wrong
             throw new CallException(Code.UNAUTHENTICATED, "no such user and password");
         }
         byte[] bytes = new byte[TOKEN_BYTES];

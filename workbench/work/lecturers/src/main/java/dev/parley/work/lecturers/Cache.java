@@ -19,9 +19,9 @@ import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * Redis as a cache beside MySQL: what it does not have, or cannot say because it is not there, is a miss. After a failure it is left alone
- * for a moment, so that its absence does not cost every call a time-out. More calls than there are connections wait for
- * their turn, and that is no failure. Blocks.
+ * Redis as a cache beside MySQL. A key that Redis lacks is a miss, and so is every key while Redis is away. After a
+ * failure Redis is left alone for a moment, so that its absence does not cost every call a time-out. More calls than
+ * there are connections wait for their turn, and that is no failure. Blocks.
  */
 final class Cache implements AutoCloseable {
     private static final int CONNECTIONS = 16;
@@ -29,7 +29,9 @@ final class Cache implements AutoCloseable {
     private static final long LEFT_ALONE_NS = Duration.ofMillis(500).toNanos();
 
     private final RedisClient redis;
-    /** Taken before a connection: the pool's own wait ends in the exception that a lost connection ends in. */
+    /**
+     * A permit is taken before a connection, since the pool's own wait ends in the same exception as a lost connection.
+     */
     private final Semaphore turns = new Semaphore(CONNECTIONS, true);
 
     private final LongAdder hits = new LongAdder();
@@ -52,7 +54,7 @@ final class Cache implements AutoCloseable {
                 .build();
     }
 
-    /** In the order of the keys; null for each that is missing. */
+    /** The values in the order of the keys; null for each that is missing. */
     List<byte @Nullable []> get(List<String> keys) {
         List<byte @Nullable []> found = isLeftAlone() ? null : ask(keys);
         if (found == null) {
@@ -84,7 +86,7 @@ final class Cache implements AutoCloseable {
         }
     }
 
-    /** What cannot be put is missed again. */
+    /** Puts values into the cache. A value that cannot be put is a miss the next time. */
     void put(Map<String, byte[]> values) {
         if (values.isEmpty() || isLeftAlone()) {
             return;
@@ -115,7 +117,7 @@ final class Cache implements AutoCloseable {
         return key.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Takes out what an earlier run put in; all else that a Redis of somebody's own holds stays. */
+    /** Takes out what an earlier run put in. All else stays, since the Redis may be somebody's own. */
     void forget(List<String> keys) {
         redis.del(keys.toArray(String[]::new));
     }

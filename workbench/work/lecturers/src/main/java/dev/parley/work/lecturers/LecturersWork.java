@@ -22,10 +22,10 @@ import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /**
- * {@code flat:n} asks for n profiles, {@code nested:n} for n with their education. A service without neighbours authenticates; one with
- * neighbours reads profiles and has the first of them check the token of each request. Of services named {@code flat}
- * and {@code nested} each reads only what its name says, and clients reach whichever stands first; one of another name
- * reads both. Each has databases of its own. Source: niswar, section IV.
+ * {@code flat:n} asks for n profiles, {@code nested:n} for n with their education. A service without neighbours
+ * authenticates; one with neighbours reads profiles and has the first of them check the token of each request. Of
+ * services named {@code flat} and {@code nested} each reads only what its name says, and clients reach whichever stands
+ * first; one of another name reads both. Each has databases of its own. Source: niswar, section IV.
  */
 public final class LecturersWork implements Work {
     static final String MYSQL = "mysql";
@@ -62,7 +62,7 @@ public final class LecturersWork implements Work {
     }
 
     /**
-     * Tables are filled, and so are caches. Source: niswar, section IV: "Redis exported the SISTER data from the MySQL
+     * Fills the tables and the caches. Source: niswar, section IV: "Redis exported the SISTER data from the MySQL
      * database".
      */
     @Override
@@ -133,7 +133,7 @@ public final class LecturersWork implements Work {
                     message + " for " + topology.text() + ", whose first service is " + asked.name(),
                     (isFlat ? "nested" : "flat") + ":n, or a topology whose first service is " + message.kind());
         }
-        // one of the others: clients send it nothing, and it shows that it answers
+        // clients send nothing to this service: the exchange only shows that it answers
         return pages(role.hasFlat(), 1, seed);
     }
 
@@ -161,7 +161,7 @@ public final class LecturersWork implements Work {
                         Read::of);
     }
 
-    /** Pages all over the table, each with the token that the client got before its first. */
+    /** Asks for pages all over the table, each time with the token that the client got before its first request. */
     private static final class Pages<R extends Record> implements Exchange<Page, R> {
         private final Operation<Page, R> operation;
         private final int count;
@@ -197,7 +197,7 @@ public final class LecturersWork implements Work {
 
         @Override
         public Page request(long index) {
-            // a step that meets every place before any of them again
+            // this step reaches every place before it reaches any of them again
             long step = (seed + index) * 1_009;
             return new Page(token, (int) Math.floorMod(step, People.COUNT - count + 1L), count);
         }

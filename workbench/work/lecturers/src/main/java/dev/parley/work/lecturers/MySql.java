@@ -21,8 +21,8 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The tables, behind a pool of connections. Every value reaches SQL as a parameter. Blocks. A database that is not there is
- * {@link Code#UNAVAILABLE}.
+ * The tables in MySQL, behind a pool of connections. Every value reaches SQL as a parameter. Blocks. A database that is
+ * not there is {@link Code#UNAVAILABLE}.
  */
 final class MySql implements AutoCloseable {
     private static final String USER = "parley";
@@ -61,7 +61,7 @@ final class MySql implements AutoCloseable {
                 + "&socketTimeout=5000";
     }
 
-    /** What the authentication service begins with: its one account, and no tokens. */
+    /** Prepares what the authentication service begins with: its one account, and no tokens. */
     static void prepareAccounts(Location at) {
         prepare(at, statement -> {
             statement.execute(
@@ -75,7 +75,8 @@ final class MySql implements AutoCloseable {
     }
 
     /**
-     * Tables of profiles, and where they are wanted of their education, made anew if they are not as they should be.
+     * Prepares the table of profiles and, where it is wanted, the one of their education. Tables that have another
+     * number of rows are filled anew.
      */
     static void prepareProfiles(Location at, People people, boolean withEducation) {
         prepare(at, statement -> {
@@ -179,7 +180,7 @@ final class MySql implements AutoCloseable {
     /**
      * Profiles by number.
      *
-     * @param withEducation without it, none have any
+     * @param withEducation where false, profiles come without their education
      */
     Map<Integer, NestedProfile> page(int from, int count, boolean withEducation) {
         String rows = "WHERE p.nr >= ? AND p.nr < ? ORDER BY p.nr";
@@ -288,7 +289,7 @@ final class MySql implements AutoCloseable {
         return new CallException(Code.UNAVAILABLE, "MySQL: " + e.getMessage(), e);
     }
 
-    /** Of the pool: HikariCP's own figures. */
+    /** HikariCP's own figures of its pool. */
     Map<String, Double> figures() {
         HikariPoolMXBean figures = pool.getHikariPoolMXBean();
         return figures == null

@@ -10,8 +10,8 @@ import java.util.SplittableRandom;
 import java.util.UUID;
 
 /**
- * Lecturers who do not exist: names put together from lists, the rest drawn from a seed that never changes, so that services and clients
- * know the same ones. Immutable.
+ * Lecturers who do not exist. Their names are put together from lists, and all else is drawn from a seed that never
+ * changes, so that services and clients know the same ones. Immutable.
  */
 final class People {
     /** Source: niswar, section IV: "lecturer profile data totaling 2,221 entries". */
@@ -113,7 +113,7 @@ final class People {
         return new People(people);
     }
 
-    /** How many each has: one at least, and as many in all as the source says. */
+    /** How many degrees each has: one at least, and as many in all as the source says. */
     private static int[] degrees(SplittableRandom random) {
         int[] degrees = new int[COUNT];
         java.util.Arrays.fill(degrees, 1);
@@ -128,7 +128,7 @@ final class People {
     }
 
     private static String id(SplittableRandom random) {
-        // version 4, as the source's
+        // a UUID of version 4, as the source's are
         return new UUID(
                         random.nextLong() & ~0xf000L | 0x4000L,
                         random.nextLong() & 0x3fffffffffffffffL | 0x8000000000000000L)
@@ -163,7 +163,7 @@ final class People {
                 List.of());
     }
 
-    /** In the order in which they are stored. */
+    /** All lecturers, in the order in which they are stored. */
     List<NestedProfile> nested() {
         return nested;
     }
@@ -173,7 +173,7 @@ final class People {
         return flat;
     }
 
-    /** Those from one on, as a page of the service has them. */
+    /** The entries from one on, as a page of the service has them. */
     static <T> List<T> page(List<T> all, int from, int count) {
         return from >= all.size() ? Collections.emptyList() : all.subList(from, Math.min(all.size(), from + count));
     }

@@ -26,7 +26,9 @@ import java.util.UUID;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Reads what its role says, Redis before MySQL: what Redis does not have is read from MySQL and put into it. */
+/**
+ * Reads what its role says. It asks Redis before MySQL; what Redis does not have is read from MySQL and put into Redis.
+ */
 final class ProfilesNode implements Work.Node {
     private static final String FLAT = "parley:flat:";
     private static final String NESTED = "parley:nested:";
@@ -49,7 +51,7 @@ final class ProfilesNode implements Work.Node {
         this.timeout = timeout;
     }
 
-    /** All that can be in the cache. */
+    /** All keys that can be in the cache. */
     static List<String> keys() {
         return Stream.concat(
                         IntStream.range(0, People.COUNT).boxed().flatMap(nr -> Stream.of(FLAT + nr, NESTED + nr)),

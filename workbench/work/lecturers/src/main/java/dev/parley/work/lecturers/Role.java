@@ -2,7 +2,7 @@ package dev.parley.work.lecturers;
 
 import dev.parley.model.Topology;
 
-/** What one service is for: told by its place in the topology, and by its name. */
+/** What one service is for. Its place in the topology and its name decide that. */
 enum Role {
     /** A service without neighbours. */
     AUTHENTICATION,

@@ -11,7 +11,10 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A profile as the bytes that Redis holds. No serializer of a technology, so that none has its own on the class path twice. */
+/**
+ * A profile as the bytes that Redis holds. It uses no technology's serializer, so that no technology has its own on the
+ * class path twice.
+ */
 final class Rows {
     private Rows() {}
 

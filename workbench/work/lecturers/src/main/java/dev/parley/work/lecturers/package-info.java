@@ -1,8 +1,9 @@
 /**
- * The work {@code lecturers}: an authentication service and services that read profiles, Redis before MySQL. Source: niswar, section IV.
+ * The work {@code lecturers}: an authentication service and services that read profiles, Redis before MySQL. Source:
+ * niswar, section IV.
  *
- * <p>Starting point: {@link dev.parley.work.lecturers.LecturersWork}. Threads: the transport's, which block on both databases. Never imports
- * a transport.
+ * <p>Starting point: {@link dev.parley.work.lecturers.LecturersWork}. Threads: the transport's, which block on both
+ * databases. Never imports a transport.
  */
 @NullMarked
 package dev.parley.work.lecturers;

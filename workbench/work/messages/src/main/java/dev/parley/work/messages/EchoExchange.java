@@ -4,7 +4,7 @@ import dev.parley.spi.Operation;
 import dev.parley.spi.Work;
 import java.util.List;
 
-/** What comes back is what was sent. */
+/** An exchange in which what comes back is what was sent. */
 record EchoExchange<Q extends Record>(Operation<Q, Q> operation, List<Q> requests) implements Work.Exchange<Q, Q> {
     @Override
     public Q request(long index) {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * What comes back is what was sent, once from every leaf in the topology's order.
+ * An exchange in which what was sent comes back once from every leaf, in the topology's order.
  *
  * @param leaves the names expected, in order; a leaf that two gateways share stands twice
  */

@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One service. A leaf answers itself; a service with one neighbour gives back what that answered; one with several puts their parts
- * together.
+ * One service. A leaf answers itself. A service with one neighbour returns what that one answered; a service with
+ * several neighbours puts their parts together.
  */
 final class MessagesNode implements Work.Node {
     private final Topology.Node self;

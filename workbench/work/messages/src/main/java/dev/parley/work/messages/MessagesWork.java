@@ -15,8 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Echo. {@code text:n} sends n characters of printable ASCII; {@code types:n} sends n properties, nine an item and one for the list.
- * What is sent is drawn from the seed before the first call, so that a request costs no more than an index.
+ * Services echo what they are sent. {@code text:n} sends n characters of printable ASCII; {@code types:n} sends n
+ * properties, nine an item and one for the list. What is sent is drawn from the seed before the first call, so that a
+ * request costs no more than an index.
  */
 public final class MessagesWork implements Work {
     /** How long a service waits for a neighbour, as ISO 8601 such as {@code PT5S}; the default is five seconds. */
@@ -101,7 +102,9 @@ public final class MessagesWork implements Work {
         };
     }
 
-    /** The services that answer, in the order in which their parts come back; a shared leaf as often as it is reached. */
+    /**
+     * The services that answer, in the order in which their parts come back; a shared leaf as often as it is reached.
+     */
     static List<String> leaves(Topology topology, Topology.Node from) {
         return from.isLeaf()
                 ? List.of(from.name())

@@ -13,13 +13,16 @@ import java.util.SplittableRandom;
 import java.util.function.Supplier;
 
 /**
- * What clients send, drawn from a seed. Several different payloads of each size, so that a reply that belongs to another request shows as
- * wrong; fewer of the large ones, to bound the memory of the client.
+ * What clients send, drawn from a seed. There are several different payloads of each size, so that a reply that belongs
+ * to another request is seen to be wrong; there are fewer large ones, to bound the memory of the client.
  */
 final class Payloads {
     private static final int MAX_VARIANTS = 64;
     private static final int MIN_VARIANTS = 4;
-    /** Characters, over all variants of one size, above which there are only the fewest. */
+    /**
+     * Characters of all variants of one size together. Where these would be more, there are as few variants as
+     * possible.
+     */
     private static final int ROOM = 1 << 20;
 
     private static final int ITEM_TEXT_CHARACTERS = 10;

@@ -181,7 +181,10 @@ class MessagesWorkTest {
         assertThat(Work.named("messages")).isInstanceOf(MessagesWork.class);
     }
 
-    /** Every service of the topology in this process, some of them replaced; true if the first few answers are right. */
+    /**
+     * Runs every service of the topology in this process, some of them replaced; true if the first few answers are
+     * right.
+     */
     private boolean rightAnswers(Topology topology, MessageSpec message, Map<String, Work.Node> replaced) {
         Map<String, Work.Node> nodes = new LinkedHashMap<>();
         for (Topology.Node node : topology.calleesFirst()) {

@@ -16,7 +16,10 @@ import java.util.stream.IntStream;
 
 /** Records and photos that services and clients know alike, since both draw them from the same seeds. */
 final class Contents {
-    /** What is in the table before the first request, and after it, since nobody is asked to change it. */
+    /**
+     * The number of records in the table before the first request. They stay as they are, since no request changes
+     * them.
+     */
     static final int BASE = 100;
     /** Source: iwanowski, section 4.2: "875 kB". */
     static final int PHOTO_BYTES = 875_000;
@@ -68,7 +71,7 @@ final class Contents {
         return "photo-" + bytes + "-" + Math.floorMod(index, PHOTOS);
     }
 
-    /** Bytes that no compression makes smaller, as a photo's. */
+    /** A photo of bytes that no compression makes smaller, as those of real photos. */
     static Photo photo(long index, int bytes) {
         byte[] content = new byte[bytes];
         new SplittableRandom(Math.floorMod(index, PHOTOS)).nextBytes(content);
@@ -94,7 +97,10 @@ final class Contents {
         }
     }
 
-    /** The last that was asked for, as long as there is memory: a study asks for the same at each look at its messages. */
+    /**
+     * The album that was asked for last, kept as long as there is memory: a study asks for the same one each time that
+     * its messages are looked at.
+     */
     private static volatile SoftReference<Album> last = new SoftReference<>(Album.of(0));
 
     static Album album(int bytes) {

@@ -16,10 +16,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A service with others behind it: asks each of them, one after the other, and answers what the first answered. Each
- * keeps the same records, so changes must be answered alike; what lists all may differ while others write. A photo's
- * content is kept by the first alone; the others are told its name when it comes, and nothing when it is fetched.
- * Source: iwanowski, table 6: in the star 4.7 ms to S3 beside 668 ms to S2.
+ * A service with others behind it. It asks each of them, one after the other, and answers what the first one answered.
+ * Each keeps the same records, so all must answer a change alike; their lists of all records may differ while others
+ * write. A photo's content is kept by the first alone; the others are told its name when it comes, and nothing when it
+ * is fetched. Source: iwanowski, table 6: in the star 4.7 ms to S3 beside 668 ms to S2.
  */
 final class PassingNode implements Work.Node {
     private record Callee(String name, Neighbour neighbour) {}

@@ -21,8 +21,9 @@ import java.util.Optional;
 import java.util.UUID;
 
 /**
- * One service's tables, in a schema of its own, behind a pool of connections. Every value reaches SQL as a parameter; each change is one
- * statement and so one transaction. Blocks. A database that is not there is {@link Code#UNAVAILABLE}.
+ * One service's tables in PostgreSQL, in a schema of its own, behind a pool of connections. Every value reaches SQL as
+ * a parameter; each change is one statement and so one transaction. Blocks. A database that is not there is
+ * {@link Code#UNAVAILABLE}.
  */
 final class Postgres implements AutoCloseable {
     private static final String USER = "parley";
@@ -60,7 +61,7 @@ final class Postgres implements AutoCloseable {
         return "parley_" + service.replace('-', '_');
     }
 
-    /** One service's tables as every boot begins: the base records, the photos, and nothing else. */
+    /** Prepares one service's tables as every boot begins: the base records, the photos, and nothing else. */
     static void prepare(Location at, String service) {
         String schema = schema(service);
         try (Connection connection = DriverManager.getConnection(url(at, service), USER, USER);
@@ -173,7 +174,7 @@ final class Postgres implements AutoCloseable {
         return new CallException(Code.UNAVAILABLE, "PostgreSQL: " + e.getMessage(), e);
     }
 
-    /** Of the pool: HikariCP's own figures. */
+    /** HikariCP's own figures of its pool. */
     Map<String, Double> figures() {
         HikariPoolMXBean figures = pool.getHikariPoolMXBean();
         return figures == null

@@ -24,9 +24,10 @@ import java.util.function.Function;
 import java.util.function.LongFunction;
 
 /**
- * {@code list}, {@code add}, {@code edit}, {@code delete} of records, {@code upload:n} and {@code download:n} of photos of n bytes, which are
- * 875 000 if nothing else is said. {@code edit} and {@code delete} are of the record that {@code add} of the same call added, so they follow
- * it in a scenario: {@code list>add>edit>delete}. Services without neighbours store; the others pass on.
+ * {@code list}, {@code add}, {@code edit}, {@code delete} of records, {@code upload:n} and {@code download:n} of photos
+ * of n bytes, which are 875 000 if nothing else is said. {@code edit} and {@code delete} take the record that
+ * {@code add} of the same index added, so they follow it in a scenario: {@code list>add>edit>delete}. Services without
+ * neighbours store; the others pass on.
  */
 public final class RecordsWork implements Work {
     private static final String POSTGRES = "postgres";
@@ -60,7 +61,7 @@ public final class RecordsWork implements Work {
                 .forEach(leaf -> Postgres.prepare(postgres(backends.apply(leaf)), leaf.name()));
     }
 
-    /** The photo that is fetched comes from the first neighbour alone. */
+    /** A photo is fetched from the first neighbour alone. */
     @Override
     public boolean callsEachNeighbourOnce(Topology.Node self) {
         return self.calls().size() <= 1;

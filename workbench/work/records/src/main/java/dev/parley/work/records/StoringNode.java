@@ -15,7 +15,7 @@ import dev.parley.spi.records.StoredPhoto;
 import java.util.Map;
 import java.util.UUID;
 
-/** A service at the end of the line: checks what it is sent and keeps it. */
+/** A service at the end of the line: it checks what it is sent, and keeps it. */
 final class StoringNode implements Work.Node {
     private static final int MAX_TITLE_CHARACTERS = 200;
     private static final int MAX_AUTHOR_CHARACTERS = 100;

@@ -34,7 +34,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import redis.clients.jedis.Jedis;
 
-/** Redis before MySQL, as both servers themselves have counted, and with one of them stopped while clients go on asking. */
+/**
+ * Redis before MySQL, as both servers themselves have counted, and with one of them stopped while clients go on asking.
+ */
 @Timeout(120)
 class CacheAsideTest {
     private static final Topology LINE = Topology.parse("line:2");

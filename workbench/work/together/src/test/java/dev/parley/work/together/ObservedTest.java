@@ -40,8 +40,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Two services as processes of their own, watched by a real Prometheus with the shipped configuration, and their log lines read by the rules
- * of the shipped pipeline: all show what the service itself measured, which is what the store keeps.
+ * Two services as processes of their own, watched by a real Prometheus with the shipped configuration, and their log
+ * lines read by the rules of the shipped pipeline: all show what the service itself measured, which is what the store
+ * keeps.
  */
 @Timeout(120)
 class ObservedTest {
@@ -201,8 +202,8 @@ class ObservedTest {
     }
 
     /**
-     * What the filters of the shipped {@code logstash.conf} do to a line, read from the file: which windows it keeps, which field it takes the
-     * time from, and what it divides it by.
+     * What the filters of the shipped {@code logstash.conf} do to a line, read from the file: which windows it keeps,
+     * which field it takes the time from, and what it divides it by.
      */
     private record Pipeline(Pattern kept, String field, double divisor) {
         private static final Pattern KEPT = Pattern.compile("if \\[labels]\\[window] !~ /(.+)/ \\{\\s+drop");

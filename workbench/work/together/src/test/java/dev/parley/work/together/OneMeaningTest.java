@@ -34,7 +34,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A table of faults: each means the same over every technology, in the words that the technology has for it, and changes nothing. */
+/**
+ * A table of faults: each means the same over every technology, in the words that the technology has for it, and
+ * changes nothing.
+ */
 @Timeout(120)
 class OneMeaningTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);

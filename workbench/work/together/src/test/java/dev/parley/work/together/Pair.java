@@ -16,8 +16,8 @@ import java.util.List;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * Front and back as processes of their own, as the lab starts them, each with the libraries of its technology alone: the client reaches the
- * front over REST, the front reaches the back, which stores, over the technology.
+ * Front and back as processes of their own, as the lab starts them, each with the libraries of its technology alone:
+ * the client reaches the front over REST, the front reaches the back, which stores, over the technology.
  */
 final class Pair implements AutoCloseable {
     /** The service that stores. */

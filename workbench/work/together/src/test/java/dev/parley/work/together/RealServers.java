@@ -15,8 +15,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * The databases and brokers of this module's tests, each a process of its own, started by the first class that needs it. They end with this JVM, on whose
- * leash they are; their logs stay in {@code target/servers}.
+ * The databases and brokers of this module's tests, each a process of its own, started by the first class that needs
+ * it. They end with this JVM; their logs stay in {@code target/servers-PID}.
  */
 final class RealServers {
     private static final Map<String, Backend.Running> RUNNING = new LinkedHashMap<>();

@@ -16,7 +16,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A topology's services of one work over the real servers and clients of one technology, in this process, and a client of the first. */
+/**
+ * A topology's services of one work over the real servers and clients of one technology, in this process, and a client
+ * of the first.
+ */
 final class Services implements AutoCloseable {
     private static final AtomicInteger QUEUES = new AtomicInteger();
 

@@ -35,7 +35,7 @@ final class Stored {
         this.tables = tables;
     }
 
-    /** Over a PostgreSQL that is started if need be. */
+    /** Its services use a PostgreSQL that is started if need be. */
     static Stored inPostgres() throws InterruptedException {
         RealServers.start("postgres");
         return new Stored(new Tables(RealServers.port("postgres")));

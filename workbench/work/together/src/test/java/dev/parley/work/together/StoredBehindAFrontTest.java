@@ -26,8 +26,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What PostgreSQL holds is what clients sent, by services that are processes of their own: behind a front, and killed.
- * The long form: {@code -Dparley.operations=10000}, which also prints a line a technology,
- * and {@code -Dparley.long=true}, which kills services of more technologies.
+ * The long form: {@code -Dparley.operations=10000}, which also prints a line a technology, and
+ * {@code -Dparley.long=true}, which kills services of more technologies.
  */
 @Timeout(300)
 class StoredBehindAFrontTest {
