@@ -80,6 +80,23 @@ class ReportTest {
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,boot_time,") && l.endsWith(",210,5"));
     }
 
+    /** The entry of a metric is all that the report asks for. */
+    @Test
+    void aMetricIsShownWhereverItsEntrySaysSo() throws Exception {
+        String page = Files.readString(folder.resolve("well/report.html"));
+        for (Metric metric : Metric.values()) {
+            metric.column().ifPresent(head -> assertThat(report.table()).contains(" " + head));
+            metric.section().ifPresent(_ -> assertThat(page).contains("<h3>" + metric.title() + "</h3>"));
+            if (metric.isCompared()) {
+                assertThat(page).contains("<th scope=col>" + metric.heading() + "</th>");
+            }
+        }
+        assertThat(report.table().replaceAll("\\s+", " "))
+                .contains("Medians over restarts; ok %: the mean. CPU ms: processor time of all services together for one"
+                        + " request, just-in-time compilers left out. mem, size, boot: one service; the empty service:"
+                        + " mem 51.0 MB, size 0.400 MB, boot 210 ms.");
+    }
+
     @Test
     void detailsCsvHasARowForEachHopAndService() throws Exception {
         List<String> lines = Files.readAllLines(folder.resolve("well/details.csv"));
