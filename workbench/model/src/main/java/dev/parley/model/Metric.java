@@ -127,6 +127,15 @@ public enum Metric {
             .compared()
             .column("CPU ms")
             .chartedIn(Section.COST, "Processor time without compilers")),
+    ALLOCATED_PER_REQUEST(metric(
+                    SYSTEM,
+                    "Allocated per request",
+                    "kB",
+                    LOWER,
+                    "heap that the JVMs of all services together allocate for one reply of a trial, warm-up and all"
+                            + " steps together")
+            .optional()
+            .chartedIn(Section.COST, "Heap allocated")),
     COMPILING_SHARE(metric(
                     SYSTEM,
                     "Compilers' share",
@@ -395,7 +404,7 @@ public enum Metric {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** ms, s, 1/s, %, B, MB (10⁶ bytes), or the name of what is counted. */
+    /** ms, s, 1/s, %, B, kB (10³ bytes), MB (10⁶ bytes), or the name of what is counted. */
     public String unit() {
         return facts.unit;
     }

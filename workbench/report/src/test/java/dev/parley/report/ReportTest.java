@@ -78,6 +78,10 @@ class ReportTest {
             }
         }
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,boot_time,") && l.endsWith(",210,5"));
+        assertThat(lines)
+                .filteredOn(l -> l.contains(",allocated_per_request,"))
+                .hasSize(3 * 2 * 2)
+                .allMatch(l -> l.contains(",kB,") && l.contains(",system,"));
     }
 
     /** The entry of a metric is all that the report asks for. */
@@ -104,7 +108,11 @@ class ReportTest {
                 .isEqualTo(
                         Files.readAllLines(folder.resolve("well/summary.csv")).getFirst());
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,hop_mean,") && l.contains(",m1>m2,"));
-        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,cpu_share,") && l.contains(",m3,"));
+        for (Metric metric : List.of(Metric.CPU_SHARE, Metric.ALLOCATED_PER_REQUEST)) {
+            assertThat(lines)
+                    .anyMatch(l ->
+                            l.startsWith("rest,line:5,text:1000,1," + metric.key() + ",") && l.contains(",m3,"));
+        }
     }
 
     @Test
