@@ -28,7 +28,7 @@ PERCENTILES = {"latency_min": 0, "latency_median": 50, "latency_p95": 95, "laten
                "latency_max": 100}
 FROM_SECONDS = set(PERCENTILES) | {"latency_mean", "throughput", "success_share"}
 HOPS = {"hop_mean", "hop_median", "hop_p99"}
-OF_GENERATOR = {"generator_cpu", "generator_ceiling", "generator_lateness_p99", "requests_sent", "replies_counted"}
+OF_GENERATOR = {"generator_cpu", "generator_compiling", "generator_ceiling", "generator_lateness_p99", "requests_sent", "replies_counted"}
 NOT_OF_LOAD = OF_BOOT | OF_MESSAGE | {"first_call"}
 OF_WARMTH = ("cold: ", "unknown: ")
 MAX_COMPILING = 10

@@ -8,6 +8,7 @@ import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -22,7 +23,7 @@ import java.util.function.Predicate;
 public final class Analysis {
     /** The metrics in which technologies are held against each other. */
     public static final List<Metric> COMPARED =
-            List.of(Metric.LATENCY_MEDIAN, Metric.LATENCY_P99, Metric.THROUGHPUT, Metric.CPU_PER_REQUEST);
+            Arrays.stream(Metric.values()).filter(Metric::isCompared).toList();
 
     private final RunRows rows;
     private final Map<Cell, List<JudgedTrial>> cells;
@@ -112,7 +113,7 @@ public final class Analysis {
         return Optional.ofNullable(samples.get(cell))
                 .map(own -> own.of(metric))
                 .filter(sample -> sample.count() > 0)
-                .map(sample -> Redrawn.of(sample, Estimate.isMean(metric)));
+                .map(sample -> Redrawn.of(sample, metric.isMean()));
     }
 
     /**
@@ -127,7 +128,7 @@ public final class Analysis {
                 .orElse(Map.of())
                 .forEach((part, sample) -> {
                     if (subject.test(part) && sample.count() > 0) {
-                        parts.add(Redrawn.of(sample, Estimate.isMean(metric)));
+                        parts.add(Redrawn.of(sample, metric.isMean()));
                     }
                 });
         return Redrawn.mean(parts).filter(mean -> mean.count() > 0);
@@ -136,10 +137,10 @@ public final class Analysis {
     private void summarise(Cell cell, CellSamples samples) {
         for (Metric metric : Metric.values()) {
             Sample sample = samples.of(metric);
-            if (sample.count() == 0 && isOptional(metric)) {
+            if (sample.count() == 0 && metric.isOptional()) {
                 continue;
             }
-            Summary summary = summary(cell, samples, metric, subject(metric), sample);
+            Summary summary = summary(cell, samples, metric, metric.subject().key(), sample);
             summaries.add(summary);
             byMetric.computeIfAbsent(cell, _ -> new EnumMap<>(Metric.class)).put(metric, summary);
             samples.parts(metric).forEach((part, own) -> details.add(summary(cell, samples, metric, part, own)));
@@ -167,7 +168,7 @@ public final class Analysis {
         if (sample.count() == 0) {
             return "void: " + whyNothing(all);
         }
-        if (CellSamples.dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
+        if (metric.needsValidTrial() && counted.stream().noneMatch(JudgedTrial::isValid)) {
             return why(counted);
         }
         if (2 * sample.count() <= sample.tried()) {
@@ -179,11 +180,11 @@ public final class Analysis {
         } else if (sample.count() < Validity.ENOUGH_RESTARTS) {
             hints.add(sample.count() + (sample.count() == 1 ? " restart" : " restarts"));
         }
-        long wanted = Validity.samplesWanted(metric);
-        if (wanted > 0 && subject(metric).equals("client") && samples.leastSamples() < wanted) {
+        long wanted = metric.samplesWanted();
+        if (wanted > 0 && metric.subject() == Metric.Subject.CLIENT && samples.leastSamples() < wanted) {
             hints.add(samples.leastSamples() + " samples of " + wanted);
         }
-        if (CellSamples.dependsOnLoad(metric) && counted.stream().anyMatch(this::isColdStart)) {
+        if (metric.needsValidTrial() && counted.stream().anyMatch(this::isColdStart)) {
             hints.addFirst(Summary.COLD_START);
             return String.join("; ", hints);
         }
@@ -211,26 +212,6 @@ public final class Analysis {
             return Summary.COLD + why.replace(TrialRow.COLD, "").replace(TrialRow.UNKNOWN, "");
         }
         return CellSamples.isUnknown(counted) ? Summary.UNKNOWN + why.replace(TrialRow.UNKNOWN, "") : "void: " + why;
-    }
-
-    /** Not every topology has hops, and not every load a schedule to be late for. */
-    private static boolean isOptional(Metric metric) {
-        return switch (metric) {
-            case HOP_MEAN,
-                    HOP_MEDIAN,
-                    HOP_P99,
-                    COMPILING_SHARE,
-                    REHEARSAL_TIME,
-                    REHEARSED_MEDIAN,
-                    REQUESTS_SERVED,
-                    REQUESTS_SENT,
-                    REPLIES_COUNTED,
-                    GENERATOR_CPU,
-                    GENERATOR_COMPILING,
-                    GENERATOR_LATENESS_P99,
-                    GENERATOR_CEILING -> true;
-            default -> Metric.OF_SOME_LOADS.contains(metric);
-        };
     }
 
     private static String reasons(List<JudgedTrial> trials) {
@@ -326,46 +307,6 @@ public final class Analysis {
     private List<JudgedTrial> counted(Situation situation, String technology) {
         CellSamples own = samples.get(new Cell(technology, situation));
         return own == null ? List.of() : own.counted();
-    }
-
-    private static String subject(Metric metric) {
-        return switch (metric) {
-            case LATENCY_MEAN,
-                    LATENCY_MEDIAN,
-                    LATENCY_MIN,
-                    LATENCY_MAX,
-                    LATENCY_P95,
-                    LATENCY_P99,
-                    LATENCY_P999,
-                    FIRST_CALL,
-                    THROUGHPUT,
-                    SUCCESS_SHARE -> "client";
-            case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
-            case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE, REHEARSAL_TIME, REHEARSED_MEDIAN -> FigureRow.SYSTEM;
-            case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME, REQUESTS_SERVED -> "service";
-            case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
-            case DATABASE_CPU_PER_REQUEST, DATABASE_MEMORY -> FigureRow.DATABASES;
-            case THROUGHPUT_BEST,
-                    CLIENTS_AT_BEST,
-                    CLIENTS_AT_LIMIT,
-                    STEP_THROUGHPUT,
-                    STEP_ANSWERED,
-                    STEP_LATENCY_MEAN,
-                    STEP_LATENCY_P99,
-                    STEP_SUCCESS_SHARE,
-                    STEP_TIME,
-                    SCENARIO_TIME,
-                    SCENARIO_TIME_P99,
-                    USERS_AT_FIRST_FAILURE,
-                    HIGHEST_RATE,
-                    WINDOW_LENGTH -> "client";
-            case REQUESTS_SENT,
-                    REPLIES_COUNTED,
-                    GENERATOR_CPU,
-                    GENERATOR_COMPILING,
-                    GENERATOR_LATENESS_P99,
-                    GENERATOR_CEILING -> "generator";
-        };
     }
 
     private long seed(Object what, String purpose) {

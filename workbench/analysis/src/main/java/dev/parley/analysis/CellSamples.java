@@ -3,8 +3,10 @@ package dev.parley.analysis;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Metric;
+import dev.parley.model.MetricSource;
 import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
@@ -22,8 +24,6 @@ import java.util.stream.Stream;
  * Every metric of one cell as a {@link Sample}: one value a restart, with what redrawn seconds would have made of it.
  */
 final class CellSamples {
-    private static final String GENERATOR = "generator";
-
     private final RunRows rows;
     private final Cell cell;
     private final List<JudgedTrial> counted;
@@ -95,75 +95,55 @@ final class CellSamples {
     }
 
     private Sample ofTried(Metric metric, Sample sample) {
-        return dependsOnLoad(metric) ? sample.ofTried(tried) : sample;
+        return metric.needsValidTrial() ? sample.ofTried(tried) : sample;
     }
 
     private Sample counted(Metric metric) {
-        Sample measured = fromSeconds.get(metric);
-        return measured != null
-                ? measured
-                : switch (metric) {
-                    case HOP_MEAN, HOP_MEDIAN, HOP_P99 -> ofHop(metric, h -> true);
-                    case GENERATOR_LATENESS_P99 ->
-                        orElse(
-                                fromFigures(metric, ids(), s -> true),
-                                fromHistograms(HistogramRow.Kind.SEND_DELAY, h -> true, d -> d.percentileNs(99) / 1e6));
-                    case REQUESTS_SENT, REPLIES_COUNTED, GENERATOR_CPU, GENERATOR_COMPILING, GENERATOR_CEILING ->
-                        fromFigures(metric, ids(), s -> true);
-                    case CPU_PER_REQUEST -> orElse(fromFigures(metric, ids(), s -> true), cpuPerRequest());
-                    case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT ->
-                        fromFigures(metric, idsOfTechnology(), this::isService);
-                    case FIRST_CALL -> fromFigures(metric, idsOfTechnology(), subject -> true);
-                    case WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK ->
-                        orElse(
-                                fromFigures(metric, ids(), this::isService),
-                                fromFigures(metric, idsOfMessage(), this::isService));
-                    default -> fromFigures(metric, ids(), this::isService);
-                };
+        return metric.sources().stream()
+                .map(source -> from(source, metric))
+                .filter(sample -> sample.count() > 0)
+                .findFirst()
+                .orElse(Sample.NONE);
     }
 
-    /** A metric service by service or hop by hop; empty where it has no such parts. */
+    private Sample from(MetricSource source, Metric metric) {
+        return switch (source) {
+            case MetricSource.Figures _ -> fromFigures(metric, subject -> isOf(metric, subject));
+            case MetricSource.Outcomes _, MetricSource.ResponseTimes _ ->
+                fromSeconds.getOrDefault(metric, Sample.NONE);
+            case MetricSource.Histograms times -> fromHistograms(times, row -> true);
+            case MetricSource.PerAnswer use -> perAnswer(use.share());
+        };
+    }
+
+    /** A metric service by service, hop by hop or step by step; empty where it has no such parts. */
     Map<String, Sample> parts(Metric metric) {
         Map<String, Sample> parts = new TreeMap<>();
-        if (metric == Metric.HOP_MEAN || metric == Metric.HOP_MEDIAN || metric == Metric.HOP_P99) {
-            for (String hop : hops()) {
-                parts.put(hop, ofTried(metric, ofHop(metric, h -> h.subject().equals(hop))));
+        for (MetricSource source : metric.sources()) {
+            switch (source) {
+                case MetricSource.Figures _ -> partsOfFigures(metric, parts);
+                case MetricSource.Histograms times when metric.subject() == Metric.Subject.HOP ->
+                    hops().forEach(hop -> parts.put(
+                            hop, ofTried(metric, fromHistograms(times, row -> row.subject().equals(hop)))));
+                case MetricSource.Histograms _,
+                        MetricSource.Outcomes _,
+                        MetricSource.ResponseTimes _,
+                        MetricSource.PerAnswer _ -> {
+                    // Only the whole has such a figure.
+                }
             }
-            return parts;
-        }
-        Collection<Integer> ids = isOfBoot(metric) ? idsOfTechnology() : ids();
-        TreeSet<String> subjects = figures(metric, ids)
-                .map(FigureRow::subject)
-                .filter(this::isService)
-                .filter(s -> !s.equals(FigureRow.SYSTEM))
-                .collect(Collectors.toCollection(TreeSet::new));
-        if (subjects.size() > 1) {
-            subjects.forEach(subject -> parts.put(subject, ofTried(metric, fromFigures(metric, ids, subject::equals))));
         }
         return parts;
     }
 
-    /** Boot, size and bytes stay true when the generator was too busy or a percentile cannot be believed. */
-    static boolean dependsOnLoad(Metric metric) {
-        return switch (metric) {
-            case BOOT_TIME,
-                    INSTALLED_SIZE,
-                    MEMORY_AFTER_BOOT,
-                    WIRE_OUT,
-                    WIRE_BACK,
-                    PAYLOAD_OUT,
-                    PAYLOAD_BACK,
-                    FIRST_CALL -> false;
-            default -> true;
-        };
-    }
-
-    /** True where the figure belongs to a fresh start of the services, whatever was sent to them afterwards. */
-    static boolean isOfBoot(Metric metric) {
-        return switch (metric) {
-            case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT -> true;
-            default -> false;
-        };
+    private void partsOfFigures(Metric metric, Map<String, Sample> parts) {
+        TreeSet<String> subjects = figures(metric, ids(metric.scope()))
+                .map(FigureRow::subject)
+                .filter(subject -> isOf(metric, subject) && !subject.equals(FigureRow.SYSTEM))
+                .collect(Collectors.toCollection(TreeSet::new));
+        if (subjects.size() > 1) {
+            subjects.forEach(subject -> parts.put(subject, ofTried(metric, fromFigures(metric, subject::equals))));
+        }
     }
 
     /** All response times of the counted trials, merged. */
@@ -216,48 +196,35 @@ final class CellSamples {
         return Sample.of(points);
     }
 
-    private Sample cpuPerRequest() {
+    private Sample perAnswer(Metric share) {
         return eachRestart(restart -> Sample.median(restart.stream()
-                .mapToDouble(t -> cpuPerRequest(t.row().spec().id()))
+                .mapToDouble(t -> perAnswer(share, t.row().spec().id()))
                 .filter(Double::isFinite)
                 .toArray()));
     }
 
-    private double cpuPerRequest(int id) {
+    private double perAnswer(Metric share, int id) {
         TrialWindow window = windows.get(id);
-        List<FigureRow> shares = figures(Metric.CPU_SHARE, List.of(id))
-                .filter(f -> isService(f.subject()))
+        List<FigureRow> shares = figures(share, List.of(id))
+                .filter(f -> isOf(share, f.subject()))
                 .toList();
         if (window == null || shares.isEmpty() || window.answered() == 0) {
             return Double.NaN;
         }
-        double cores = aggregate(Metric.CPU_SHARE, shares) / 100;
+        double cores = aggregate(share, shares) / 100;
         return cores * window.windowSeconds() * 1_000 / window.answered();
     }
 
-    private Sample fromHistograms(
-            HistogramRow.Kind kind, Predicate<HistogramRow> wanted, ToDoubleFunction<Distribution> figure) {
+    private Sample fromHistograms(MetricSource.Histograms source, Predicate<HistogramRow> wanted) {
         return eachRestart(restart -> {
             Distribution merged = Distribution.merged(restart.stream()
                     .flatMap(t -> rows.histograms().getOrDefault(t.row().spec().id(), List.of()).stream())
-                    .filter(h -> h.kind() == kind)
+                    .filter(h -> h.kind() == source.kind())
                     .filter(wanted)
                     .map(HistogramRow::histogram)
                     .toList());
-            return merged.isEmpty() ? Double.NaN : figure.applyAsDouble(merged);
+            return merged.isEmpty() ? Double.NaN : merged.ns(source.percentile()) / 1e6;
         });
-    }
-
-    private Sample ofHop(Metric metric, Predicate<HistogramRow> wanted) {
-        return fromHistograms(
-                HistogramRow.Kind.HOP,
-                wanted,
-                times -> switch (metric) {
-                            case HOP_MEDIAN -> times.percentileNs(50);
-                            case HOP_P99 -> times.percentileNs(99);
-                            default -> times.meanNs();
-                        }
-                        / 1e6);
     }
 
     private TreeSet<String> hops() {
@@ -268,12 +235,20 @@ final class CellSamples {
                 .collect(Collectors.toCollection(TreeSet::new));
     }
 
+    /** Bytes of a message do not depend on the load: where no trial of the cell has them, those of another load do. */
+    private Sample fromFigures(Metric metric, Predicate<String> subject) {
+        Sample own = fromFigures(metric, ids(metric.scope()), subject);
+        return own.count() == 0 && metric.scope() == Metric.Scope.MESSAGE
+                ? fromFigures(metric, idsOfMessage(), subject)
+                : own;
+    }
+
     /** One value a restart: over services first, then over the trials of that restart that carry the figure. */
     private Sample fromFigures(Metric metric, Collection<Integer> ids, Predicate<String> subject) {
         Map<Integer, List<Double>> byRestart = new TreeMap<>();
         rows.plan().stream().filter(s -> ids.contains(s.id())).forEach(spec -> {
             List<FigureRow> figures = figures(metric, List.of(spec.id()))
-                    .filter(f -> !f.subject().equals(FigureRow.EMPTY) && subject.test(f.subject()))
+                    .filter(f -> subject.test(f.subject()))
                     .toList();
             if (!figures.isEmpty()) {
                 byRestart
@@ -286,10 +261,7 @@ final class CellSamples {
         return Sample.of(points);
     }
 
-    /**
-     * A figure of the whole system as it is; otherwise processor use summed over the services, anything else of the
-     * typical one.
-     */
+    /** A figure of the whole system as it is; otherwise the sum over the services, or that of the typical one. */
     private static double aggregate(Metric metric, List<FigureRow> figures) {
         double[] system = figures.stream()
                 .filter(f -> f.subject().equals(FigureRow.SYSTEM))
@@ -299,7 +271,7 @@ final class CellSamples {
         if (system.length > 0) {
             return Sample.median(system);
         }
-        return metric == Metric.CPU_SHARE ? java.util.Arrays.stream(each).sum() : Sample.median(each);
+        return metric.isSummed() ? Arrays.stream(each).sum() : Sample.median(each);
     }
 
     private Stream<FigureRow> figures(Metric metric, Collection<Integer> ids) {
@@ -308,8 +280,19 @@ final class CellSamples {
                 .filter(f -> f.metric() == metric);
     }
 
-    private boolean isService(String subject) {
-        return !subject.equals(FigureRow.EMPTY) && !subject.equals(GENERATOR);
+    /** False for figures of the empty service and, unless the metric is the generator's own, for the generator's. */
+    private static boolean isOf(Metric metric, String subject) {
+        return !subject.equals(FigureRow.EMPTY)
+                && (metric.subject() == Metric.Subject.GENERATOR
+                        || !subject.equals(Metric.Subject.GENERATOR.key()));
+    }
+
+    /** Trials whose figures are the cell's own. */
+    private List<Integer> ids(Metric.Scope scope) {
+        return switch (scope) {
+            case BOOT -> idsOfTechnology();
+            case LOAD, RUN, MESSAGE -> ids();
+        };
     }
 
     private List<Integer> ids() {
@@ -331,10 +314,6 @@ final class CellSamples {
         return rows.plan().stream()
                 .filter(s -> s.technology().equals(cell.technology())
                         && s.topology().text().equals(cell.situation().topology()));
-    }
-
-    private static Sample orElse(Sample first, Sample second) {
-        return first.count() > 0 ? first : second;
     }
 
     private static double[] array(List<Double> values) {

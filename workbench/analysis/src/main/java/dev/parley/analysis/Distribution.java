@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
@@ -114,6 +115,11 @@ public final class Distribution {
             i++;
         }
         return values[i];
+    }
+
+    /** @param percentile which one; the mean where it is empty */
+    double ns(OptionalDouble percentile) {
+        return percentile.isPresent() ? percentileNs(percentile.getAsDouble()) : meanNs();
     }
 
     /** The percentiles that plots with a logarithmic tail axis show: 0, 50, 75, 87.5 … until one sample is left. */

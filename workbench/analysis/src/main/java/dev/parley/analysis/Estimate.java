@@ -4,8 +4,8 @@ import dev.parley.model.Metric;
 import java.util.SplittableRandom;
 
 /**
- * A median over restarts with its 95 % interval; of a share of requests the mean, since a restart in which next to none
- * was answered must not vanish behind two in which all were.
+ * The middle over restarts, with its 95 % interval: the mean of a {@linkplain Metric#isMean metric that has one}, the
+ * median of any other.
  *
  * @param value NaN where nothing was measured
  */
@@ -17,12 +17,7 @@ public record Estimate(double value, double low, double high) {
     }
 
     static Estimate of(Metric metric, Sample sample, long seed) {
-        return of(sample, isMean(metric), seed);
-    }
-
-    /** True for a share of requests, whose middle is the mean over restarts; all else has the median. */
-    static boolean isMean(Metric metric) {
-        return metric == Metric.SUCCESS_SHARE;
+        return of(sample, metric.isMean(), seed);
     }
 
     /** Value and interval describe the same middle: a mean has the interval of a mean. */

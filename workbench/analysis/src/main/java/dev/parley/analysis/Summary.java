@@ -7,8 +7,8 @@ import java.util.stream.Stream;
 /**
  * One figure of the report: a technology, in one topology, with one message, under one load.
  *
- * @param subject what it was measured on: {@code client}, {@code system} (all services), {@code service} (a typical
- *     one), {@code hop}, {@code generator}; in details a service's or hop's own name
+ * @param subject what it was measured on: {@link Metric.Subject#key()}; in details a service's, a hop's or a step's own
+ *     name
  * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
  * @param restarts how many fresh starts it rests on
  * @param tried how many there were: where they are more, the figure is that of those that survived

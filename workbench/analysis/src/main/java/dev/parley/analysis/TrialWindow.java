@@ -1,6 +1,8 @@
 package dev.parley.analysis;
 
 import dev.parley.model.Metric;
+import dev.parley.model.MetricSource;
+import dev.parley.model.MetricSource.ResponseTimes;
 import dev.parley.model.SecondRow;
 import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
@@ -13,17 +15,18 @@ import java.util.SplittableRandom;
 
 /** The measured window of one restart's trial, second by second, in a form that can be drawn from again and again. */
 final class TrialWindow {
-    /** What is computed from the seconds. */
-    static final List<Metric> METRICS = List.of(
-            Metric.LATENCY_MEAN,
-            Metric.LATENCY_MEDIAN,
-            Metric.LATENCY_MIN,
-            Metric.LATENCY_MAX,
-            Metric.LATENCY_P95,
-            Metric.LATENCY_P99,
-            Metric.LATENCY_P999,
-            Metric.THROUGHPUT,
-            Metric.SUCCESS_SHARE);
+    /** The metrics of response times, and which figure of the times each is. */
+    private static final Map<Metric, ResponseTimes> OF_TIMES = new EnumMap<>(Metric.class);
+
+    static {
+        for (Metric metric : Metric.values()) {
+            for (MetricSource source : metric.sources()) {
+                if (source instanceof ResponseTimes times) {
+                    OF_TIMES.put(metric, times);
+                }
+            }
+        }
+    }
 
     private final double windowSeconds;
     private final long[] values;
@@ -103,13 +106,7 @@ final class TrialWindow {
         Map<Metric, Double> figures = new EnumMap<>(Metric.class);
         Distribution times = new Distribution(values, merged);
         if (!times.isEmpty()) {
-            figures.put(Metric.LATENCY_MEAN, times.meanNs() / 1e6);
-            figures.put(Metric.LATENCY_MEDIAN, times.percentileNs(50) / 1e6);
-            figures.put(Metric.LATENCY_MIN, times.percentileNs(0) / 1e6);
-            figures.put(Metric.LATENCY_MAX, times.percentileNs(100) / 1e6);
-            figures.put(Metric.LATENCY_P95, times.percentileNs(95) / 1e6);
-            figures.put(Metric.LATENCY_P99, times.percentileNs(99) / 1e6);
-            figures.put(Metric.LATENCY_P999, times.percentileNs(99.9) / 1e6);
+            OF_TIMES.forEach((metric, wanted) -> figures.put(metric, times.ns(wanted.percentile()) / 1e6));
         }
         if (due > 0) {
             figures.put(Metric.THROUGHPUT, replied / windowSeconds);

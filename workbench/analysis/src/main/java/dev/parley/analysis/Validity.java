@@ -2,7 +2,6 @@ package dev.parley.analysis;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
-import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
 import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
@@ -85,14 +84,5 @@ public final class Validity {
                         100 * off,
                         inSystem,
                         load.clients()));
-    }
-
-    /** How many samples a percentile wants before it is more than a hint; 0 for other metrics. */
-    public static long samplesWanted(Metric metric) {
-        return switch (metric) {
-            case LATENCY_P99, HOP_P99 -> 1_000;
-            case LATENCY_P999 -> 10_000;
-            default -> 0;
-        };
     }
 }

@@ -253,8 +253,6 @@ class CellSamplesTest {
             assertThat(points(metric)).as(metric.key()).isEqualTo(Map.of(1, 11.0, 2, 21.0));
         }
         assertThat(points(samples().parts(Metric.BOOT_TIME).get("m2"))).isEqualTo(Map.of(1, 12.0, 2, 22.0));
-        assertThat(CellSamples.isOfBoot(Metric.BOOT_TIME)).isTrue();
-        assertThat(CellSamples.isOfBoot(Metric.FIRST_CALL)).isFalse();
     }
 
     @Test

@@ -131,8 +131,13 @@ class SampleTest {
         assertThat(Estimate.of(Sample.NONE, 3)).isEqualTo(Estimate.NONE);
         assertThat(Estimate.NONE.isPresent()).isFalse();
         assertThat(estimate.isPresent()).isTrue();
-        assertThat(Estimate.isMean(Metric.SUCCESS_SHARE)).isTrue();
-        assertThat(Estimate.isMean(Metric.THROUGHPUT)).isFalse();
+    }
+
+    @Test
+    void aShareOfRequestsIsTheMeanOverRestartsAndAnythingElseTheMedian() {
+        Sample sample = Sample.ofPoints(0, 0, 3);
+        assertThat(Estimate.of(Metric.SUCCESS_SHARE, sample, 3).value()).isEqualTo(1);
+        assertThat(Estimate.of(Metric.THROUGHPUT, sample, 3).value()).isZero();
     }
 
     private static Redrawn.Restart restart(Redrawn of, int number) {

@@ -182,13 +182,4 @@ class ValidityTest {
         SecondRow wrong = new SecondRow(1, 0, 10, 0, 1, 0, 0, nTimes(10, 1000));
         assertThat(Validity.reasons(one, List.of(wrong), List.of())).containsExactly("1 wrong replies");
     }
-
-    @Test
-    void farPercentilesWantManySamples() {
-        assertThat(Validity.samplesWanted(Metric.LATENCY_P99)).isEqualTo(1_000);
-        assertThat(Validity.samplesWanted(Metric.HOP_P99)).isEqualTo(1_000);
-        assertThat(Validity.samplesWanted(Metric.LATENCY_P999)).isEqualTo(10_000);
-        assertThat(Validity.samplesWanted(Metric.LATENCY_MEDIAN)).isZero();
-        assertThat(Validity.samplesWanted(Metric.LATENCY_P95)).isZero();
-    }
 }

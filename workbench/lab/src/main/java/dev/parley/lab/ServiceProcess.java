@@ -21,12 +21,14 @@ final class ServiceProcess implements AutoCloseable {
      *
      * @param begun requests that reached it
      * @param answered those of them that it answered: the others it refused, or is still at
+     * @param allocatedBytes of heap since the process began, whatever for
      */
-    record Served(long begun, long answered) {
-        static final Served NOTHING = new Served(0, 0);
+    record Served(long begun, long answered, long allocatedBytes) {
+        static final Served NOTHING = new Served(0, 0, 0);
 
         Served since(Served earlier) {
-            return new Served(begun - earlier.begun, answered - earlier.answered);
+            return new Served(
+                    begun - earlier.begun, answered - earlier.answered, allocatedBytes - earlier.allocatedBytes);
         }
     }
 
@@ -98,10 +100,10 @@ final class ServiceProcess implements AutoCloseable {
         String line = child.line(Duration.ofSeconds(5))
                 .orElseThrow(() -> new LabException(child.name() + " did not tell what it served within 5 s"));
         String[] words = line.split(" ");
-        if (words.length != 3 || !words[0].equals("served")) {
-            throw new LabException(child.name() + " said " + line + " (expected: served BEGUN ANSWERED)");
+        if (words.length != 4 || !words[0].equals("served")) {
+            throw new LabException(child.name() + " said " + line + " (expected: served BEGUN ANSWERED ALLOCATED)");
         }
-        return new Served(Long.parseLong(words[1]), Long.parseLong(words[2]));
+        return new Served(Long.parseLong(words[1]), Long.parseLong(words[2]), Long.parseLong(words[3]));
     }
 
     /** Tells it to end, without waiting. */

@@ -80,7 +80,19 @@ record Traffic(long sent, long answered, List<Service> services) {
         figures.add(new FigureRow(trialId, Metric.REPLIES_COUNTED, "generator", answered));
         services.forEach(s -> figures.add(new FigureRow(
                 trialId, Metric.REQUESTS_SERVED, s.name(), s.served().answered())));
+        long allocatedBytes =
+                services.stream().mapToLong(s -> s.served().allocatedBytes()).sum();
+        // Some bytes are allocated for every request: a JVM that tells of none does not count them.
+        if (answered > 0 && allocatedBytes > 0) {
+            services.forEach(
+                    s -> figures.add(allocated(trialId, s.name(), s.served().allocatedBytes())));
+            figures.add(allocated(trialId, FigureRow.SYSTEM, allocatedBytes));
+        }
         return figures;
+    }
+
+    private FigureRow allocated(int trialId, String subject, long bytes) {
+        return new FigureRow(trialId, Metric.ALLOCATED_PER_REQUEST, subject, bytes / 1e3 / answered);
     }
 
     private static String text(String format, Object... values) {

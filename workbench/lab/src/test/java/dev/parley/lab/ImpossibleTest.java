@@ -26,7 +26,7 @@ class ImpossibleTest {
     private static final Traffic AGREED = traffic(14, 12, served(14, 12), served(14, 12));
 
     private static Served served(long begun, long answered) {
-        return new Served(begun, answered);
+        return new Served(begun, answered, 0);
     }
 
     private static Traffic traffic(long sent, long answered, Served first, Served second) {

@@ -127,6 +127,7 @@ class LabTest {
                                 Metric.PAYLOAD_BACK,
                                 Metric.CPU_SHARE,
                                 Metric.CPU_PER_REQUEST,
+                                Metric.ALLOCATED_PER_REQUEST,
                                 Metric.COMPILING_SHARE,
                                 Metric.REHEARSAL_TIME,
                                 Metric.REHEARSED_MEDIAN,

@@ -88,7 +88,7 @@ class TrafficTest {
                     sum[0] += counts[0];
                     sum[1] += counts[1];
                 }
-                all.put(node.name(), new Served(sum[0], sum[1]));
+                all.put(node.name(), new Served(sum[0], sum[1], 0));
             }
             return all;
         }
@@ -130,7 +130,7 @@ class TrafficTest {
                         i,
                         new Traffic.Service(
                                 lying.name(),
-                                new Served(most + 1, lying.served().answered()),
+                                new Served(most + 1, lying.served().answered(), 0),
                                 lying.calls(),
                                 lying.leftOver(),
                                 true));
@@ -166,7 +166,7 @@ class TrafficTest {
     private static Traffic line(String work, boolean isOverBroker, String topology, long begunByEach) {
         Topology parsed = Topology.parse(topology);
         Map<String, Served> after = new HashMap<>();
-        parsed.nodes().forEach(node -> after.put(node.name(), new Served(begunByEach, begunByEach)));
+        parsed.nodes().forEach(node -> after.put(node.name(), new Served(begunByEach, begunByEach, 0)));
         return new TrafficLedger(parsed, Work.named(work), isOverBroker).load(Map.of(), after, 10, 10);
     }
 
@@ -199,9 +199,9 @@ class TrafficTest {
         TrafficLedger ledger = new TrafficLedger(two, ALL_CALL_ALL, false);
         ledger.givenUp(two.entry(), 3);
         ledger.givenUp(two.entry(), -1);
-        Map<String, Served> thirteen = Map.of("m1", new Served(13, 13), "m2", new Served(13, 13));
+        Map<String, Served> thirteen = Map.of("m1", new Served(13, 13, 0), "m2", new Served(13, 13, 0));
         assertThat(ledger.load(Map.of(), thirteen, 10, 10).contradictions()).isEmpty();
-        Map<String, Served> more = Map.of("m1", new Served(24, 24), "m2", new Served(24, 24));
+        Map<String, Served> more = Map.of("m1", new Served(24, 24, 0), "m2", new Served(24, 24, 0));
         assertThat(ledger.load(thirteen, more, 10, 10).contradictions())
                 .containsExactly(
                         "impossible: m1 was sent 11 requests, the 10 of the load generator and 0 left over from before"
@@ -228,14 +228,36 @@ class TrafficTest {
                 14,
                 12,
                 List.of(
-                        new Traffic.Service("m1", new Served(15, 13), OptionalLong.of(1), 0, true),
-                        new Traffic.Service("m2", new Served(16, 11), OptionalLong.of(1), 0, true)));
+                        new Traffic.Service("m1", new Served(15, 13, 0), OptionalLong.of(1), 0, true),
+                        new Traffic.Service("m2", new Served(16, 11, 0), OptionalLong.of(1), 0, true)));
         assertThat(traffic.figures(3))
                 .containsExactly(
                         new FigureRow(3, Metric.REQUESTS_SENT, "generator", 14),
                         new FigureRow(3, Metric.REPLIES_COUNTED, "generator", 12),
                         new FigureRow(3, Metric.REQUESTS_SERVED, "m1", 13),
                         new FigureRow(3, Metric.REQUESTS_SERVED, "m2", 11));
+    }
+
+    /** 24 000 and 12 000 bytes for twelve replies. */
+    @Test
+    void whatServicesAllocateIsToldForOneReplyOfEachAndOfAll() {
+        List<Traffic.Service> services = List.of(
+                new Traffic.Service(
+                        "m1",
+                        new Served(20, 18, 31_000).since(new Served(5, 5, 7_000)),
+                        OptionalLong.of(1),
+                        0,
+                        true),
+                new Traffic.Service("m2", new Served(16, 11, 12_000), OptionalLong.of(1), 0, true));
+        assertThat(new Traffic(14, 12, services).figures(3))
+                .filteredOn(figure -> figure.metric() == Metric.ALLOCATED_PER_REQUEST)
+                .containsExactly(
+                        new FigureRow(3, Metric.ALLOCATED_PER_REQUEST, "m1", 2),
+                        new FigureRow(3, Metric.ALLOCATED_PER_REQUEST, "m2", 1),
+                        new FigureRow(3, Metric.ALLOCATED_PER_REQUEST, FigureRow.SYSTEM, 3));
+        assertThat(new Traffic(14, 0, services).figures(3))
+                .as("no reply that they were allocated for")
+                .noneMatch(figure -> figure.metric() == Metric.ALLOCATED_PER_REQUEST);
     }
 
     /** The last of a graph is called by two services for each request, and no more often than by each once. */
@@ -248,9 +270,9 @@ class TrafficTest {
                 10,
                 10,
                 List.of(
-                        new Traffic.Service("m1", new Served(10, 10), OptionalLong.of(1), 0, true),
+                        new Traffic.Service("m1", new Served(10, 10, 0), OptionalLong.of(1), 0, true),
                         new Traffic.Service(
-                                "m4", new Served(10 * calls, 10 * calls - 1), OptionalLong.of(calls), 0, true)));
+                                "m4", new Served(10 * calls, 10 * calls - 1, 0), OptionalLong.of(calls), 0, true)));
         assertThat(oneShort.contradictions())
                 .containsExactly("impossible: m4 answered " + (10 * calls - 1) + " requests, the 10 replies that the"
                         + " load generator counted took " + 10 * calls);

@@ -53,12 +53,7 @@ final class Charts {
                         "latency",
                         "Response time",
                         "From the moment a request is due to its right reply. Dots are medians over restarts, lines their 95 % intervals.",
-                        perLoad(
-                                Metric.LATENCY_MEDIAN,
-                                "Median response time",
-                                "Response time (ms)",
-                                Metric.LATENCY_P99,
-                                "99th percentile")),
+                        perLoad(Metric.Section.LATENCY)),
                 new Section(
                         "percentiles",
                         "The whole distribution",
@@ -69,36 +64,26 @@ final class Charts {
                         "throughput",
                         "Throughput",
                         "Replies a second that were right and came within the limit.",
-                        perLoad(Metric.THROUGHPUT, "Throughput", "Right replies within the limit (1/s)", null, "")),
+                        perLoad(Metric.Section.THROUGHPUT)),
                 new Section(
-                        "cpu",
-                        "Processor time for one request",
-                        "Of all services together: what a request costs, whatever the rate.",
-                        perLoad(
-                                Metric.CPU_PER_REQUEST,
-                                "CPU per request",
-                                "Processor time without compilers (ms)",
-                                null,
-                                "")),
+                        "cost",
+                        "What one request costs",
+                        "Of all services together, whatever the rate.",
+                        perLoad(Metric.Section.COST)),
                 new Section(
                         "bytes",
                         "Bytes on the wire",
                         "On one hop, for one request in steady state. The solid part is the encoded message, the pale part is what the protocol adds.",
-                        List.of(
-                                bytes("out", "Request", Metric.WIRE_OUT, Metric.PAYLOAD_OUT),
-                                bytes("back", "Reply", Metric.WIRE_BACK, Metric.PAYLOAD_BACK))),
+                        Metric.chartedIn(Metric.Section.BYTES).stream()
+                                .map(this::bytes)
+                                .toList()),
                 new Section(
                         "service",
                         "One service",
                         "What each service takes, beside the empty service: the same process with no technology and no work in it.",
-                        List.of(
-                                service(Metric.BOOT_TIME, "Boot time", "Process start to first right reply (ms)"),
-                                service(
-                                        Metric.INSTALLED_SIZE,
-                                        "Installed size",
-                                        "Files it needs, without the JDK (MB)"),
-                                service(Metric.MEMORY_AFTER_BOOT, "Memory after boot", "Resident set (MB)"),
-                                service(Metric.MEMORY_AFTER_LOAD, "Memory after load", "Resident set (MB)"))));
+                        Metric.chartedIn(Metric.Section.SERVICE).stream()
+                                .map(this::service)
+                                .toList()));
     }
 
     /** How a load is named wherever one is shown: a closed-loop figure is never taken for an open one. */
@@ -106,24 +91,23 @@ final class Charts {
         return load.title();
     }
 
-    private List<Chart> perLoad(
-            Metric metric,
-            String title,
-            String axis,
-            @org.jspecify.annotations.Nullable Metric second,
-            String secondTitle) {
+    /** A metric that is optional has no chart where it was not measured. */
+    private List<Chart> perLoad(Metric.Section section) {
         List<Chart> charts = new ArrayList<>();
         for (Load load :
                 analysis.situations().stream().map(Situation::load).distinct().toList()) {
-            charts.add(intervals(metric, title, axis, load));
-            if (second != null) {
-                charts.add(intervals(second, secondTitle, axis, load));
+            for (Metric metric : Metric.chartedIn(section)) {
+                Chart chart = intervals(metric, load);
+                if (!metric.isOptional()
+                        || chart.rows().stream().anyMatch(row -> !row.points().isEmpty())) {
+                    charts.add(chart);
+                }
             }
         }
         return charts;
     }
 
-    private Chart intervals(Metric metric, String title, String axis, Load load) {
+    private Chart intervals(Metric metric, Load load) {
         List<Row> rows = new ArrayList<>();
         for (Situation situation : analysis.situations()) {
             if (situation.load().equals(load)) {
@@ -138,8 +122,8 @@ final class Charts {
         return new Chart(
                 metric.key() + "-" + load.toString().replaceAll("[^a-z0-9]", "-"),
                 Kind.INTERVALS,
-                title,
-                axis,
+                metric.title(),
+                metric.axis(),
                 load(load),
                 rows);
     }
@@ -167,7 +151,7 @@ final class Charts {
         return new Chart("tail", Kind.TAIL, "Percentiles of response time", "Response time (ms)", "", rows);
     }
 
-    private Chart bytes(String id, String title, Metric wire, Metric payload) {
+    private Chart bytes(Metric wire) {
         List<Row> rows = new ArrayList<>();
         List<String> seen = new ArrayList<>();
         for (Situation situation : analysis.situations()) {
@@ -183,7 +167,8 @@ final class Charts {
                                 s.estimate().value(),
                                 s.estimate().low(),
                                 s.estimate().high(),
-                                find(technology, situation, payload)
+                                wire.part()
+                                        .flatMap(payload -> find(technology, situation, payload))
                                         .map(p -> p.estimate().value())
                                         .orElse(Double.NaN),
                                 flag(s),
@@ -192,11 +177,11 @@ final class Charts {
             }
             rows.add(new Row(label(situation), points));
         }
-        return new Chart("bytes-" + id, Kind.STACK, title, "Bytes a message (B)", "payload inside wire bytes", rows);
+        return new Chart(wire.key(), Kind.STACK, wire.title(), wire.axis(), "payload inside wire bytes", rows);
     }
 
     /** Where a figure differs by message and load, the highest is shown. */
-    private Chart service(Metric metric, String title, String axis) {
+    private Chart service(Metric metric) {
         List<Point> points = new ArrayList<>();
         for (String technology : technologies) {
             all(metric, s -> s.technology().equals(technology))
@@ -207,8 +192,8 @@ final class Charts {
         all(metric, s -> Double.isFinite(s.empty()))
                 .findFirst()
                 .ifPresent(s -> points.add(Point.of(FigureRow.EMPTY, s.empty(), Double.NaN, Double.NaN, "")));
-        String note = metric == Metric.MEMORY_AFTER_LOAD ? "highest over messages and loads" : "typical service";
-        return new Chart(metric.key(), Kind.BARS, title, axis, note, List.of(new Row("", points)));
+        String note = metric.isOfLoad() ? "highest over messages and loads" : "typical service";
+        return new Chart(metric.key(), Kind.BARS, metric.title(), metric.axis(), note, List.of(new Row("", points)));
     }
 
     private java.util.stream.Stream<Summary> all(Metric metric, Predicate<Summary> wanted) {

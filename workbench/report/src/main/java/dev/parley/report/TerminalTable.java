@@ -6,30 +6,25 @@ import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
 import dev.parley.analysis.Validity;
 import dev.parley.model.Metric;
+import dev.parley.model.Metric.Subject;
 import dev.parley.model.Technology;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /** One small table a message and load, technologies as rows, plain text at most 100 wide. */
 final class TerminalTable {
     private static final int WIDTH = 100;
 
-    private record Column(String title, Metric metric) {}
-
-    private static final List<Column> COLUMNS = List.of(
-            new Column("mean ms", Metric.LATENCY_MEAN),
-            new Column("p50 ms", Metric.LATENCY_MEDIAN),
-            new Column("p99 ms", Metric.LATENCY_P99),
-            new Column("req/s", Metric.THROUGHPUT),
-            new Column("ok %", Metric.SUCCESS_SHARE),
-            new Column("B out", Metric.WIRE_OUT),
-            new Column("B back", Metric.WIRE_BACK),
-            new Column("CPU ms", Metric.CPU_PER_REQUEST),
-            new Column("mem MB", Metric.MEMORY_AFTER_LOAD),
-            new Column("size MB", Metric.INSTALLED_SIZE),
-            new Column("boot ms", Metric.BOOT_TIME));
+    /** Those that every situation has; what a load is for stands in a table of its own below. */
+    private static final List<Metric> COLUMNS = Arrays.stream(Metric.values())
+            .filter(metric -> metric.column().isPresent())
+            .toList();
 
     private final Analysis analysis;
 
@@ -43,19 +38,13 @@ final class TerminalTable {
         for (Situation situation : analysis.situations()) {
             text.append(title(situation)).append('\n');
             append(text, situation, COLUMNS, " ", notes);
-            List<Column> own = LoadFigures.of(analysis, situation).stream()
-                    .map(metric -> new Column(LoadFigures.title(metric), metric))
-                    .toList();
+            List<Metric> own = LoadFigures.of(analysis, situation);
             if (!own.isEmpty()) {
                 append(text, situation, own, "  ", notes);
             }
             text.append('\n');
         }
-        wrap(
-                text,
-                "Medians over restarts; ok %: the mean. CPU ms: processor time of all services for one "
-                        + "request, without that of just-in-time"
-                        + " compilers. mem, size, boot: one service" + empty() + ".");
+        wrap(text, columns());
         notes.forEach(note -> wrap(text, note));
         Warmth.note(analysis).ifPresent(note -> wrap(text, note));
         failures().forEach(note -> wrap(text, note));
@@ -66,7 +55,7 @@ final class TerminalTable {
         return s.topology() + " · " + s.message() + " · " + s.load().title();
     }
 
-    private void append(StringBuilder text, Situation situation, List<Column> wanted, String gap, Set<String> notes) {
+    private void append(StringBuilder text, Situation situation, List<Metric> wanted, String gap, Set<String> notes) {
         List<List<String>> lines = new ArrayList<>();
         List<String> head = new ArrayList<>(List.of(""));
         boolean hasSurvivors = wanted.equals(COLUMNS)
@@ -77,7 +66,7 @@ final class TerminalTable {
         if (hasSurvivors) {
             head.add("restarts");
         }
-        wanted.forEach(c -> head.add(c.title()));
+        wanted.forEach(metric -> head.add(head(metric)));
         lines.add(head);
         for (Technology technology : analysis.run().technologies()) {
             List<Summary> own = analysis.summaries().stream()
@@ -116,16 +105,14 @@ final class TerminalTable {
     }
 
     private List<String> line(
-            String technology, Situation situation, List<Column> wanted, List<Summary> own, Set<String> notes) {
+            String technology, Situation situation, List<Metric> wanted, List<Summary> own, Set<String> notes) {
         List<String> line = new ArrayList<>();
-        for (Column column : wanted) {
-            Summary summary = own.stream()
-                    .filter(s -> s.metric() == column.metric())
-                    .findFirst()
-                    .orElse(null);
+        for (Metric metric : wanted) {
+            Summary summary =
+                    own.stream().filter(s -> s.metric() == metric).findFirst().orElse(null);
             if (summary == null) {
                 line.add(
-                        LoadFigures.absence(analysis, situation, technology, column.metric())
+                        LoadFigures.absence(analysis, situation, technology, metric)
                                         .isPresent()
                                 ? "none"
                                 : "–");
@@ -134,18 +121,18 @@ final class TerminalTable {
             if (summary.isCold() || summary.isUnknown()) {
                 // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
                 line.add(summary.isCold() ? "cold" : "unknown");
-                if (decidesVoid(column.metric())) {
+                if (decidesVoid(metric)) {
                     notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
                 }
                 continue;
             }
             double value = summary.estimate().value();
-            line.add((column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value))
-                    + (COLUMNS.contains(column) || summary.survivors().isEmpty()
+            line.add((metric.unit().equals("B") ? Figures.bytes(value) : Figures.brief(value))
+                    + (COLUMNS.contains(metric) || summary.survivors().isEmpty()
                             ? ""
                             : " (" + summary.survivors() + ")"));
-            if (decidesVoid(column.metric())) {
+            if (decidesVoid(metric)) {
                 if (summary.isVoid()) {
                     notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
@@ -182,24 +169,38 @@ final class TerminalTable {
         return metric == Metric.THROUGHPUT || metric == Metric.LATENCY_MEAN;
     }
 
+    /** What a reader of the columns must know of their figures. */
+    private String columns() {
+        String means = those(Metric::isMean, TerminalTable::head, ", ");
+        String ofAllServices = those(
+                metric -> metric.subject() == Subject.SYSTEM, metric -> head(metric) + ": " + metric.meaning(), ". ");
+        String ofOneService = those(metric -> metric.subject() == Subject.SERVICE, TerminalTable::name, ", ");
+        return "Medians over restarts; " + means + ": the mean. " + ofAllServices + ". " + ofOneService
+                + ": one service" + empty() + ".";
+    }
+
+    private static String those(Predicate<Metric> wanted, Function<Metric, String> text, String between) {
+        return COLUMNS.stream().filter(wanted).map(text).collect(Collectors.joining(between));
+    }
+
+    private static String head(Metric metric) {
+        return metric.column().orElse(metric.heading());
+    }
+
+    /** The head of a column without its unit. */
+    private static String name(Metric metric) {
+        return head(metric).replace(" " + metric.unit(), "");
+    }
+
     private String empty() {
-        List<String> beside = new ArrayList<>();
-        for (Metric metric :
-                List.of(Metric.MEMORY_AFTER_LOAD, Metric.MEMORY_AFTER_BOOT, Metric.INSTALLED_SIZE, Metric.BOOT_TIME)) {
-            analysis.summaries().stream()
-                    .filter(s -> s.metric() == metric && Double.isFinite(s.empty()))
-                    .findFirst()
-                    .ifPresent(s -> beside.add(switch (metric) {
-                                case MEMORY_AFTER_LOAD, MEMORY_AFTER_BOOT -> "mem ";
-                                case INSTALLED_SIZE -> "size ";
-                                default -> "boot ";
-                            }
-                            + Figures.brief(s.empty()) + " " + metric.unit()));
-        }
-        if (beside.size() == 4) {
-            beside.remove(1);
-        }
-        return beside.isEmpty() ? "" : "; the empty service: " + String.join(", ", beside);
+        String beside = COLUMNS.stream()
+                .flatMap(metric -> analysis.summaries().stream()
+                        .filter(s -> s.metric() == metric && Double.isFinite(s.empty()))
+                        .limit(1))
+                .map(s -> name(s.metric()) + " " + Figures.brief(s.empty()) + " "
+                        + s.metric().unit())
+                .collect(Collectors.joining(", "));
+        return beside.isEmpty() ? "" : "; the empty service: " + beside;
     }
 
     private List<String> failures() {

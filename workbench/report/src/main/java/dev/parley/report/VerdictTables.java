@@ -13,9 +13,6 @@ import java.util.Optional;
 
 /** One table a situation: every technology's figures, and how each stands to the best one in that column. */
 final class VerdictTables {
-    private static final List<String> TITLES =
-            List.of("Median response (ms)", "99th percentile (ms)", "Throughput (1/s)", "CPU per request (ms)");
-
     private final Analysis analysis;
 
     VerdictTables(Analysis analysis) {
@@ -27,20 +24,19 @@ final class VerdictTables {
         for (Situation situation : analysis.situations()) {
             html.append("<h3>" + Html.escaped(situation.message()) + " <span>"
                     + Html.escaped(situation.topology() + ", " + Charts.load(situation.load()))
-                    + "</span></h3>\n" + table(situation, TITLES, Analysis.COMPARED));
+                    + "</span></h3>\n" + table(situation, Analysis.COMPARED));
             List<Metric> ofLoad = LoadFigures.of(analysis, situation);
             if (!ofLoad.isEmpty()) {
-                html.append(
-                        table(situation, ofLoad.stream().map(LoadFigures::title).toList(), ofLoad));
+                html.append(table(situation, ofLoad));
             }
         }
         return html.toString();
     }
 
-    private String table(Situation situation, List<String> titles, List<Metric> metrics) {
+    private String table(Situation situation, List<Metric> metrics) {
         StringBuilder html =
                 new StringBuilder("<div class=scroll><table class=verdicts><thead><tr><th scope=col>Technology</th>");
-        titles.forEach(t -> html.append("<th scope=col>" + Html.escaped(t) + "</th>"));
+        metrics.forEach(metric -> html.append("<th scope=col>" + Html.escaped(metric.heading()) + "</th>"));
         html.append("</tr></thead><tbody>\n");
         for (Technology technology : analysis.run().technologies()) {
             html.append("<tr><th scope=row><i data-technology=\"" + Html.escaped(technology.name()) + "\"></i>"

@@ -69,7 +69,7 @@ class ReportTest {
             for (String message : List.of("text:1000", "types:100")) {
                 for (String clients : List.of("1", "16")) {
                     for (Metric metric : Metric.values()) {
-                        if (metric != Metric.GENERATOR_LATENESS_P99 && !Metric.OF_SOME_LOADS.contains(metric)) {
+                        if (!metric.isOptional()) {
                             assertThat(keys)
                                     .contains(String.join(",", technology, "line:5", message, clients, metric.key()));
                         }
@@ -78,6 +78,27 @@ class ReportTest {
             }
         }
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,boot_time,") && l.endsWith(",210,5"));
+        assertThat(lines)
+                .filteredOn(l -> l.contains(",allocated_per_request,"))
+                .hasSize(3 * 2 * 2)
+                .allMatch(l -> l.contains(",kB,") && l.contains(",system,"));
+    }
+
+    /** The entry of a metric is all that the report asks for. */
+    @Test
+    void aMetricIsShownWhereverItsEntrySaysSo() throws Exception {
+        String page = Files.readString(folder.resolve("well/report.html"));
+        for (Metric metric : Metric.values()) {
+            metric.column().ifPresent(head -> assertThat(report.table()).contains(" " + head));
+            metric.section().ifPresent(_ -> assertThat(page).contains("<h3>" + metric.title() + "</h3>"));
+            if (metric.isCompared()) {
+                assertThat(page).contains("<th scope=col>" + metric.heading() + "</th>");
+            }
+        }
+        assertThat(report.table().replaceAll("\\s+", " "))
+                .contains("Medians over restarts; ok %: the mean. CPU ms: processor time of all services together for one"
+                        + " request, just-in-time compilers left out. mem, size, boot: one service; the empty service:"
+                        + " mem 51.0 MB, size 0.400 MB, boot 210 ms.");
     }
 
     @Test
@@ -87,7 +108,11 @@ class ReportTest {
                 .isEqualTo(
                         Files.readAllLines(folder.resolve("well/summary.csv")).getFirst());
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,hop_mean,") && l.contains(",m1>m2,"));
-        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,cpu_share,") && l.contains(",m3,"));
+        for (Metric metric : List.of(Metric.CPU_SHARE, Metric.ALLOCATED_PER_REQUEST)) {
+            assertThat(lines)
+                    .anyMatch(l ->
+                            l.startsWith("rest,line:5,text:1000,1," + metric.key() + ",") && l.contains(",m3,"));
+        }
     }
 
     @Test

@@ -328,6 +328,7 @@ final class SampleStore {
                 new FigureRow(id, Metric.PAYLOAD_BACK, "m1>m2", payload),
                 new FigureRow(id, Metric.WIRE_OUT, "m1>m2", payload + framing),
                 new FigureRow(id, Metric.WIRE_BACK, "m1>m2", payload + framing / 2.0),
+                new FigureRow(id, Metric.ALLOCATED_PER_REQUEST, FigureRow.SYSTEM, framing / 2.0),
                 new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, isCold(spec) ? 34 : 4),
                 new FigureRow(id, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 12),
                 new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
@@ -340,6 +341,7 @@ final class SampleStore {
         for (int m = 1; m <= 5; m++) {
             figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
             figures.add(new FigureRow(id, Metric.REQUESTS_SERVED, "m" + m, 4_000));
+            figures.add(new FigureRow(id, Metric.ALLOCATED_PER_REQUEST, "m" + m, framing / 10.0));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, "m" + m, 95 + 3 * typicalMs + m));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_BOOT, "m" + m, 70 + 10 * random.nextDouble()));
             figures.add(new FigureRow(id, Metric.BOOT_TIME, "m" + m, 400 + framing + 20 * random.nextDouble()));

@@ -1,11 +1,13 @@
 package dev.parley.service;
 
+import com.sun.management.ThreadMXBean;
 import dev.parley.model.BadInput;
 import dev.parley.spi.CallException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -17,9 +19,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>It prints {@code listening health=PORT} once it serves. Then it obeys its standard input:
  * {@code hops-reset WINDOW}; {@code hops}, answered by a line {@code hop FROM>TO HISTOGRAM} for each neighbour and by
- * {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED}, the requests that reached its work since
- * it began, and those of them that the work answered. When the input ends, the process that started it is gone, and it
- * ends too. Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
+ * {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED ALLOCATED}: the requests that reached its
+ * work since it began, those of them that the work answered, and the bytes of heap that its threads allocated. When the
+ * input ends, the process that started it is gone, and it ends too. Exit codes: 0 told to end, 1 bad arguments or a port
+ * that is taken.
  */
 public final class ServiceMain {
     private ServiceMain() {}
@@ -83,13 +86,22 @@ public final class ServiceMain {
                     // in this order, or a request between the two readings would be answered and not begun
                     long answered = service == null ? 0 : service.answered();
                     long begun = service == null ? 0 : service.requests();
-                    answers.println("served " + begun + " " + answered);
+                    answers.println("served " + begun + " " + answered + " " + allocatedBytes());
                 }
                 default ->
                     System.err.println(
                             "service: unknown command " + command + " (expected: hops-reset, hops or served)");
             }
         }
+    }
+
+    /**
+     * Heap bytes that all threads have allocated since the process began, without the thread that obeys the lab, whose
+     * answers are no part of a request.
+     */
+    private static long allocatedBytes() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        return threads.getTotalThreadAllocatedBytes() - threads.getCurrentThreadAllocatedBytes();
     }
 
     private static String base64(Histogram histogram) {

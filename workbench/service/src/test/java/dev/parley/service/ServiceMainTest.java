@@ -54,6 +54,32 @@ class ServiceMainTest {
         assertThat(process.exitValue()).isZero();
     }
 
+    private static long allocated(Process process, BufferedReader answers) throws IOException {
+        process.outputWriter().write("served\n");
+        process.outputWriter().flush();
+        String[] words = answers.readLine().split(" ");
+        assertThat(words).hasSize(4).startsWith("served", "0", "0");
+        return Long.parseLong(words[3]);
+    }
+
+    /** A request takes kilobytes; a thousand answers to the lab would take hundreds of them, if they counted. */
+    @Test
+    void whatItAllocatesIsToldWithoutWhatTellingTakes() throws Exception {
+        Process process = start("name=empty");
+        BufferedReader answers = process.inputReader(StandardCharsets.UTF_8);
+        int port = Integer.parseInt(answers.readLine().replace("listening health=", ""));
+        long before = allocated(process, answers);
+        assertThat(get(port, "/metrics").statusCode()).isEqualTo(200);
+        long asked = allocated(process, answers);
+        assertThat(asked - before).isGreaterThan(1_000);
+        for (int i = 0; i < 1_000; i++) {
+            allocated(process, answers);
+        }
+        assertThat(allocated(process, answers) - asked).isNotNegative().isLessThan(100_000);
+        process.outputWriter().close();
+        assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+    }
+
     @Test
     void shutdownIsAPost() throws Exception {
         Process process = start("name=empty");
