@@ -24,7 +24,7 @@ final class Measuring {
     /** Requests of an open load that may wait for their replies at once. */
     private static final int MAX_IN_FLIGHT = 10_000;
 
-    /** The processes are looked at as often, however seldom the load generator tells something. */
+    /** The longest time between two looks at the processes, however seldom the load generator tells something. */
     private static final Duration LOOK = Duration.ofMillis(250);
 
     private final Deployment deployment;

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.function.IntSupplier;
 
 /**
- * The path of the trials of one boot, from its plan to their rows: nothing but the steps, in their order. {@link
- * PlanRun} calls {@link #boot}, {@link #prepare} and, for each trial, {@link #run}, and stores what they return.
+ * The path of the trials of one boot, from its plan to their rows: nothing but the steps, in their order.
+ * {@link PlanRun} calls {@link #boot}, {@link #prepare} and, for each trial, {@link #run}, and stores what they return.
  * ARCHITECTURE.md lists the same path by its files. One thread. Closing ends all processes of the boot.
  */
 final class TrialPath implements AutoCloseable {
