@@ -27,7 +27,7 @@ judges    analysis TTest,Contest,Contest$*                                      
 samples   analysis Sample,Estimate,Redrawn,Redrawn$*,Comparison,Verdict                  SampleTest,VerdictTest
 warmth    analysis Warmth,Warmth$*                                                       WarmthTest
 runs      analysis RunRows,RunComparison                                                 RunRowsTest,RunComparisonTest
-rehearsal lab      Rehearsal,Rehearsal$*,RehearsalTime                                   RehearsalTest,RehearsalTimeTest
+rehearsal lab      Rehearsal,Rehearsal$*,Slice,RehearsalTime                             RehearsalTest,RehearsalTimeTest
 traffic   lab      Traffic,Traffic$*,TrafficLedger,ProcessorUse,Ceiling,Ceiling$*        TrafficTest,ProcessorUseTest,CeilingTest
 steps     lab      StepFigures                                                           StepFiguresTest
 claims    studies  Measured,Measured$*,Agreement,Judgement,Judgement$*,Claim,Expression,Expression$* MeasuredTest,AgreementTest,ClaimTest

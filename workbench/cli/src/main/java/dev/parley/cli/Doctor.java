@@ -1,7 +1,7 @@
 package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
-import dev.parley.lab.Lab;
+import dev.parley.lab.Ceiling;
 import dev.parley.lab.LabException;
 import dev.parley.probe.MachineMood;
 import dev.rpcx.probe.MachineFacts;
@@ -115,7 +115,7 @@ final class Doctor implements Callable<Integer> {
     private void ceiling() throws IOException, InterruptedException {
         Path logs = Files.createTempDirectory("parley-doctor");
         try {
-            double perSecond = Lab.generatorCeiling(Catalog.read(), logs);
+            double perSecond = Ceiling.here(Catalog.read(), logs).perSecond();
             tell("generator", "%.0f requests/s at most, against a server that does nothing", perSecond);
         } catch (LabException e) {
             concerns.add(e.getMessage());
@@ -129,7 +129,7 @@ final class Doctor implements Callable<Integer> {
         if (!isOnPath("git")) {
             concerns.add("git is not on the PATH: results will not name the commit");
         }
-        List<String> unbuilt = Lab.unbuilt(Catalog.read());
+        List<String> unbuilt = Catalog.read().unbuilt();
         if (!unbuilt.isEmpty()) {
             concerns.add("not built here: " + String.join(", ", unbuilt) + " (./parley builds what it starts with)");
         }

@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.lab.Catalog;
+import dev.parley.lab.Checkout;
 import dev.parley.lab.Lab;
 import dev.parley.lab.LabException;
 import dev.parley.lab.Plan;
@@ -171,7 +172,7 @@ final class Reproduce implements Callable<Integer> {
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), asked.mark());
-        Sittings.begin(folder, Instant.now(), Lab.commit(), Job.command(spec));
+        Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
         Outcome outcome;
         // Ctrl-C waits until the sitting is written down
         try (Children.Hold _ = Children.hold()) {

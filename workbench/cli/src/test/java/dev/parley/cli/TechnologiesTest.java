@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.parley.lab.Catalog;
-import dev.parley.lab.Lab;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
@@ -21,7 +20,7 @@ class TechnologiesTest {
         }
         System.setProperty("parley.home", folder.toString());
         assumeTrue(
-                !Lab.unbuilt(Catalog.read()).contains("rpcx"),
+                !Catalog.read().unbuilt().contains("rpcx"),
                 "descriptions come from packaged modules: run mvn verify, not mvn test");
     }
 

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -71,6 +73,14 @@ public final class Catalog {
         return List.copyOf(modules.keySet());
     }
 
+    /** Technologies whose modules are not packaged here. */
+    public List<String> unbuilt() {
+        Path workbench = Installations.home().resolve("workbench");
+        return names().stream()
+                .filter(name -> !Files.exists(workbench.resolve(module(name)).resolve("target/runtime.classpath")))
+                .toList();
+    }
+
     /** Whether none of the papers that Parley reproduces measured it. */
     public boolean isBeyondPapers(String technology) {
         module(technology);
@@ -93,7 +103,10 @@ public final class Catalog {
         return first.values().stream().filter(name -> !variants.contains(name)).toList();
     }
 
-    /** Reads {@code rest,grpc}, or every technology out of the box with {@code all} and {@code papers}. Each once, all known. */
+    /**
+     * Reads {@code rest,grpc}, or every technology out of the box with {@code all} and {@code papers}. Each once, all
+     * known.
+     */
     public List<String> select(String text) {
         if (text.strip().equals("all")) {
             return outOfTheBox();

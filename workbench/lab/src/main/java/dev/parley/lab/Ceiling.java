@@ -1,10 +1,10 @@
 package dev.parley.lab;
 
-import dev.parley.load.Command;
 import dev.parley.load.EchoServer;
-import dev.parley.load.Event;
 import dev.parley.process.Child;
 import dev.parley.process.ProcessException;
+import dev.parley.protocol.Command;
+import dev.parley.protocol.Event;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param perSecond infinite where it is not known
  */
-record Ceiling(double perSecond) {
+public record Ceiling(double perSecond) {
     static final Ceiling NONE = new Ceiling(Double.POSITIVE_INFINITY);
 
     /**
@@ -78,6 +78,16 @@ record Ceiling(double perSecond) {
             }
             return known;
         }
+    }
+
+    /**
+     * Requests a second that the load generator itself reaches on this machine. Takes some six seconds.
+     *
+     * @param logs an existing folder
+     * @throws LabException where it cannot be measured
+     */
+    public static Ceiling here(Catalog catalog, Path logs) throws InterruptedException {
+        return current(KEPT, new Installations(Installations.home(), catalog).bareGenerator(), logs);
     }
 
     /**

@@ -1,9 +1,8 @@
 package dev.parley.lab;
 
-import dev.parley.load.Command;
-import dev.parley.load.Event;
-import dev.parley.load.Protocol;
 import dev.parley.process.Child;
+import dev.parley.protocol.Command;
+import dev.parley.protocol.Event;
 import dev.rpcx.probe.ProcessProbe;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,6 +15,7 @@ final class Generator implements AutoCloseable {
     private static final Duration LATE_ANSWER = Duration.ofSeconds(60);
 
     private final Child child;
+    private final Conversation<Command, Event> conversation;
     private final ProcessProbe probe;
 
     /** Whether a question's answer did not come in time, and would be taken for the answer to the next one. */
@@ -34,6 +34,7 @@ final class Generator implements AutoCloseable {
 
     Generator(Child child) {
         this.child = child;
+        this.conversation = new Conversation<>(child, Event.class);
         this.probe = ProcessProbe.of(child.handle());
     }
 
@@ -49,13 +50,13 @@ final class Generator implements AutoCloseable {
      */
     void tell(Command command) throws InterruptedException {
         if (isAnswerLate) {
-            if (child.line(LATE_ANSWER).isEmpty()) {
+            if (conversation.next(LATE_ANSWER).isEmpty()) {
                 throw new LabException(
                         "the load generator still owes an earlier answer after " + LATE_ANSWER.toSeconds() + " s more");
             }
             isAnswerLate = false;
         }
-        child.tell(Protocol.line(command));
+        conversation.tell(command);
     }
 
     /**
@@ -64,7 +65,7 @@ final class Generator implements AutoCloseable {
      * @throws LabException if the generator says it could not, or is gone
      */
     Optional<Event> event(Duration within) throws InterruptedException {
-        Optional<Event> event = child.line(within).map(Protocol::event);
+        Optional<Event> event = conversation.next(within);
         if (event.isPresent() && event.get() instanceof Event.Failed failed) {
             throw new LabException(failed.message());
         }

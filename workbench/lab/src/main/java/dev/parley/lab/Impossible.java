@@ -1,9 +1,9 @@
 package dev.parley.lab;
 
-import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
+import dev.parley.protocol.Event;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

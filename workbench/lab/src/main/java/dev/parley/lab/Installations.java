@@ -1,5 +1,6 @@
 package dev.parley.lab;
 
+import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -47,6 +48,12 @@ final class Installations {
         }
         modules.add("work/" + work);
         return Installation.of(home, modules);
+    }
+
+    /** The last service of a study's first topology: what is described, and what is said to be the technology's. */
+    Installation leaf(String technology, Study study) {
+        Topology topology = study.topologies().getFirst();
+        return service(technology, topology, topology.nodes().getLast(), study.work());
     }
 
     Installation generator(String technology, Topology topology, String work) {

@@ -1,8 +1,8 @@
 package dev.parley.lab;
 
-import dev.parley.load.Event;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.util.Optional;
 
 /** What a person is shown while a run goes on. Called by the lab's one thread; must not block. */

@@ -80,29 +80,6 @@ final class Rehearsal {
     }
 
     /**
-     * What a slice showed.
-     *
-     * @param compilingPercent compilers' share of the services' processor time; empty where it is not known
-     * @param generatorPercent what the load generator's compilers took, in percent of a core; empty where it is not
-     *     known
-     * @param perSecond replies that were right and met the limit; 0 where there was none, and the median then means
-     *     nothing
-     */
-    record Slice(OptionalDouble compilingPercent, OptionalDouble generatorPercent, double medianMs, double perSecond) {
-        boolean hasReplies() {
-            return perSecond > 0;
-        }
-
-        /** Whether compilers took as little as a trial allows. Services that answered nothing show nothing. */
-        boolean isQuiet() {
-            return hasReplies()
-                    && compilingPercent.isPresent()
-                    && compilingPercent.getAsDouble() <= Warmth.MAX_COMPILING
-                    && generatorPercent.orElse(0) <= Warmth.MAX_GENERATOR_COMPILING;
-        }
-    }
-
-    /**
      * @param least that it takes before the first trial, each message its part
      * @param most that all of it may take, beyond the slices without which nothing is known of a trial; nothing is
      *     rehearsed where it is zero

@@ -1,10 +1,10 @@
 package dev.parley.lab;
 
-import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

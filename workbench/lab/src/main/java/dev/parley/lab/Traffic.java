@@ -1,18 +1,19 @@
 package dev.parley.lab;
 
-import dev.parley.lab.ServiceProcess.Served;
-import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.ServiceEvent.Served;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
 
 /**
- * The requests of one trial as the load generator counted them and as each service did, from before the first was sent until every one had its
- * reply or was given up. No request is then under way but those that were given up, so that the counts leave no room for more than these:
- * a request that had a reply was answered once, and one that had none was answered once or not at all.
+ * The requests of one trial as the load generator counted them and as each service did, from before the first was
+ * sent until every one had its reply or was given up. No request is then under way but those that were given up, so
+ * that the counts leave no room for more than these: a request that had a reply was answered once, and one that had
+ * none was answered once or not at all.
  *
  * @param sent requests of the load generator to the first service, outside of the window too
  * @param answered those of them that had a reply, right or wrong
@@ -21,7 +22,8 @@ import java.util.OptionalLong;
 record Traffic(long sent, long answered, List<Service> services) {
 
     /**
-     * @param calls requests that it is sent for each one that the first service answers; empty where the work decides that anew each time
+     * @param calls requests that it is sent for each one that the first service answers; empty where the work decides
+     *     that anew each time
      * @param leftOver requests of earlier loads that were given up and may have reached it in this one
      * @param isSentOnce false behind a broker, which sends again what was not acknowledged
      */

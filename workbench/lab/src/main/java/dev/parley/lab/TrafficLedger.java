@@ -1,7 +1,7 @@
 package dev.parley.lab;
 
-import dev.parley.lab.ServiceProcess.Served;
 import dev.parley.model.Topology;
+import dev.parley.protocol.ServiceEvent.Served;
 import dev.parley.spi.Work;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * Keeps count, for one boot of a topology's services, of the requests that were given up and that a service may still get: what a load finds
- * under way when it begins. One thread.
+ * Keeps count, for one boot of a topology's services, of the requests that were given up and that a service may still
+ * get: what a load finds under way when it begins. One thread.
  */
 final class TrafficLedger {
     private final Topology topology;
@@ -21,7 +21,10 @@ final class TrafficLedger {
     private final boolean isOverBroker;
     private final Map<String, Long> leftOver = new HashMap<>();
 
-    /** @param isOverBroker whether the services call one another through a broker, which sends again what was not acknowledged */
+    /**
+     * @param isOverBroker whether the services call one another through a broker, which sends again what was not
+     *     acknowledged
+     */
     TrafficLedger(Topology topology, Work work, boolean isOverBroker) {
         this.topology = topology;
         this.isDetermined = topology.nodes().stream().allMatch(work::callsEachNeighbourOnce);
@@ -71,7 +74,10 @@ final class TrafficLedger {
         return new Traffic(sent, answered, services);
     }
 
-    /** How often each service is called for one request to {@code asked}, where each calls every neighbour of its own once. */
+    /**
+     * How often each service is called for one request to {@code asked}, where each calls every neighbour of its own
+     * once.
+     */
     static Map<String, Long> callsFrom(Topology topology, Topology.Node asked) {
         Map<String, Long> calls = new HashMap<>();
         calls.put(asked.name(), 1L);

@@ -2,7 +2,7 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.parley.load.Event;
+import dev.parley.protocol.Event;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -40,21 +40,21 @@ class CommitTest {
         }
         git("add", "-A");
         git("commit", "-q", "-m", "one");
-        String clean = Lab.commit(checkout);
+        String clean = Checkout.commit(checkout);
         assertThat(clean).matches("[0-9a-f]{12}");
         write("README.md");
         write("docs/results/page.md");
         write("target/untracked");
-        assertThat(Lab.commit(checkout)).isEqualTo(clean);
+        assertThat(Checkout.commit(checkout)).isEqualTo(clean);
         write("docs/examples/study.yaml");
-        assertThat(Lab.commit(checkout)).isEqualTo(clean + "-dirty");
+        assertThat(Checkout.commit(checkout)).isEqualTo(clean + "-dirty");
         git("checkout", "-q", "docs");
         write("Source.java");
-        assertThat(Lab.commit(checkout)).isEqualTo(clean + "-dirty");
+        assertThat(Checkout.commit(checkout)).isEqualTo(clean + "-dirty");
     }
 
     @Test
     void outsideOfACheckoutItIsUnknown() {
-        assertThat(Lab.commit(folder.resolve("nothing"))).isEqualTo("unknown");
+        assertThat(Checkout.commit(folder.resolve("nothing"))).isEqualTo("unknown");
     }
 }

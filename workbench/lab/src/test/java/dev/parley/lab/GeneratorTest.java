@@ -3,10 +3,10 @@ package dev.parley.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.parley.load.Command;
-import dev.parley.load.Event;
-import dev.parley.load.Protocol;
 import dev.parley.process.Child;
+import dev.parley.protocol.Command;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.Protocol;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,8 +30,10 @@ class GeneratorTest {
     @Test
     void anAnswerThatComesTooLateIsNotTakenForTheNext() throws Exception {
         Path late = folder.resolve("late");
-        String script = "read a; while [ ! -e \"$1\" ]; do sleep 0.01; done; echo \"$2\"; read b; echo \"$3\"; read c";
+        String script = "echo \"$1\"; read hello; read a; while [ ! -e \"$2\" ]; do sleep 0.01; done;"
+                + " echo \"$3\"; read b; echo \"$4\"; read c";
         List<String> answers = List.of(
+                Protocol.greeting(),
                 late.toString(),
                 Protocol.line(new Event.Counted(1, 10, 10)),
                 Protocol.line(new Event.Counted(1, 20, 20)));

@@ -2,11 +2,11 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.parley.lab.ServiceProcess.Served;
-import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.ServiceEvent.Served;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.parley.load.Event;
 import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.LibraryRow;
 import dev.parley.model.Metric;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import dev.parley.store.RunStore;
 import java.io.File;
 import java.io.IOException;

@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.parley.analysis.Distribution;
 import dev.parley.limits.Confinement;
-import dev.parley.load.Event;
-import dev.parley.load.Event.Phase;
 import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
@@ -19,6 +17,8 @@ import dev.parley.model.TrialRow;
 import dev.parley.model.TrialRow.State;
 import dev.parley.model.TrialSpec;
 import dev.parley.process.Ports;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.Event.Phase;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
 import java.io.BufferedReader;
@@ -233,7 +233,7 @@ class LabTest {
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
             try (Databases none = Databases.start(
                             Work.named("messages"), List.of(), TinyRun.home(), Map.of(), out, listener);
-                    Deployment deployment = new Deployment(
+                    TrialPath path = new TrialPath(
                             boot,
                             new Installations(TinyRun.home(), Catalog.read()),
                             out,
@@ -244,7 +244,7 @@ class LabTest {
                             Ceiling.NONE,
                             Observation.none(TinyRun.home()),
                             ports::next)) {
-                assertThat(deployment.boot()).isNotEmpty();
+                assertThat(path.boot()).isNotEmpty();
             }
             assertThat(listener.notes)
                     .containsExactly(

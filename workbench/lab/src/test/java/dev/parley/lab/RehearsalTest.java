@@ -22,16 +22,16 @@ class RehearsalTest {
 
     /** Plays back slices under load, the last for ever. Time is that of what was played. */
     private static final class Played implements Rehearsal.Stage {
-        private final Deque<Rehearsal.Slice> slices = new ArrayDeque<>();
+        private final Deque<Slice> slices = new ArrayDeque<>();
         private final List<String> loads = new ArrayList<>();
         private long nowNs = 17;
 
-        Played(Rehearsal.Slice... all) {
+        Played(Slice... all) {
             slices.addAll(Arrays.asList(all));
         }
 
         @Override
-        public Rehearsal.Slice play(MessageSpec message, Load load, Duration length) {
+        public Slice play(MessageSpec message, Load load, Duration length) {
             loads.add(message + " " + load + " " + length.toMillis());
             nowNs += length.toNanos();
             return slices.size() > 1 ? slices.poll() : slices.peek();
@@ -43,12 +43,12 @@ class RehearsalTest {
         }
     }
 
-    private static Rehearsal.Slice slice(double percent, double medianMs) {
-        return new Rehearsal.Slice(OptionalDouble.of(percent), OptionalDouble.of(10), medianMs, 500);
+    private static Slice slice(double percent, double medianMs) {
+        return new Slice(OptionalDouble.of(percent), OptionalDouble.of(10), medianMs, 500);
     }
 
-    private static Rehearsal.Slice mute() {
-        return new Rehearsal.Slice(OptionalDouble.of(0), OptionalDouble.of(0), 0, 0);
+    private static Slice mute() {
+        return new Slice(OptionalDouble.of(0), OptionalDouble.of(0), 0, 0);
     }
 
     private static TrialSpec trial(MessageSpec message, Load load) {
@@ -100,9 +100,9 @@ class RehearsalTest {
     /** REST over two services had three quiet slices in a row after 25 s, and fell by a third until 32 s. */
     @Test
     void whatTookLongHasToBeQuietForLong() throws InterruptedException {
-        List<Rehearsal.Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(60, 5)));
+        List<Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(60, 5)));
         slices.add(slice(2, 5));
-        Played played = new Played(slices.toArray(Rehearsal.Slice[]::new));
+        Played played = new Played(slices.toArray(Slice[]::new));
         new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 0).of(List.of(TEXT));
         assertThat(played.loads)
                 .as("20 that are not quiet, and a quarter of all that is")
@@ -111,10 +111,10 @@ class RehearsalTest {
 
     @Test
     void whatTookLongHasToBeLevelForLong() throws InterruptedException {
-        List<Rehearsal.Slice> slices = new ArrayList<>(Collections.nCopies(24, slice(60, 5)));
+        List<Slice> slices = new ArrayList<>(Collections.nCopies(24, slice(60, 5)));
         slices.addAll(Collections.nCopies(3, slice(2, 5)));
         slices.add(slice(2, 4.4));
-        Played played = new Played(slices.toArray(Rehearsal.Slice[]::new));
+        Played played = new Played(slices.toArray(Slice[]::new));
         new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 0).of(List.of(TEXT));
         // Of eight slices the first four and the last four are held against each other: 5, 5, 5, 4.4 and four of 4.4.
         assertThat(played.loads).hasSize(32);
@@ -123,7 +123,7 @@ class RehearsalTest {
     /** It compiled for three seconds after it had counted bytes, and took a seventh of the services' rate. */
     @Test
     void aGeneratorThatCompilesIsNotQuiet() throws InterruptedException {
-        Rehearsal.Slice compiles = new Rehearsal.Slice(OptionalDouble.of(3), OptionalDouble.of(10.1), 5, 500);
+        Slice compiles = new Slice(OptionalDouble.of(3), OptionalDouble.of(10.1), 5, 500);
         Played played = new Played(compiles, compiles, compiles, compiles, slice(3, 5));
         new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 0).of(List.of(TEXT));
         assertThat(played.loads).hasSize(7);
@@ -132,12 +132,12 @@ class RehearsalTest {
     /** What services reached is the lowest of the last quarter, of all that was played under the trial's load. */
     @Test
     void whatWasReachedIsTheLowestOfTheLastQuarter() throws InterruptedException {
-        List<Rehearsal.Slice> slices = new ArrayList<>(List.of(slice(60, 1)));
+        List<Slice> slices = new ArrayList<>(List.of(slice(60, 1)));
         slices.addAll(Collections.nCopies(12, slice(60, 5)));
         slices.add(slice(2, 4.8));
         slices.add(slice(2, 5.2));
         slices.add(slice(2, 5));
-        Played played = new Played(slices.toArray(Rehearsal.Slice[]::new));
+        Played played = new Played(slices.toArray(Slice[]::new));
         Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 1);
         assertThat(rehearsal.reachedMs(trial(TEXT, new Load.Closed(16)))).isEmpty();
         rehearsal.of(List.of(TEXT));
@@ -148,9 +148,9 @@ class RehearsalTest {
 
     @Test
     void aSliceWithoutAReplyAmongTheLastIsNotLevel() throws InterruptedException {
-        List<Rehearsal.Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(3, 5)));
+        List<Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(3, 5)));
         slices.set(18, mute());
-        Played played = new Played(slices.toArray(Rehearsal.Slice[]::new));
+        Played played = new Played(slices.toArray(Slice[]::new));
         new Rehearsal(played, Duration.ofMillis(9_600), Duration.ofMinutes(5), 0).of(List.of(TEXT));
         assertThat(played.loads)
                 .as("it is not among the last quarter, of seven, from 26 on")
@@ -290,7 +290,7 @@ class RehearsalTest {
 
     @Test
     void whereNobodyTellsWhatCompilersTakeItLastsAsLongAsItMay() throws InterruptedException {
-        Played silent = new Played(new Rehearsal.Slice(OptionalDouble.empty(), OptionalDouble.empty(), 1, 500));
+        Played silent = new Played(new Slice(OptionalDouble.empty(), OptionalDouble.empty(), 1, 500));
         Rehearsal rehearsal = new Rehearsal(silent, Duration.ZERO, Duration.ofSeconds(7), 0);
         rehearsal.of(List.of(TEXT));
         assertThat(silent.loads).hasSize(20).containsOnly("text:1000 closed:16 350");
@@ -307,7 +307,7 @@ class RehearsalTest {
 
     @Test
     void servicesThatUseNoProcessorTimeAreWarm() throws InterruptedException {
-        Played idle = new Played(new Rehearsal.Slice(OptionalDouble.of(0), OptionalDouble.of(0), 1, 2));
+        Played idle = new Played(new Slice(OptionalDouble.of(0), OptionalDouble.of(0), 1, 2));
         assertThat(new Rehearsal(idle, Duration.ZERO, Duration.ofSeconds(7), 1).before(trial(TEXT, new Load.Closed(1))))
                 .isTrue();
     }
@@ -403,18 +403,18 @@ class RehearsalTest {
     void compilersMayTakeATenthAndNoMore() {
         assertThat(slice(10, 1).isQuiet()).isTrue();
         assertThat(slice(10.01, 1).isQuiet()).isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.empty(), OptionalDouble.of(0), 1, 500).isQuiet())
+        assertThat(new Slice(OptionalDouble.empty(), OptionalDouble.of(0), 1, 500).isQuiet())
                 .isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), OptionalDouble.of(1), 1, 0).isQuiet())
+        assertThat(new Slice(OptionalDouble.of(1), OptionalDouble.of(1), 1, 0).isQuiet())
                 .isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), OptionalDouble.of(1), 1, 0.5).isQuiet())
+        assertThat(new Slice(OptionalDouble.of(1), OptionalDouble.of(1), 1, 0.5).isQuiet())
                 .isTrue();
     }
 
     /** A slice without a reply has no median: the next is held against the one before it. */
     @Test
     void aSliceWithoutAReplySaysNothingOfTheMedian() throws InterruptedException {
-        Rehearsal.Slice mute = new Rehearsal.Slice(OptionalDouble.of(1), OptionalDouble.of(1), 900, 0);
+        Slice mute = new Slice(OptionalDouble.of(1), OptionalDouble.of(1), 900, 0);
         Played played = new Played(slice(1, 9), mute, slice(1, 8.9), slice(1, 8.9), slice(1, 8.9), slice(1, 2));
         Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 1);
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isTrue();

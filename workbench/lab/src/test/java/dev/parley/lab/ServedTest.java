@@ -80,7 +80,7 @@ class ServedTest {
         TinyRun.Listener listener = new TinyRun.Listener();
         try (Databases none =
                         Databases.start(Work.named("messages"), List.of(), TinyRun.home(), Map.of(), out, listener);
-                Deployment deployment = new Deployment(
+                TrialPath path = new TrialPath(
                         boot,
                         new Installations(TinyRun.home(), Catalog.read()),
                         out,
@@ -91,10 +91,10 @@ class ServedTest {
                         new Ceiling(1e9),
                         Observation.none(TinyRun.home()),
                         Ports::free)) {
-            deployment.boot();
+            path.boot();
             for (TrialSpec trial : boot.trials()) {
-                Deployment.Measured measured = deployment.run(trial);
-                assertBothEndsCounted(measured.figures(), measured.trial().voidReasons());
+                TrialRows rows = path.run(trial);
+                assertBothEndsCounted(rows.figures(), rows.trial().voidReasons());
             }
         }
     }

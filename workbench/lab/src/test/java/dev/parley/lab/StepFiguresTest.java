@@ -2,13 +2,13 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;

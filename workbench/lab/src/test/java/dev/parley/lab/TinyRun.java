@@ -2,7 +2,6 @@ package dev.parley.lab;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.parley.load.Event;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
@@ -11,6 +10,7 @@ import dev.parley.model.Study.Effort;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

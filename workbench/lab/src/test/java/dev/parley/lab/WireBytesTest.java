@@ -69,7 +69,7 @@ class WireBytesTest {
         return (Boolean.getBoolean("parley.long") ? catalog.names() : catalog.select("all"))
                 .stream()
                         .filter(name -> !name.startsWith("rabbitmq") && !name.startsWith("kafka"))
-                        .filter(name -> !Lab.unbuilt(catalog).contains(name));
+                        .filter(name -> !catalog.unbuilt().contains(name));
     }
 
     @ParameterizedTest

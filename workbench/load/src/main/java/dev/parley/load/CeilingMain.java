@@ -3,6 +3,7 @@ package dev.parley.load;
 import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;

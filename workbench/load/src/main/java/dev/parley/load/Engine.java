@@ -1,11 +1,12 @@
 package dev.parley.load;
 
-import dev.parley.load.Event.Phase;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.Load.Arrivals;
 import dev.parley.model.Load.ClientUse;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.Event.Phase;
 import dev.parley.spi.CallException;
 import java.time.Duration;
 import java.util.function.Consumer;
@@ -364,6 +365,7 @@ final class Engine {
     }
 
     private void tell(Trial trial, HistogramRow.Kind kind, Histogram histogram) {
-        events.accept(new Event.Distribution(trial.trialId(), kind.key(), Encoded.of(histogram)));
+        events.accept(new Event.Distribution(
+                new HistogramRow(trial.trialId(), kind, "client", Encoded.of(histogram))));
     }
 }

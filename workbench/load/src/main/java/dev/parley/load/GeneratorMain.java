@@ -1,9 +1,13 @@
 package dev.parley.load;
 
+import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Command;
+import dev.parley.protocol.Event;
+import dev.parley.protocol.Protocol;
 import dev.parley.spi.CallException;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
@@ -25,8 +29,9 @@ import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The process: reads {@link Command}s from standard input and writes {@link Event}s to standard output, a line of JSON each. Ends when its
- * input ends. Whatever a technology prints goes to standard error, so that it cannot break the lines.
+ * The process: reads {@link Command}s from standard input and writes {@link Event}s to standard output, a line each,
+ * after the greetings. Ends when its input ends. Whatever a technology prints goes to standard error, so that it cannot
+ * break the lines. Exit codes: 0 told to end, 1 another version of the protocol.
  */
 public final class GeneratorMain {
     private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
@@ -45,7 +50,18 @@ public final class GeneratorMain {
         PrintStream events = System.out;
         System.setOut(System.err);
         GeneratorMain generator = new GeneratorMain(events);
+        events.println(Protocol.greeting());
+        events.flush();
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        String greeting = commands.readLine();
+        try {
+            if (greeting != null) {
+                Protocol.checkGreeting("the lab", greeting);
+            }
+        } catch (BadInput e) {
+            System.err.println("generator: " + e.getMessage());
+            System.exit(1);
+        }
         // commands are carried out on a thread of their own: the input may end in the middle of a trial, and then
         // everything ends at once
         BlockingQueue<String> lines = new LinkedBlockingQueue<>();
@@ -61,7 +77,7 @@ public final class GeneratorMain {
             while (true) {
                 String line = lines.take();
                 try {
-                    carryOut(Protocol.command(line));
+                    carryOut(Protocol.read(line, Command.class));
                 } catch (CallException | IllegalArgumentException e) {
                     tell(new Event.Failed(String.valueOf(e.getMessage())));
                 } catch (RuntimeException e) {

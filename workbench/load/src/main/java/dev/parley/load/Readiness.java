@@ -1,5 +1,6 @@
 package dev.parley.load;
 
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.time.Duration;
 

@@ -1,5 +1,7 @@
 package dev.parley.load;
 
+import dev.parley.model.SecondRow;
+import dev.parley.protocol.Event;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -112,7 +114,7 @@ final class Tally {
     }
 
     private void tellSecond(Histogram responses, Outcomes.Counts counts) {
-        events.accept(new Event.Second(
+        events.accept(new Event.Second(new SecondRow(
                 trialId,
                 seconds++,
                 responses.getTotalCount(),
@@ -120,7 +122,7 @@ final class Tally {
                 counts.wrong(),
                 counts.failed(),
                 counts.notSent(),
-                Encoded.of(responses)));
+                Encoded.of(responses))));
     }
 
     /** Parts that are over and whose requests all have their outcomes are told, the oldest first. */

@@ -7,6 +7,7 @@ import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.Load.Arrivals;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -57,7 +58,7 @@ class EngineTest {
 
     private static Histogram histogram(List<Event> events, HistogramRow.Kind kind) throws Exception {
         for (Event event : events) {
-            if (event instanceof Event.Distribution d && d.kind().equals(kind.key())) {
+            if (event instanceof Event.Distribution(HistogramRow d) && d.kind() == kind) {
                 return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(d.histogram()), 0);
             }
         }
@@ -186,7 +187,7 @@ class EngineTest {
                         index -> CompletableFuture.completedFuture(true));
         long bySecond = events.stream()
                 .filter(Event.Second.class::isInstance)
-                .mapToLong(e -> ((Event.Second) e).replied())
+                .mapToLong(e -> ((Event.Second) e).row().replied())
                 .sum();
         assertThat(events.stream().filter(Event.Second.class::isInstance)).hasSize(2);
         assertThat(finished(events).replied()).isEqualTo(bySecond);
@@ -225,8 +226,8 @@ class EngineTest {
                 run(trial(new Load.Staircase(1, 2, 1, Duration.ofMillis(100)), Duration.ofMillis(200), 100), (Behaviour)
                         index -> CompletableFuture.completedFuture(true));
         assertThat(events)
-                .filteredOn(
-                        e -> e instanceof Event.Distribution d && d.kind().equals(HistogramRow.Kind.FIRST_HALF.key()))
+                .filteredOn(e -> e instanceof Event.Distribution(HistogramRow d)
+                        && d.kind() == HistogramRow.Kind.FIRST_HALF)
                 .isEmpty();
     }
 

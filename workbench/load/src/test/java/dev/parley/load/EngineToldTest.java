@@ -3,8 +3,11 @@ package dev.parley.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
+import dev.parley.model.SecondRow;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -146,7 +149,7 @@ class EngineToldTest {
                 text(
                         "%s %d ms: %.0f/s, p99 %.1f ms, %d errors, %d in flight",
                         p.phase(), p.elapsedMs(), p.perSecond(), p.p99Ms(), p.errors(), p.inFlight());
-            case Event.Second s ->
+            case Event.Second(SecondRow s) ->
                 text(
                         "second %d: %d right, %d late, %d wrong, %d failed, %d not sent",
                         s.second(), s.replied(), s.late(), s.wrong(), s.failed(), s.notSent());
@@ -168,9 +171,10 @@ class EngineToldTest {
                         s.notSent(),
                         decoded(s.scenarioTimes()).getTotalCount());
             case Event.Uncounted u -> text("besides: %d sent, %d answered", u.sent(), u.answered());
-            case Event.Distribution d -> {
+            case Event.Distribution(HistogramRow d) -> {
                 Histogram times = decoded(d.histogram());
-                yield text("%s: %d, up to %.1f ms", d.kind(), times.getTotalCount(), times.getMaxValue() / 1e6);
+                yield text(
+                        "%s: %d, up to %.1f ms", d.kind().key(), times.getTotalCount(), times.getMaxValue() / 1e6);
             }
             case Event.Finished f ->
                 text(
@@ -500,7 +504,7 @@ class EngineToldTest {
             }
         });
         assertThat(all(Event.Step.class)).extracting(Event.Step::lengthNs).containsExactly(1_200 * MS, 1_000 * MS);
-        assertThat(all(Event.Second.class)).extracting(Event.Second::second).containsExactly(0, 1);
+        assertThat(all(Event.Second.class)).extracting(second -> second.row().second()).containsExactly(0, 1);
         assertThat(finished().windowNs()).isEqualTo(2_200 * MS);
     }
 

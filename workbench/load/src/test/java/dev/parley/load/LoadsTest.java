@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.within;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -94,6 +95,7 @@ class LoadsTest {
         Event.Finished whole = finished(events);
         assertThat(whole.due() - whole.notSent()).isEqualTo(sent.get() - sentInWarmUp);
         assertThat(all(events, Event.Second.class).stream()
+                        .map(Event.Second::row)
                         .mapToLong(s -> s.replied() + s.late() + s.wrong() + s.failed() + s.notSent())
                         .sum())
                 .isEqualTo(whole.due());
@@ -473,9 +475,9 @@ class LoadsTest {
         List<Event> events =
                 run(Load.parse("rounds:10x10:4:10s:shared"), slowAtFirst, Duration.ZERO, Duration.ofSeconds(1));
         for (Event.Distribution d : all(events, Event.Distribution.class)) {
-            if (d.kind().equals(HistogramRow.Kind.RESPONSE.key())) {
-                assertThat(decoded(d.histogram()).getTotalCount()).isEqualTo(30);
-                assertThat(decoded(d.histogram()).getMaxValue()).isLessThan(50_000_000);
+            if (d.row().kind() == HistogramRow.Kind.RESPONSE) {
+                assertThat(decoded(d.row().histogram()).getTotalCount()).isEqualTo(30);
+                assertThat(decoded(d.row().histogram()).getMaxValue()).isLessThan(50_000_000);
             }
         }
     }

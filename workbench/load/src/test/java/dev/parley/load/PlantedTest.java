@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.io.BufferedReader;
 import java.io.DataInputStream;
@@ -168,7 +169,7 @@ class PlantedTest {
 
     private static long count(List<Event> events, HistogramRow.Kind kind) throws Exception {
         for (Event event : events) {
-            if (event instanceof Event.Distribution d && d.kind().equals(kind.key())) {
+            if (event instanceof Event.Distribution(HistogramRow d) && d.kind() == kind) {
                 return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(d.histogram()), 0)
                         .getTotalCount();
             }

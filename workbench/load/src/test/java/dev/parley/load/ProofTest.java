@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
+import dev.parley.model.SecondRow;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -80,7 +82,7 @@ class ProofTest {
 
     private static Histogram histogram(List<Event> events, HistogramRow.Kind kind) throws Exception {
         for (Event event : events) {
-            if (event instanceof Event.Distribution d && d.kind().equals(kind.key())) {
+            if (event instanceof Event.Distribution(HistogramRow d) && d.kind() == kind) {
                 return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(d.histogram()), 0);
             }
         }
@@ -180,7 +182,7 @@ class ProofTest {
         long[] usedBytes = new long[2];
         long[] counted = new long[1];
         run("open:20:poisson", Duration.ofHours(hours), new Server(now -> 3_000_000 + now % 7_000_000), event -> {
-            if (event instanceof Event.Second second) {
+            if (event instanceof Event.Second(SecondRow second)) {
                 counted[0] += second.replied();
                 if (second.second() == 900 || second.second() == hours * 3600 - 2) {
                     System.gc();
@@ -202,7 +204,7 @@ class ProofTest {
         assertThat(finished(events).replied()).isEqualTo((long) perSecond * seconds);
         long[] bySecond = events.stream()
                 .filter(Event.Second.class::isInstance)
-                .mapToLong(e -> ((Event.Second) e).replied())
+                .mapToLong(e -> ((Event.Second) e).row().replied())
                 .toArray();
         assertThat(bySecond).hasSize(seconds);
         assertThat(Arrays.stream(bySecond)).allSatisfy(n -> assertThat(n).isCloseTo((long) perSecond, within(10L)));

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.model.Load;
 import dev.parley.model.TrialSpec;
+import dev.parley.protocol.Event;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

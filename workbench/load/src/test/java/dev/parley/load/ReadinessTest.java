@@ -3,6 +3,7 @@ package dev.parley.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.parley.protocol.Event;
 import dev.parley.spi.CallException;
 import java.time.Duration;
 import java.util.Arrays;

@@ -2,6 +2,8 @@ package dev.parley.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.parley.model.SecondRow;
+import dev.parley.protocol.Event;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -48,10 +50,11 @@ class TallyTest {
         return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(bytes), 0);
     }
 
-    private List<Event.Second> seconds() {
+    private List<SecondRow> seconds() {
         return events.stream()
                 .filter(Event.Second.class::isInstance)
                 .map(Event.Second.class::cast)
+                .map(Event.Second::row)
                 .toList();
     }
 
@@ -75,12 +78,12 @@ class TallyTest {
         part.endedNs = 1000;
         tally.closeAll(false, 1000, CAUSE);
         assertThat(seconds()).hasSize(2);
-        Event.Second first = seconds().getFirst();
+        SecondRow first = seconds().getFirst();
         assertThat(List.of(first.trialId(), first.second())).containsExactly(7, 0);
         assertThat(List.of(first.replied(), first.late(), first.wrong(), first.failed(), first.notSent()))
                 .containsExactly(3L, 1L, 2L, 3L, 4L);
         assertThat(decoded(first.responseTimes()).getMaxValue()).isEqualTo(100);
-        Event.Second second = seconds().getLast();
+        SecondRow second = seconds().getLast();
         assertThat(second.second()).isEqualTo(1);
         assertThat(List.of(second.replied(), second.late(), second.wrong(), second.failed(), second.notSent()))
                 .containsExactly(2L, 1L, 0L, 0L, 0L);

@@ -1,6 +1,9 @@
 package dev.parley.service;
 
+import com.sun.management.ThreadMXBean;
+import dev.parley.model.HistogramRow;
 import dev.parley.model.Topology;
+import dev.parley.protocol.ServiceEvent;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallLog;
 import dev.parley.spi.Handler;
@@ -9,16 +12,23 @@ import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import dev.parley.spi.Work;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
+import org.HdrHistogram.Histogram;
 
 /**
  * A running service, which is connected to its neighbours and listens. Closing ends the server first, then the
  * neighbours.
  */
 final class Microservice implements AutoCloseable {
+    private final String name;
     private final Map<String, TimedNeighbour> neighbours = new LinkedHashMap<>();
     private final LongAdder requests = new LongAdder();
     private final LongAdder answered = new LongAdder();
@@ -28,6 +38,7 @@ final class Microservice implements AutoCloseable {
     private final Transport.Server server;
 
     Microservice(String name, ServiceSettings.Role role) {
+        this.name = name;
         Topology.Node self = role.topology().node(name);
         Transport serving = TransportProvider.named(role.transport());
         Work records = Work.named(role.work());
@@ -78,9 +89,39 @@ final class Microservice implements AutoCloseable {
         return requests.sum();
     }
 
-    /** Requests that the work answered; those that it refused are {@link #failures()}. */
-    long answered() {
-        return answered.sum();
+    /** What the lab is told of the work's counts. Requests that the work refused are {@link #failures()}. */
+    ServiceEvent.Served served() {
+        // in this order, or a request between the two readings would be answered and not begun
+        long answeredSoFar = answered.sum();
+        return new ServiceEvent.Served(requests.sum(), answeredSoFar, allocatedBytes());
+    }
+
+    /**
+     * Heap bytes that all threads have allocated since the process began, without the calling thread, whose answers to
+     * the lab are no part of a request.
+     */
+    static long allocatedBytes() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        return threads.getTotalThreadAllocatedBytes() - threads.getCurrentThreadAllocatedBytes();
+    }
+
+    /** @param window name of the window that begins now */
+    void resetHops(String window) {
+        neighbours.values().forEach(neighbour -> neighbour.reset(window));
+    }
+
+    /** The times of calls to each neighbour in the window that ends with this. */
+    List<HistogramRow> hops(int trialId) {
+        List<HistogramRow> rows = new ArrayList<>();
+        neighbours.forEach((peer, neighbour) -> rows.add(new HistogramRow(
+                trialId, HistogramRow.Kind.HOP, name + ">" + peer, encoded(neighbour.sinceReset()))));
+        return rows;
+    }
+
+    private static byte[] encoded(Histogram histogram) {
+        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
+        int length = histogram.encodeIntoCompressedByteBuffer(buffer);
+        return Arrays.copyOf(buffer.array(), length);
     }
 
     /** The work's own figures, of its cache and its pool. */

@@ -1,28 +1,25 @@
 package dev.parley.service;
 
-import com.sun.management.ThreadMXBean;
 import dev.parley.model.BadInput;
+import dev.parley.protocol.Protocol;
+import dev.parley.protocol.ServiceCommand;
+import dev.parley.protocol.ServiceEvent;
 import dev.parley.spi.CallException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.lang.management.ManagementFactory;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Base64;
-import org.HdrHistogram.Histogram;
+import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The process of a service: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
  *
- * <p>It prints {@code listening health=PORT} once it serves. Then it obeys its standard input:
- * {@code hops-reset WINDOW}; {@code hops}, answered by a line {@code hop FROM>TO HISTOGRAM} for each neighbour and by
- * {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED ALLOCATED}: the requests that reached its
- * work since it began, those of them that the work answered, and the bytes of heap that its threads allocated. When the
- * input ends, the process that started it is gone, and it ends too. Exit codes: 0 told to end, 1 bad arguments or a port
- * that is taken.
+ * <p>Greets on standard output, and tells {@link ServiceEvent.Listening} once it serves. Then it reads a greeting and
+ * obeys {@link ServiceCommand}s from its standard input. When the input ends, whoever started it is gone, and it ends
+ * too. Exit codes: 0 told to end, 1 bad arguments, a port that is taken, or another version of the protocol.
  */
 public final class ServiceMain {
     private ServiceMain() {}
@@ -31,6 +28,7 @@ public final class ServiceMain {
         // a program reads the answers, so what libraries print goes to standard error
         PrintStream answers = System.out;
         System.setOut(System.err);
+        answers.println(Protocol.greeting());
         if (args.length == 1 && args[0].equals("describe")) {
             Describe.to(answers);
             return;
@@ -53,8 +51,8 @@ public final class ServiceMain {
         try (service;
                 HealthServer health = new HealthServer(
                         settings.healthPort(), settings.name(), () -> MetricsText.of(service), ServiceMain::stop)) {
-            answers.println("listening health=" + health.port());
-            obey(settings.name(), service, answers);
+            answers.println(Protocol.line(new ServiceEvent.Listening(health.port())));
+            obey(service, answers);
         }
     }
 
@@ -63,50 +61,37 @@ public final class ServiceMain {
         Thread.ofPlatform().name("shutdown").start(() -> System.exit(0));
     }
 
-    private static void obey(String name, @Nullable Microservice service, PrintStream answers) throws IOException {
-        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String command = commands.readLine(); command != null; command = commands.readLine()) {
-            String[] words = command.split(" ", 2);
-            switch (words[0]) {
-                case "hops-reset" -> {
-                    if (service != null) {
-                        String window = words.length > 1 ? words[1] : "";
-                        service.neighbours().values().forEach(neighbour -> neighbour.reset(window));
-                    }
-                }
-                case "hops" -> {
-                    if (service != null) {
-                        service.neighbours()
-                                .forEach((peer, neighbour) -> answers.println(
-                                        "hop " + name + ">" + peer + " " + base64(neighbour.sinceReset())));
-                    }
-                    answers.println("hops-end");
-                }
-                case "served" -> {
-                    // in this order, or a request between the two readings would be answered and not begun
-                    long answered = service == null ? 0 : service.answered();
-                    long begun = service == null ? 0 : service.requests();
-                    answers.println("served " + begun + " " + answered + " " + allocatedBytes());
-                }
-                default ->
-                    System.err.println(
-                            "service: unknown command " + command + " (expected: hops-reset, hops or served)");
+    private static void obey(@Nullable Microservice service, PrintStream answers) throws IOException {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        String greeting = lines.readLine();
+        if (greeting != null) {
+            Protocol.checkGreeting("the lab", greeting);
+        }
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            try {
+                answer(Protocol.read(line, ServiceCommand.class), service)
+                        .ifPresent(answer -> answers.println(Protocol.line(answer)));
+            } catch (IllegalArgumentException e) {
+                System.err.println("service: " + e.getMessage());
             }
         }
     }
 
-    /**
-     * Heap bytes that all threads have allocated since the process began, without the thread that obeys the lab, whose
-     * answers are no part of a request.
-     */
-    private static long allocatedBytes() {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        return threads.getTotalThreadAllocatedBytes() - threads.getCurrentThreadAllocatedBytes();
-    }
-
-    private static String base64(Histogram histogram) {
-        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
-        int length = histogram.encodeIntoCompressedByteBuffer(buffer);
-        return Base64.getEncoder().encodeToString(java.util.Arrays.copyOf(buffer.array(), length));
+    private static Optional<ServiceEvent> answer(ServiceCommand command, @Nullable Microservice service) {
+        return switch (command) {
+            case ServiceCommand.ResetHops reset -> {
+                if (service != null) {
+                    service.resetHops(reset.window());
+                }
+                yield Optional.empty();
+            }
+            case ServiceCommand.TellHops hops ->
+                Optional.of(new ServiceEvent.Hops(service == null ? List.of() : service.hops(hops.trialId())));
+            case ServiceCommand.TellServed _ ->
+                Optional.of(
+                        service == null
+                                ? new ServiceEvent.Served(0, 0, Microservice.allocatedBytes())
+                                : service.served());
+        };
     }
 }

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.parley.model.BadInput;
+import dev.parley.protocol.Protocol;
+import dev.parley.protocol.ServiceCommand;
+import dev.parley.protocol.ServiceEvent;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
+import java.io.PrintWriter;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -30,8 +33,11 @@ class ServiceMainTest {
         return new ProcessBuilder(command).start();
     }
 
-    private static String firstLine(Process process) throws IOException {
-        return new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)).readLine();
+    /** Waits until it serves, and returns the port of its health. */
+    private static int listening(Process process) throws IOException {
+        BufferedReader events = process.inputReader(StandardCharsets.UTF_8);
+        assertThat(events.readLine()).isEqualTo(Protocol.greeting());
+        return ((ServiceEvent.Listening) Protocol.read(events.readLine(), ServiceEvent.class)).healthPort();
     }
 
     private HttpResponse<String> get(int port, String path) throws Exception {
@@ -44,7 +50,7 @@ class ServiceMainTest {
     @Test
     void theEmptyServiceIsHealthyAndEndsWithItsInput() throws Exception {
         Process process = start("name=empty");
-        int port = Integer.parseInt(firstLine(process).replace("listening health=", ""));
+        int port = listening(process);
         assertThat(get(port, "/health").body()).contains("\"UP\"");
         assertThat(get(port, "/metrics").body())
                 .contains("# TYPE process_cpu_seconds_total counter")
@@ -55,11 +61,11 @@ class ServiceMainTest {
     }
 
     private static long allocated(Process process, BufferedReader answers) throws IOException {
-        process.outputWriter().write("served\n");
+        process.outputWriter().write(Protocol.line(new ServiceCommand.TellServed()) + "\n");
         process.outputWriter().flush();
-        String[] words = answers.readLine().split(" ");
-        assertThat(words).hasSize(4).startsWith("served", "0", "0");
-        return Long.parseLong(words[3]);
+        ServiceEvent.Served served = (ServiceEvent.Served) Protocol.read(answers.readLine(), ServiceEvent.class);
+        assertThat(served).isEqualTo(new ServiceEvent.Served(0, 0, served.allocatedBytes()));
+        return served.allocatedBytes();
     }
 
     /** A request takes kilobytes; a thousand answers to the lab would take hundreds of them, if they counted. */
@@ -67,7 +73,8 @@ class ServiceMainTest {
     void whatItAllocatesIsToldWithoutWhatTellingTakes() throws Exception {
         Process process = start("name=empty");
         BufferedReader answers = process.inputReader(StandardCharsets.UTF_8);
-        int port = Integer.parseInt(answers.readLine().replace("listening health=", ""));
+        int port = listening(process);
+        process.outputWriter().write(Protocol.greeting() + "\n");
         long before = allocated(process, answers);
         assertThat(get(port, "/metrics").statusCode()).isEqualTo(200);
         long asked = allocated(process, answers);
@@ -83,7 +90,7 @@ class ServiceMainTest {
     @Test
     void shutdownIsAPost() throws Exception {
         Process process = start("name=empty");
-        int port = Integer.parseInt(firstLine(process).replace("listening health=", ""));
+        int port = listening(process);
         assertThat(get(port, "/shutdown").statusCode()).isEqualTo(405);
         http.send(
                 HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/shutdown"))
@@ -101,6 +108,42 @@ class ServiceMainTest {
                 .asString()
                 .contains("line:0")
                 .contains("expected");
+        assertThat(process.waitFor()).isEqualTo(1);
+    }
+
+    @Test
+    void commandsAreAnsweredInOrderAndWhatIsNoneIsPassedOver() throws Exception {
+        Process process = start("name=empty");
+        listening(process);
+        try (PrintWriter commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true)) {
+            commands.println(Protocol.greeting());
+            commands.println("nonsense");
+            commands.println(Protocol.line(new ServiceCommand.ResetHops("7")));
+            commands.println(Protocol.line(new ServiceCommand.TellServed()));
+            commands.println(Protocol.line(new ServiceCommand.TellHops(7)));
+            BufferedReader events = process.inputReader(StandardCharsets.UTF_8);
+            assertThat(Protocol.read(events.readLine(), ServiceEvent.class)).isInstanceOf(ServiceEvent.Served.class);
+            assertThat(Protocol.read(events.readLine(), ServiceEvent.class))
+                    .isEqualTo(new ServiceEvent.Hops(List.of()));
+        }
+        assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8))
+                .startsWith("service: no ServiceCommand: nonsense");
+    }
+
+    @Test
+    void anotherVersionOfTheProtocolIsRefusedInOneLineThatNamesBoth() throws Exception {
+        int other = Protocol.VERSION + 1;
+        Process process = start("name=empty");
+        listening(process);
+        try (PrintWriter commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true)) {
+            commands.println(Protocol.greeting().replace(":" + Protocol.VERSION, ":" + other));
+            assertThat(new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8).lines())
+                    .singleElement()
+                    .asString()
+                    .startsWith("service: protocol: version " + other + " from the lab")
+                    .contains("version " + Protocol.VERSION + ",");
+        }
         assertThat(process.waitFor()).isEqualTo(1);
     }
 

@@ -7,6 +7,9 @@ import static org.awaitility.Awaitility.await;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
 import dev.parley.process.Child;
+import dev.parley.protocol.Protocol;
+import dev.parley.protocol.ServiceCommand;
+import dev.parley.protocol.ServiceEvent;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.TransportProvider;
@@ -23,7 +26,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
@@ -88,11 +90,17 @@ class ObservedTest {
                 arguments,
                 folder.resolve(name + ".log"));
         open.add(child);
+        child.tell(Protocol.greeting());
+        assertThat(child.line(TIMEOUT)).contains(Protocol.greeting());
         return child;
     }
 
+    private static ServiceEvent said(Child service) throws InterruptedException {
+        return Protocol.read(service.line(TIMEOUT).orElseThrow(), ServiceEvent.class);
+    }
+
     private static String health(Child service) throws InterruptedException {
-        return service.line(TIMEOUT).orElseThrow().replace("listening health=", "127.0.0.1:");
+        return "127.0.0.1:" + ((ServiceEvent.Listening) said(service)).healthPort();
     }
 
     /** What Prometheus answers; empty for no or not a number. */
@@ -134,7 +142,7 @@ class ObservedTest {
         await().atMost(TIMEOUT)
                 .until(() -> query("parley_hop_seconds_count").isPresent()
                         && query("process_cpu_seconds_total{service=\"m2\"}").isPresent());
-        m1.tell("hops-reset 7");
+        m1.tell(Protocol.line(new ServiceCommand.ResetHops("7")));
         load(work, m1At);
         Histogram measured = hop(m1);
         double count = measured.getTotalCount();
@@ -195,10 +203,9 @@ class ObservedTest {
     }
 
     private static Histogram hop(Child service) throws Exception {
-        service.tell("hops");
-        String[] words = service.line(TIMEOUT).orElseThrow().split(" ");
-        return Histogram.decodeFromCompressedByteBuffer(
-                ByteBuffer.wrap(Base64.getDecoder().decode(words[2])), 0);
+        service.tell(Protocol.line(new ServiceCommand.TellHops(7)));
+        byte[] times = ((ServiceEvent.Hops) said(service)).rows().getFirst().histogram();
+        return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(times), 0);
     }
 
     /**

@@ -6,6 +6,8 @@ import dev.parley.model.Topology;
 import dev.parley.process.Child;
 import dev.parley.process.Packaged;
 import dev.parley.process.ProcessException;
+import dev.parley.protocol.Protocol;
+import dev.parley.protocol.ServiceEvent;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.TransportProvider;
@@ -75,8 +77,10 @@ final class Pair implements AutoCloseable {
                 "dev.parley.service.ServiceMain",
                 arguments,
                 RealServers.folder().resolve(technologies.getFirst() + "-" + name + ".log"));
-        assertThat(child.line(TO_START))
-                .hasValueSatisfying(line -> assertThat(line).startsWith("listening"));
+        child.tell(Protocol.greeting());
+        assertThat(child.line(TO_START)).contains(Protocol.greeting());
+        assertThat(child.line(TO_START).map(line -> Protocol.read(line, ServiceEvent.class)))
+                .containsInstanceOf(ServiceEvent.Listening.class);
         return child;
     }
 

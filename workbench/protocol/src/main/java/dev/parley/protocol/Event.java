@@ -1,25 +1,11 @@
-package dev.parley.load;
+package dev.parley.protocol;
 
-import com.fasterxml.jackson.annotation.JsonSubTypes;
-import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.SecondRow;
 import java.util.List;
 
-/** What the generator tells, a line of JSON each. */
-@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "event")
-@JsonSubTypes({
-    @JsonSubTypes.Type(value = Event.Done.class, name = "done"),
-    @JsonSubTypes.Type(value = Event.Ready.class, name = "ready"),
-    @JsonSubTypes.Type(value = Event.Counted.class, name = "counted"),
-    @JsonSubTypes.Type(value = Event.Progress.class, name = "progress"),
-    @JsonSubTypes.Type(value = Event.Second.class, name = "second"),
-    @JsonSubTypes.Type(value = Event.Uncounted.class, name = "uncounted"),
-    @JsonSubTypes.Type(value = Event.Step.class, name = "step"),
-    @JsonSubTypes.Type(value = Event.Distribution.class, name = "distribution"),
-    @JsonSubTypes.Type(value = Event.Finished.class, name = "finished"),
-    @JsonSubTypes.Type(value = Event.Ceiling.class, name = "ceiling"),
-    @JsonSubTypes.Type(value = Event.Failed.class, name = "failed")
-})
-public sealed interface Event {
+/** What the load generator tells. A row that the store keeps is told as it is. */
+public sealed interface Event extends Message {
     record Done() implements Event {}
 
     /**
@@ -51,20 +37,12 @@ public sealed interface Event {
     record Progress(int trialId, Phase phase, long elapsedMs, double perSecond, double p99Ms, long errors, int inFlight)
             implements Event {}
 
-    /** One second of warm-up (negative) or window, or one counted step of a counted load: see {@link dev.parley.model.SecondRow}. */
-    record Second(
-            int trialId,
-            int second,
-            long replied,
-            long late,
-            long wrong,
-            long failed,
-            long notSent,
-            byte[] responseTimes)
-            implements Event {}
+    /** One second of warm-up or window, or one counted step of a counted load. */
+    record Second(SecondRow row) implements Event {}
 
     /**
-     * One part of a load's window: all of it for most loads, a step of a staircase, an iteration of a burst, a round, a try of a search.
+     * One part of a load's window: all of it for most loads, a step of a staircase, an iteration of a burst, a round, a
+     * try of a search.
      *
      * @param step from 0
      * @param label in words, unique within the trial
@@ -72,7 +50,8 @@ public sealed interface Event {
      * @param to the same at its end
      * @param isCounted whether the trial's own figures have it in them
      * @param isCut whether it was ended because it took too long
-     * @param scenarioTimes from a user's arrival to the last reply of the last iteration; empty where a scenario is a single request
+     * @param scenarioTimes from a user's arrival to the last reply of the last iteration; empty where a scenario is a
+     *     single request
      */
     record Step(
             int trialId,
@@ -93,15 +72,16 @@ public sealed interface Event {
             implements Event {}
 
     /**
-     * What the same clients asked the same service in this trial outside of all of its steps: the warm-up, and users who log in.
+     * What the same clients asked the same service in this trial outside of all of its steps: the warm-up, and users
+     * who log in.
      *
      * @param sent requests
      * @param answered those of them that had a reply, right or wrong
      */
     record Uncounted(int trialId, long sent, long answered) implements Event {}
 
-    /** One distribution of the window: see {@link dev.parley.model.HistogramRow}. {@code kind} is its key. */
-    record Distribution(int trialId, String kind, byte[] histogram) implements Event {}
+    /** One distribution of the window, as the clients saw it. */
+    record Distribution(HistogramRow row) implements Event {}
 
     /**
      * The trial is over and told whole.
@@ -147,7 +127,10 @@ public sealed interface Event {
         }
     }
 
-    /** @param perSecond right replies a second of the server that does nothing: no technology's figure can be believed near it */
+    /**
+     * @param perSecond right replies a second of the server that does nothing: no technology's figure can be believed
+     *     near it
+     */
     record Ceiling(double perSecond) implements Event {}
 
     /** The command could not be carried out. */
