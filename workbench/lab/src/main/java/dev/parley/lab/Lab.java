@@ -14,6 +14,7 @@ import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.process.Children;
+import dev.parley.process.Packaged;
 import dev.parley.process.Ports;
 import dev.parley.process.ProcessException;
 import dev.parley.spi.Location;
@@ -42,7 +43,8 @@ import java.util.stream.Collectors;
 
 /** Carries out studies. One at a time in a process. */
 public final class Lab {
-    private static final String UNKNOWN = "unknown";
+    /** What {@link #commit} is where nothing tells it. */
+    public static final String UNKNOWN = "unknown";
 
     public static final String STORE_FILE = "results.duckdb";
     private static final DateTimeFormatter RUN_ID = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
@@ -108,15 +110,25 @@ public final class Lab {
         return until.isEmpty() || Instant.now().plus(estimate).isBefore(until.get());
     }
 
+    /** The root of the checkout or of the distribution that this is. */
+    public static Path home() {
+        return Installations.home();
+    }
+
     /**
-     * The workbench's version in its checkout, with {@code -dirty} where files differ from it; {@code unknown} outside
-     * of one. Pages that recordings write do not count, or else one recording would make the next one dirty.
+     * The workbench's version in its checkout, with {@code -dirty} where files differ from it; in a distribution, the
+     * one that it was built from; otherwise {@link #UNKNOWN}. Pages that recordings write do not count, or else one
+     * recording would make the next one dirty.
      */
     public static String commit() {
         return commit(Installations.home());
     }
 
-    static String commit(Path checkout) {
+    static String commit(Path home) {
+        return Packaged.commit(home).orElseGet(() -> commitOf(home));
+    }
+
+    private static String commitOf(Path checkout) {
         String git = checkout.toString();
         String commit = said(List.of("git", "-C", git, "describe", "--always", "--exclude=*", "--abbrev=12"));
         List<String> changes =
@@ -124,6 +136,16 @@ public final class Lab {
         changes.addAll(List.of("--", ":/", ":(top,exclude)README.md", ":(top,exclude)docs/results"));
         String changed = said(changes);
         return commit.equals(UNKNOWN) || changed.isEmpty() ? commit : commit + "-dirty";
+    }
+
+    /** When the checkout's last commit was made; the epoch where that is unknown. */
+    public static Instant committedAt() {
+        return committedAt(Installations.home());
+    }
+
+    static Instant committedAt(Path checkout) {
+        String seconds = said(List.of("git", "-C", checkout.toString(), "log", "-1", "--format=%ct"));
+        return seconds.matches("\\d+") ? Instant.ofEpochSecond(Long.parseLong(seconds)) : Instant.EPOCH;
     }
 
     /**
@@ -240,6 +262,8 @@ public final class Lab {
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")) {
             Optional.ofNullable(System.getenv(name)).ifPresent(options -> machine.put(name, options));
         }
+        // A distribution's runtime has its classes compressed, so that a boot takes longer.
+        Packaged.commit(home).ifPresent(_ -> machine.put("runtime", "that of a distribution"));
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());
         if (isObserved) {
@@ -264,10 +288,9 @@ public final class Lab {
 
     /** Technologies whose modules are not packaged here. */
     public static List<String> unbuilt(Catalog catalog) {
-        Path workbench = Installations.home().resolve("workbench");
+        Path home = Installations.home();
         return catalog.names().stream()
-                .filter(name ->
-                        !Files.exists(workbench.resolve(catalog.module(name)).resolve("target/runtime.classpath")))
+                .filter(name -> !Packaged.isHere(home, catalog.module(name)))
                 .toList();
     }
 

@@ -1,8 +1,9 @@
 /**
- * Processes on a leash: each reads its standard input, a pipe from here, and ends when the pipe does, so that nothing is left over however
- * this process ends.
+ * Processes on a leash: each reads its standard input, a pipe from here, and ends when the pipe does, so that nothing is
+ * left over however this process ends.
  *
- * <p>Starting point: {@link dev.parley.process.Child}. A shutdown hook ends all of them at once on Ctrl-C. Imports nothing but the JDK.
+ * <p>Starting points: {@link dev.parley.process.Child}, and {@link dev.parley.process.Packaged} for what one runs from.
+ * A shutdown hook ends all of them at once on Ctrl-C. Imports nothing but the JDK.
  */
 @NullMarked
 package dev.parley.process;
