@@ -126,8 +126,9 @@ final class Doctor implements Callable<Integer> {
     }
 
     private void missing() {
-        if (!isOnPath("git")) {
-            concerns.add("git is not on the PATH: results will not name the commit");
+        if (Lab.commit().equals(Lab.UNKNOWN)) {
+            concerns.add("results will not name the commit: a distribution knows its own, and git on the PATH tells"
+                    + " that of a checkout");
         }
         List<String> unbuilt = Lab.unbuilt(Catalog.read());
         if (!unbuilt.isEmpty()) {
@@ -154,10 +155,5 @@ final class Doctor implements Callable<Integer> {
         Arrays.sort(ns);
         double median = ns[NOISE_SAMPLES / 2];
         return ns[NOISE_SAMPLES * 95 / 100] / median - 1;
-    }
-
-    private static boolean isOnPath(String tool) {
-        return Arrays.stream(System.getenv().getOrDefault("PATH", "").split(java.io.File.pathSeparator))
-                .anyMatch(folder -> Files.isExecutable(Path.of(folder, tool)));
     }
 }
