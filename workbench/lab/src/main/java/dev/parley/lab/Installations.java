@@ -19,7 +19,7 @@ final class Installations {
         this.catalog = catalog;
     }
 
-    /** The root of the checkout or of the distribution, as the launcher's system property {@code parley.home} has it. */
+    /** The root of the checkout or distribution, as the launcher's system property {@code parley.home} has it. */
     static Path home() {
         String home = System.getProperty("parley.home");
         if (home == null) {
