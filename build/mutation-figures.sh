@@ -3,12 +3,11 @@
 #   build/mutation-figures.sh          all parts, one after the other
 #   build/mutation-figures.sh windows  these parts
 # Prints each class with its mutants, those that were noticed and the share, then each survivor. Figures: docs/results/mutation-figures.md.
-set -eu
-home=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+me=mutation
+. "$(dirname "$(readlink -f "$0")")/preamble.sh"
 cd "$home"
-. build/jdk.sh
-find_jdk mutation
-find_maven mutation
+find_jdk
+find_maven
 
 # Each part: its name, its module, the classes that are changed, the tests that have to notice: none of them waits for real time
 # but those of OpenDriverTest, for some tenths of a second.

@@ -3,12 +3,11 @@
 #   build/mutation.sh            all parts, one after the other: hours on two cores
 #   build/mutation.sh charge …   these parts
 # Prints each class with its mutants, those that were noticed and the share, then each survivor. Figures: docs/results/mutation.md.
-set -eu
-home=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+me=mutation
+. "$(dirname "$(readlink -f "$0")")/preamble.sh"
 cd "$home"
-. build/jdk.sh
-find_jdk mutation
-find_maven mutation
+find_jdk
+find_maven
 
 # Each part: its name, the classes that are changed, the tests that have to notice. Tests without sockets are the quickest to do so.
 parts() {

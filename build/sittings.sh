@@ -1,19 +1,11 @@
 # Sourced by the commands of build/ that record figures: one option each for time, folder and page, runs that are gone on with, and Python.
 # Exit codes of all of them: 0 recorded, and what had to hold holds; 1 an error, or it does not hold; 2 something is left, run the same command again.
-set -euo pipefail
-home=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
-command=$(basename "$0")
-typed="build/$command${*:+ $*}"
+. "$(dirname "${BASH_SOURCE[0]}")/preamble.sh"
+set -o pipefail
+typed="build/$me${*:+ $*}"
 began=$SECONDS
 
-trap 'echo "$command: stopped; the same command goes on: $typed" >&2; exit 130' INT TERM
-
-wrong() {
-  echo "$command: $1" >&2
-  exit 1
-}
-
-usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+trap 'echo "$me: stopped; the same command goes on: $typed" >&2; exit 130' INT TERM
 
 # sitting_options KEEP PAGE ARGUMENTS…: sets minutes, keep and page from --for, --in and --out; the rest is left in rest[].
 sitting_options() {
@@ -43,7 +35,7 @@ sitting_options() {
 minutes_left() { echo $((minutes - (SECONDS - began) / 60)); }
 
 left_over() {
-  echo "$command: something is left; the same command goes on: $typed"
+  echo "$me: something is left; the same command goes on: $typed"
   exit 2
 }
 
@@ -62,7 +54,7 @@ sitting() {
     set -- "$@" --out "$(from_home "$folder")"
   fi
   mkdir -p "$folder"
-  echo "$command: ./parley $word $* --for $(minutes_left)m"
+  echo "$me: ./parley $word $* --for $(minutes_left)m"
   (cd "${checkout:-$home}" && ./parley "$word" "$@" --for "$(minutes_left)m") | tee -i "$folder/said.txt" || ended=$?
   # where trials failed, parley has said so
   [ "$ended" = 0 ] || exit "$ended"
@@ -77,7 +69,7 @@ find_duckdb() {
   if ! python3 -c 'import duckdb' 2>/dev/null; then
     python=$home/target/python/bin/python
     "$python" -c 'import duckdb' 2>/dev/null && return
-    echo "$command: fetching DuckDB's package for Python into target/python" >&2
+    echo "$me: fetching DuckDB's package for Python into target/python" >&2
     { python3 -m venv "$home/target/python" && "$python" -m pip install -q duckdb; } >&2 ||
       wrong "DuckDB's package for Python could not be fetched: python3 -m venv target/python && target/python/bin/pip install duckdb"
   fi

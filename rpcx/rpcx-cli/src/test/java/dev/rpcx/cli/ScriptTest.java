@@ -36,7 +36,7 @@ class ScriptTest {
         Path module = Files.createDirectories(home.resolve("rpcx/rpcx-cli"));
         script = Files.copy(own, module.resolve("rpcx"), java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
         Files.createDirectories(home.resolve("build"));
-        Files.copy(own.resolve("../../../build/jdk.sh").normalize(), home.resolve("build/jdk.sh"));
+        Files.copy(own.resolve("../../../build/preamble.sh").normalize(), home.resolve("build/preamble.sh"));
         Files.writeString(home.resolve("rpcx/pom.xml"), "");
         Files.createDirectories(home.resolve("rpcx/rpcx/src/main"));
         Files.createDirectories(module.resolve("src/main"));

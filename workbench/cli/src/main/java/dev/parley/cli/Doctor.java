@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Ceiling;
+import dev.parley.lab.Checkout;
 import dev.parley.lab.LabException;
 import dev.parley.probe.MachineMood;
 import dev.rpcx.probe.MachineFacts;
@@ -126,8 +127,9 @@ final class Doctor implements Callable<Integer> {
     }
 
     private void missing() {
-        if (!isOnPath("git")) {
-            concerns.add("git is not on the PATH: results will not name the commit");
+        if (Checkout.commit().equals(Checkout.UNKNOWN)) {
+            concerns.add("results will not name the commit: a distribution knows its own, and git on the PATH tells"
+                    + " that of a checkout");
         }
         List<String> unbuilt = Catalog.read().unbuilt();
         if (!unbuilt.isEmpty()) {
@@ -154,10 +156,5 @@ final class Doctor implements Callable<Integer> {
         Arrays.sort(ns);
         double median = ns[NOISE_SAMPLES / 2];
         return ns[NOISE_SAMPLES * 95 / 100] / median - 1;
-    }
-
-    private static boolean isOnPath(String tool) {
-        return Arrays.stream(System.getenv().getOrDefault("PATH", "").split(java.io.File.pathSeparator))
-                .anyMatch(folder -> Files.isExecutable(Path.of(folder, tool)));
     }
 }

@@ -22,7 +22,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         name = "parley",
         mixinStandardHelpOptions = true,
         scope = ScopeType.INHERIT,
-        version = "parley 0.1.0",
+        version = "parley " + Parley.VERSION,
         description = {
             "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and topology.",
             ""
@@ -41,6 +41,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ReportAgain.class,
             Technologies.class,
             Doctor.class,
+            Dist.class,
             CommandLine.HelpCommand.class
         },
         synopsisSubcommandLabel = "COMMAND",
@@ -49,8 +50,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline."
         })
 public final class Parley implements Runnable {
+    static final String VERSION = "0.1.0";
+
     private static final String COMMANDS =
-            "one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies, doctor";
+            "one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies,"
+                    + " doctor, dist";
 
     @Option(names = "--debug", scope = ScopeType.INHERIT, description = "Show stack traces.")
     private boolean isDebug;

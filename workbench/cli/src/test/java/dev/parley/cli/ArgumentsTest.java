@@ -105,7 +105,8 @@ class ArgumentsTest {
                 "gate ",
                 "export ",
                 "report ",
-                "doctor "
+                "doctor ",
+                "dist "
             })
     void everyCommandExplainsItself(String command) {
         Typed result = Typed.line((command + "--help").split(" "));
@@ -118,6 +119,19 @@ class ArgumentsTest {
     @Test
     void theVersionIsOneLine() {
         assertThat(Typed.line("--version").out().lines()).hasSize(1);
+    }
+
+    /** The launcher of a checkout adds what makes one where the word comes first. */
+    @Test
+    void aDistributionIsRefusedWhereNothingMakesIt() {
+        Path out = folder.resolve("made");
+        Typed result = Typed.line("dist", "--out", out.toString());
+        assertThat(result.err())
+                .startsWith("parley: dist: " + Typed.home())
+                .contains("expected: a checkout, where dist is the first word: ./parley dist");
+        assertThat(result.err().lines()).hasSize(1);
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(out).doesNotExist();
     }
 
     @Test

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -75,9 +74,9 @@ public final class Catalog {
 
     /** Technologies whose modules are not packaged here. */
     public List<String> unbuilt() {
-        Path workbench = Installations.home().resolve("workbench");
+        Path home = Installations.home();
         return names().stream()
-                .filter(name -> !Files.exists(workbench.resolve(module(name)).resolve("target/runtime.classpath")))
+                .filter(name -> !Packaged.isHere(home, module(name)))
                 .toList();
     }
 

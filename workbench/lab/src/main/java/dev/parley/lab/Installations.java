@@ -4,7 +4,9 @@ import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /** Which modules each kind of process is made of. */
 final class Installations {
@@ -18,13 +20,22 @@ final class Installations {
         this.catalog = catalog;
     }
 
-    /** The repository's root, which the launcher names in the system property {@code parley.home}. */
+    /** The root of the checkout or distribution, as the launcher's system property {@code parley.home} has it. */
     static Path home() {
         String home = System.getProperty("parley.home");
         if (home == null) {
             throw new LabException("the system property parley.home is not set: start with ./parley");
         }
         return Path.of(home);
+    }
+
+    /** Lists every module that a process is started from, by its folder below {@code workbench/}. */
+    static Set<String> modules(Catalog catalog) {
+        Set<String> modules =
+                new LinkedHashSet<>(List.of("cli", "service", "load", Observation.MODULE, "backend/kafka-server"));
+        catalog.names().forEach(name -> modules.add(catalog.module(name)));
+        WorkChoice.read().forEach(choice -> modules.add("work/" + choice.work()));
+        return modules;
     }
 
     Path root() {

@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /** What technologies ask of a system, from their own description and the files that a service of theirs runs from. Measures nothing. */
@@ -37,6 +38,16 @@ public final class Inventory {
     public Inventory(Catalog catalog) {
         this.catalog = catalog;
         this.installations = new Installations(Installations.home(), catalog);
+    }
+
+    /** Lists every module that a process is started from, by its folder below {@code workbench/}. */
+    public static Set<String> modules(Catalog catalog) {
+        return Installations.modules(catalog);
+    }
+
+    /** Names a jar's licence as {@link LibraryRow#licence} does. */
+    public static String licence(Path jar) {
+        return Licence.of(jar);
     }
 
     /**

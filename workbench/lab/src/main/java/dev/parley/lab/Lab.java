@@ -88,6 +88,11 @@ public final class Lab {
         return this;
     }
 
+    /** The root of the checkout or of the distribution that this is. */
+    public static Path home() {
+        return Installations.home();
+    }
+
     /**
      * Measures, and leaves the store in {@code out}.
      *

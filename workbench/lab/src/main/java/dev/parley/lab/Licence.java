@@ -1,6 +1,7 @@
 package dev.parley.lab;
 
 import dev.parley.model.LibraryRow;
+import dev.parley.process.Packaged;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -21,8 +22,9 @@ import org.w3c.dom.Node;
 import org.xml.sax.SAXException;
 
 /**
- * A jar's licence, where its publisher wrote it down: the POM beside it in a local repository, and that POM's parents; the POM inside the
- * jar; the manifest's {@code Bundle-License}. Read once for each jar.
+ * A jar's licence, where its publisher wrote it down: the POM beside it in a local repository, and that POM's parents;
+ * the POM inside the jar; the manifest's {@code Bundle-License}. In a distribution, what the list beside the jar says.
+ * Read once for each jar.
  */
 final class Licence {
     private static final Map<Path, String> KNOWN = new ConcurrentHashMap<>();
@@ -54,6 +56,10 @@ final class Licence {
         Path folder = jar.getParent();
         try {
             if (folder != null) {
+                Path list = folder.resolve(Packaged.LICENCES);
+                if (Files.isRegularFile(list)) {
+                    return listed(list, file);
+                }
                 // a classifier stands in the jar's name, and not in the POM's
                 String artifact =
                         String.valueOf(folder.resolve("..").normalize().getFileName());
@@ -71,6 +77,14 @@ final class Licence {
         } catch (IOException e) {
             throw new UncheckedIOException(jar + ": its licence cannot be read: " + e.getMessage(), e);
         }
+    }
+
+    private static String listed(Path list, String file) throws IOException {
+        return Files.readAllLines(list).stream()
+                .filter(line -> line.startsWith(file + "\t"))
+                .map(line -> line.substring(file.length() + 1))
+                .findFirst()
+                .orElse(LibraryRow.UNKNOWN);
     }
 
     private static Optional<String> inside(Path jar) throws IOException {

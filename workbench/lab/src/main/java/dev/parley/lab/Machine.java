@@ -1,6 +1,7 @@
 package dev.parley.lab;
 
 import dev.parley.model.Rules;
+import dev.parley.process.Packaged;
 import dev.rpcx.probe.MachineFacts;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,6 +26,8 @@ final class Machine {
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")) {
             Optional.ofNullable(System.getenv(name)).ifPresent(options -> facts.put(name, options));
         }
+        // A distribution's runtime has its classes compressed, so that a boot takes longer.
+        Packaged.commit(Installations.home()).ifPresent(_ -> facts.put("runtime", "that of a distribution"));
         return facts;
     }
 }

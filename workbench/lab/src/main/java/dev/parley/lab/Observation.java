@@ -20,7 +20,7 @@ final class Observation {
             List.of("prometheus.yml", "grafana-dashboard.json", "filebeat.yml", "logstash.conf", "kibana.ndjson");
 
     /** What brings the call log. */
-    private static final String MODULE = "observed";
+    static final String MODULE = "observed";
 
     private final Path home;
     private final Optional<Path> folder;

@@ -46,7 +46,7 @@ public record WorkChoice(String typed, String work, String messages, String topo
                         + String.join(", ", all.stream().map(WorkChoice::typed).toList()));
     }
 
-    private static List<WorkChoice> read() {
+    static List<WorkChoice> read() {
         try (InputStream list = WorkChoice.class.getResourceAsStream("works.list")) {
             if (list == null) {
                 throw new LabException("works.list is missing from the lab's jar: build again");

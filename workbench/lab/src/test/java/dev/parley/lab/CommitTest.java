@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -56,5 +57,31 @@ class CommitTest {
     @Test
     void outsideOfACheckoutItIsUnknown() {
         assertThat(Checkout.commit(folder.resolve("nothing"))).isEqualTo("unknown");
+        assertThat(Checkout.committedAt(folder.resolve("nothing"))).isEqualTo(Instant.EPOCH);
+    }
+
+    /** A distribution may be unpacked below somebody's own repository. */
+    @Test
+    void inADistributionItIsTheOneThatItWasBuiltFrom() throws Exception {
+        checkout = Files.createDirectory(folder.resolve("repository"));
+        git("init", "-q");
+        write("README.md");
+        git("add", "-A");
+        git("commit", "-q", "-m", "one");
+        Path distribution = Files.createDirectory(checkout.resolve("parley"));
+        Files.writeString(distribution.resolve("build.properties"), "version=1\ncommit=0123456789ab\n");
+
+        assertThat(Checkout.commit(distribution)).isEqualTo("0123456789ab");
+    }
+
+    @Test
+    void theDateIsThatOfTheLastCommit() throws Exception {
+        checkout = Files.createDirectory(folder.resolve("dated"));
+        git("init", "-q");
+        write("README.md");
+        git("add", "-A");
+        git("commit", "-q", "-m", "one");
+
+        assertThat(Checkout.committedAt(checkout)).isBetween(Instant.now().minusSeconds(60), Instant.now());
     }
 }

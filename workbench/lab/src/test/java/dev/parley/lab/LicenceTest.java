@@ -77,6 +77,15 @@ class LicenceTest {
     }
 
     @Test
+    void aDistributionsListIsAskedAlone() throws IOException {
+        Path jar = jar("lib/one-1.jar", Map.of("META-INF/maven/g/a/pom.xml", project(APACHE)), "");
+        Files.writeString(repository.resolve("lib/THIRD-PARTY.txt"), "# licences\none-1.jar\tEPL-2.0 or MIT\n");
+
+        assertThat(Licence.of(jar)).isEqualTo("EPL-2.0 or MIT");
+        assertThat(Licence.of(repository.resolve("lib/another-1.jar"))).isEqualTo(LibraryRow.UNKNOWN);
+    }
+
+    @Test
     void aPomThatCannotBeReadStopsNothing() throws IOException {
         Path jar = jar("org/a/odd/1/odd-1.jar", Map.of(), "");
         Files.writeString(repository.resolve("org/a/odd/1/odd-1.pom"), "<project>&oslash;</project>");

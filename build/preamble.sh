@@ -1,4 +1,18 @@
-# Sourced by ./parley, ./check and RPCX's scripts: finds a JDK 25 and a Maven, or says in one line what is missing and ends with exit code 1.
+# Sourced by the scripts of this repository: where it is, how a script says what is wrong, a JDK 25 and a Maven, and
+# what Maven has packaged. A function that does not find what it needs says so in one line and ends the script with
+# exit code 1.
+set -eu
+home=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
+# The script's name in messages: that of its file, unless the script has set another.
+me=${me:-$(basename "$0")}
+
+wrong() {
+  echo "$me: $1" >&2
+  exit 1
+}
+
+# prints the comment at the script's top
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
 
 is_java() { [ -x "$2/bin/java" ] && grep -qs "^JAVA_VERSION=\"$1[\".]" "$2/release"; }
 
@@ -49,10 +63,18 @@ find_jdk() {
   local found=none
   [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && found=$(sed -n 's/^JAVA_VERSION="\(.*\)"/\1/p' "$JAVA_HOME/release" 2>/dev/null)
   [ "$found" = none ] && command -v java >/dev/null && found=$(java -version 2>&1 | sed -n '1s/.*"\(.*\)".*/\1/p')
-  echo "$1: no JDK 25 found (JDK_25, JAVA_HOME, PATH and the usual folders were searched; the default Java is ${found:-unknown}): install one or set JAVA_HOME" >&2
-  exit 1
+  wrong "no JDK 25 found (JDK_25, JAVA_HOME, PATH and the usual folders were searched; the default Java is ${found:-unknown}): install one or set JAVA_HOME"
 }
 
 find_maven() {
-  command -v mvn >/dev/null || { echo "$1: no Maven found: install Maven 3.8.7 or later and put mvn on the PATH" >&2; exit 1; }
+  command -v mvn >/dev/null || wrong "no Maven found: install Maven 3.8.7 or later and put mvn on the PATH"
 }
+
+# package MODULES: these, as Maven's -pl takes them, and what they stand on, without tests
+package() {
+  find_maven
+  (cd "$home" && mvn -q -B -ntp -Dmaven.test.skip=true -Dspotless.skip=true package -pl "$1" -am)
+}
+
+# class_path MODULE ARTIFACT: prints what a packaged module runs from, its own jar and all that it needs
+class_path() { echo "$(echo "$home/$1/target/$2"-*.jar):$(cat "$home/$1/target/runtime.classpath")"; }
