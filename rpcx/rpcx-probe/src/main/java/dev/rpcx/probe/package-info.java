@@ -1,6 +1,7 @@
 /**
  * Reads figures for benchmarks while processes run, from outside these processes: the processor time and the memory of
- * a process, the bytes on a connection, and facts about the machine.
+ * a process, the bytes on a connection, and facts about the machine. A relay that counts bytes can also trouble its
+ * connections, as a bad network does.
  *
  * <p>Starting points: {@link dev.rpcx.probe.ProcessProbe}, {@link dev.rpcx.probe.ByteRelay} and
  * {@link dev.rpcx.probe.MachineFacts}. Nothing in this package starts a process. Most figures come from {@code /proc},

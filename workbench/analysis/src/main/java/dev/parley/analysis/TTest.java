@@ -79,6 +79,11 @@ record TTest(double mean, double error, double freedom) {
         return Arrays.stream(logs).allMatch(Double::isFinite) ? logs : new double[0];
     }
 
+    /*
+     * The t-test of commons-statistics has the same definition. But it gives no standard error, which pBeyond and times
+     * need, takes whole numbers of restarts only, and has no p where restarts do not differ at all. The last digits of
+     * its mean and variance differ from those of the JDK's sums, and summary.json has p with all its digits.
+     */
     private static double mean(double[] values) {
         return Arrays.stream(values).average().orElse(Double.NaN);
     }

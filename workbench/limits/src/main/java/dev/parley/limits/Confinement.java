@@ -2,7 +2,10 @@ package dev.parley.limits;
 
 import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
+import dev.parley.model.Limits.Proxy;
 import dev.parley.model.Topology;
+import dev.rpcx.probe.ByteRelay;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,7 +23,7 @@ public final class Confinement implements AutoCloseable {
     private final Map<String, String> hostOf;
     private final Optional<Cgroups> cgroups;
     private final Optional<Hosts> hosts;
-    private final List<TroubledRelay> relays = new ArrayList<>();
+    private final List<ByteRelay> relays = new ArrayList<>();
     private final Map<String, List<Path>> doors = new HashMap<>();
 
     private Confinement(Limits limits, Map<String, String> hostOf, Optional<Cgroups> cgroups, Optional<Hosts> hosts) {
@@ -105,18 +108,29 @@ public final class Confinement implements AutoCloseable {
      *
      * @return the host and port that callers are to use instead; empty where they reach the service itself
      */
-    public Optional<TroubledRelay> relayTo(String service, int port) {
-        Optional<TroubledRelay> relay = limits.proxy()
-                .map(proxy -> TroubledRelay.listen(
-                        hosts.map(Hosts::gateway).orElse(LOOPBACK), address(service), port, proxy));
+    public Optional<ByteRelay> relayTo(String service, int port) {
+        Optional<ByteRelay> relay = limits.proxy()
+                .map(proxy -> relay(hosts.map(Hosts::gateway).orElse(LOOPBACK), address(service), port, proxy));
         relay.ifPresent(relays::add);
         return relay;
+    }
+
+    private static ByteRelay relay(String at, String host, int port, Proxy proxy) {
+        try {
+            return ByteRelay.troubled(
+                    at,
+                    host,
+                    port,
+                    new ByteRelay.Trouble(proxy.delay(), proxy.bytesPerSecond(), proxy.cutEvery()));
+        } catch (UncheckedIOException e) {
+            throw new LimitsException(String.valueOf(e.getMessage()), e);
+        }
     }
 
     /** Takes down what was set up. To be called when the services have ended. */
     @Override
     public void close() {
-        relays.forEach(TroubledRelay::close);
+        relays.forEach(ByteRelay::close);
         hosts.ifPresent(Hosts::close);
         cgroups.ifPresent(Cgroups::close);
     }

@@ -6,11 +6,16 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.parley.model.Limits;
 import dev.parley.model.Limits.Bandwidth;
+import dev.parley.model.Limits.Proxy;
 import dev.parley.model.Limits.Share;
 import dev.parley.model.Topology;
+import dev.rpcx.probe.ByteRelay;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -224,6 +229,44 @@ class ConfinementTest {
             assertThat(confinement.address("m1")).isEqualTo("127.0.0.1");
             assertThat(confinement.relayTo("m1", 80)).isEmpty();
         }
+    }
+
+    /** Behind each relay is a server that sends back what it receives. */
+    @Test
+    void aRelayStandsInFrontOfAServiceAndDoesAllThatItsProxySays() throws IOException {
+        Proxy proxy = new Proxy(Duration.ofMillis(50), Optional.of(100_000L), Optional.of(Duration.ofSeconds(3)));
+        Limits limits = new Limits(Share.ALL, Map.of(), Map.of(), Optional.empty(), Optional.of(proxy));
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                Confinement confinement = Confinement.of(limits, PAIR)) {
+            Thread.ofVirtual().start(() -> sendBack(server));
+            ByteRelay relay = confinement.relayTo("m1", server.getLocalPort()).orElseThrow();
+            try (Socket socket = new Socket(relay.host(), relay.port())) {
+                assertThat(secondsFor(socket, 1)).as("delay, both ways").isGreaterThanOrEqualTo(0.1);
+                assertThat(secondsFor(socket, 50_000)).as("rate").isGreaterThan(0.45);
+                assertThatThrownBy(() -> {
+                            if (socket.getInputStream().read() < 0) {
+                                throw new IOException("an orderly end");
+                            }
+                        })
+                        .as("cut")
+                        .hasMessageContaining("reset");
+            }
+        }
+    }
+
+    private static void sendBack(ServerSocket server) {
+        try (Socket socket = server.accept()) {
+            socket.getInputStream().transferTo(socket.getOutputStream());
+        } catch (IOException cut) {
+            // what the relay does to it
+        }
+    }
+
+    private static double secondsFor(Socket socket, int bytes) throws IOException {
+        long beganNs = System.nanoTime();
+        socket.getOutputStream().write(new byte[bytes]);
+        assertThat(socket.getInputStream().readNBytes(bytes)).hasSize(bytes);
+        return (System.nanoTime() - beganNs) / 1e9;
     }
 
     @Test

@@ -13,7 +13,10 @@ public record Agreement(double tau, int pairs) {
     /** Two figures of one thing. */
     public record Pair(double theirs, double ours) {}
 
-    /** Only pairs within a group are held against each other. */
+    /**
+     * Only pairs within a group are held against each other: the tau of libraries, such as Commons Math's
+     * {@code KendallsCorrelation}, is that of one list, and commons-statistics has none.
+     */
     public static Agreement of(List<List<Pair>> groups) {
         int agree = 0;
         int pairs = 0;

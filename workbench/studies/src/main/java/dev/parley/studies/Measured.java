@@ -8,6 +8,8 @@ import java.util.SortedMap;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.function.DoubleBinaryOperator;
+import org.apache.commons.statistics.descriptive.Median;
+import org.apache.commons.statistics.descriptive.Quantile;
 import org.apache.commons.statistics.distribution.NormalDistribution;
 import org.apache.commons.statistics.distribution.TDistribution;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +28,9 @@ public final class Measured {
     private static final SortedMap<Integer, Restart> NO_RESTARTS = Collections.emptySortedMap();
 
     private static final long SEED = 0x9E3779B97F4A7C15L;
+
+    /** A quantile is one of the values. Source: Hyndman and Fan, The American Statistician 1996, definition 1. */
+    private static final Quantile QUANTILE = Quantile.withDefaults().with(Quantile.EstimationMethod.HF1);
 
     private final SortedMap<Integer, Restart> byRestart;
     private final boolean isMean;
@@ -203,13 +208,17 @@ public final class Measured {
     }
 
     private double quantile(double share) {
+        double[] sorted = sortedDraws();
+        return QUANTILE.evaluate(sorted.length, i -> sorted[i], share);
+    }
+
+    private double[] sortedDraws() {
         double[] sorted = drawn;
         if (sorted == null) {
             sorted = restarts == CERTAIN ? new double[] {value} : draws();
             drawn = sorted;
         }
-        int rank = (int) Math.ceil(share * sorted.length);
-        return sorted[Math.clamp(rank - 1L, 0, sorted.length - 1)];
+        return sorted;
     }
 
     /** Restarts drawn again, each with what its seconds drawn again made of it. */
@@ -229,13 +238,10 @@ public final class Measured {
         return draws;
     }
 
-    /** Sorts what it is given. */
+    /** Reorders what it is given. */
     private static double middle(double[] values, boolean isMean) {
-        if (isMean) {
-            return Arrays.stream(values).average().orElse(Double.NaN);
-        }
-        Arrays.sort(values);
-        int half = values.length / 2;
-        return values.length % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+        return isMean
+                ? Arrays.stream(values).average().orElse(Double.NaN)
+                : Median.withDefaults().evaluate(values);
     }
 }
