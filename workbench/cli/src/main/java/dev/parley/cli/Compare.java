@@ -139,7 +139,7 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--restarts",
             paramLabel = "N",
-            description = "Fresh starts of the services. Default: 2 with --quick, 3 with --quick and a target, else 10.")
+            description = "Fresh starts of the services. Default: 2 with --quick, or 3 where it has a target; else 10.")
     private Optional<Integer> restarts = Optional.empty();
 
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)

@@ -175,7 +175,7 @@ final class SampleStore {
                 .write(folder.resolve("results.duckdb"));
     }
 
-    /** An open load whose study has a target: gRPC is too slow for it, and GraphQL answers half of all requests late. */
+    /** An open load and a target: gRPC is too slow for it, and GraphQL answers half of the requests late. */
     static Path target(Path folder) {
         SampleStore sample = new SampleStore(
                 "line:2",
