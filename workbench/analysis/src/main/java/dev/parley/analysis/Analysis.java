@@ -4,6 +4,7 @@ import dev.parley.model.FigureRow;
 import dev.parley.model.LibraryRow;
 import dev.parley.model.Metric;
 import dev.parley.model.Run;
+import dev.parley.model.Target;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
@@ -21,11 +22,15 @@ import java.util.function.Predicate;
 
 /** All that a run's report says, computed once from its rows. */
 public final class Analysis {
-    /** The metrics in which technologies are held against each other. */
+    /**
+     * The metrics in which technologies are held against each other; throughput only where it is not the load that says
+     * what it is.
+     */
     public static final List<Metric> COMPARED =
             Arrays.stream(Metric.values()).filter(Metric::isCompared).toList();
 
     private final RunRows rows;
+    private final Optional<Target> target;
     private final Map<Cell, List<JudgedTrial>> cells;
     private final Map<Cell, CellSamples> samples = new LinkedHashMap<>();
     private final List<Summary> summaries = new ArrayList<>();
@@ -33,18 +38,27 @@ public final class Analysis {
     private final List<Summary> details = new ArrayList<>();
     private final List<Comparison> comparisons = new ArrayList<>();
     private final Map<Cell, Distribution> distributions = new LinkedHashMap<>();
+    private final List<TargetAnswer> targetAnswers = new ArrayList<>();
 
-    private Analysis(RunRows rows) {
+    private Analysis(RunRows rows, Optional<Target> target) {
         this.rows = rows;
+        this.target = target;
         this.cells = rows.cells();
         cells.forEach((cell, trials) -> samples.put(cell, new CellSamples(rows, cell, trials, seed(cell, "seconds"))));
         samples.forEach(this::summarise);
         samples.forEach((cell, own) -> distributions.put(cell, own.distribution()));
         situations().forEach(situation -> compare(situation, samples));
+        target.ifPresent(this::answer);
     }
 
+    /** Of a run whose study has no target. */
     public static Analysis of(RunStore store) {
-        return new Analysis(RunRows.of(store));
+        return of(store, Optional.empty());
+    }
+
+    /** @param target of the run's study */
+    public static Analysis of(RunStore store, Optional<Target> target) {
+        return new Analysis(RunRows.of(store), target);
     }
 
     public Run run() {
@@ -100,6 +114,25 @@ public final class Analysis {
 
     public List<Comparison> comparisons() {
         return List.copyOf(comparisons);
+    }
+
+    /** What the study asks each technology to reach; empty where it only compares them. */
+    public Optional<Target> target() {
+        return target;
+    }
+
+    /** Whether each technology meets the target, in each situation that it is asked of; empty without a target. */
+    public List<TargetAnswer> targetAnswers() {
+        return List.copyOf(targetAnswers);
+    }
+
+    /** True where the load has a rate, and under 95 % of its requests were answered rightly and in time. */
+    public boolean fellBehind(String technology, Situation situation) {
+        return situation.load().hasRate()
+                && summary(technology, situation, Metric.SUCCESS_SHARE)
+                        .filter(Summary::counts)
+                        .filter(answered -> answered.estimate().high() < TargetJudge.KEEPS_UP)
+                        .isPresent();
     }
 
     /** Response times over all counted trials; of nothing where none was measured. */
@@ -241,8 +274,28 @@ public final class Analysis {
         return values.length == 0 ? OptionalDouble.empty() : OptionalDouble.of(Sample.median(values));
     }
 
+    private void answer(Target asked) {
+        for (Situation situation : situations()) {
+            if (asked.isAskedOf(situation.load())) {
+                samples.forEach((cell, own) -> {
+                    if (cell.situation().equals(situation)) {
+                        targetAnswers.add(judge(asked, cell, own).answer());
+                    }
+                });
+            }
+        }
+    }
+
+    private TargetJudge judge(Target asked, Cell cell, CellSamples own) {
+        String validity = validity(cell, own, Metric.SUCCESS_SHARE, own.of(Metric.SUCCESS_SHARE));
+        return new TargetJudge(asked, cell, own, validity, metric -> seed(cell, metric.key() + subject(metric)));
+    }
+
     private void compare(Situation situation, Map<Cell, CellSamples> samples) {
         for (Metric metric : COMPARED) {
+            if (metric == Metric.THROUGHPUT && situation.load().hasRate()) {
+                continue;
+            }
             Map<String, Sample> sound = new LinkedHashMap<>();
             List<String> unsound = new ArrayList<>();
             samples.forEach((cell, own) -> {

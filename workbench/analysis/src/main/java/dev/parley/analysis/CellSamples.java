@@ -4,6 +4,7 @@ import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Metric;
 import dev.parley.model.MetricSource;
+import dev.parley.model.Target;
 import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -87,6 +88,51 @@ final class CellSamples {
     /** The fewest samples that any one restart's percentiles rest on. */
     long leastSamples() {
         return windows.values().stream().mapToLong(TrialWindow::samples).min().orElse(0);
+    }
+
+    /** Requests of the counted trials that were due and could not be sent. */
+    long notSent() {
+        return windows.values().stream().mapToLong(TrialWindow::notSent).sum();
+    }
+
+    /**
+     * A percentile of all requests that were due, one without a right reply in time being slower than any other. Where
+     * there is no such request it is the cell's own figure.
+     */
+    Sample ofDue(Target.Figure percentile, SplittableRandom random) {
+        if (windows.values().stream().allMatch(TrialWindow::isAnswered)) {
+            return of(percentile.metric());
+        }
+        TreeMap<Integer, Double> points = new TreeMap<>();
+        List<double[]> pools = new ArrayList<>();
+        byRestart().forEach((number, restart) -> {
+            List<Double> measured = new ArrayList<>();
+            List<Double> drawn = new ArrayList<>();
+            for (JudgedTrial trial : restart) {
+                TrialWindow window = windows.get(trial.row().spec().id());
+                double value = window == null ? Double.NaN : window.ofDue(percentile.percent());
+                if (window == null || Double.isNaN(value)) {
+                    continue;
+                }
+                measured.add(value);
+                for (int i = 0; i < Sample.POOL; i++) {
+                    double one = window.drawnOfDue(percentile.percent(), random);
+                    if (!Double.isNaN(one)) {
+                        drawn.add(one);
+                    }
+                }
+            }
+            if (!measured.isEmpty()) {
+                points.put(number, Sample.median(array(measured)));
+                pools.add(array(drawn.isEmpty() ? measured : drawn));
+            }
+        });
+        // not by Sample.of, which leaves out what is not finite
+        return new Sample(
+                points.keySet().stream().mapToInt(Integer::intValue).toArray(),
+                points.values().stream().mapToDouble(Double::doubleValue).toArray(),
+                pools,
+                tried);
     }
 
     /** The cell's own figure of a metric: of all services where they make one sum, of a typical service otherwise. */

@@ -163,7 +163,7 @@ final class Contest {
      *
      * @return empty where they may
      */
-    private static String tooFew(int counted, int tried) {
+    static String tooFew(int counted, int tried) {
         return 2 * counted > tried ? "" : counted + " of " + tried + " restarts count, and more than half must";
     }
 

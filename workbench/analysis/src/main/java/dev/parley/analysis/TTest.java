@@ -4,10 +4,11 @@ import java.util.Arrays;
 import org.apache.commons.statistics.distribution.TDistribution;
 
 /**
- * Student's t-test of whether a ratio is 1, on logarithms of restarts. A bootstrap draws from the restarts there are:
- * three that lie on one side of 1 by chance, as one in four triples does, make it sure of a difference.
+ * Student's t-test of whether a ratio is 1, on logarithms of restarts; or of whether a figure is at a border. A
+ * bootstrap draws from the restarts there are: three that lie on one side by chance, as one in four triples does, make
+ * it sure of a difference.
  *
- * @param mean of the ratio's logarithm
+ * @param mean of the ratio's logarithm, or of how far the figure is from the border
  * @param error standard error of that mean
  * @param freedom degrees of freedom; under 1 where too few restarts can be used to know anything
  */
@@ -36,7 +37,18 @@ record TTest(double mean, double error, double freedom) {
         return new TTest(mean(x) - mean(y), Math.sqrt(both), freedom);
     }
 
-    /** The two-sided p of the ratio being 1; 1 where too few restarts can be used. */
+    /**
+     * The test of whether values have a border as their mean, on the values themselves; {@link #NONE} where one of them
+     * is not finite.
+     */
+    static TTest against(double[] values, double border) {
+        double[] off = Arrays.stream(values).map(value -> value - border).toArray();
+        return off.length < 2 || !Arrays.stream(off).allMatch(Double::isFinite)
+                ? NONE
+                : new TTest(mean(off), Math.sqrt(variance(off) / off.length), off.length - 1);
+    }
+
+    /** The two-sided p of the ratio being 1, or of the figure at its border; 1 where too few restarts can be used. */
     double p() {
         if (freedom < 1) {
             return 1;

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.SplittableRandom;
+import java.util.function.ToLongFunction;
 
 /** The measured window of one restart's trial, second by second, in a form that can be drawn from again and again. */
 final class TrialWindow {
@@ -60,20 +61,34 @@ final class TrialWindow {
     }
 
     Map<Metric, Double> asMeasured() {
-        int[] each = new int[rows.size()];
-        Arrays.setAll(each, i -> i);
-        return figures(each);
+        return figures(all());
     }
 
     /** As many seconds as there are, drawn with replacement. */
     Map<Metric, Double> drawn(SplittableRandom random) {
-        int[] picked = new int[rows.size()];
-        Arrays.setAll(picked, i -> random.nextInt(rows.size()));
-        return figures(picked);
+        return figures(picked(random));
+    }
+
+    /**
+     * A percentile of all requests that were due, in ms. One without a right reply in time took longer than any other,
+     * and a percentile that falls on it is infinite. NaN where nothing was due.
+     */
+    double ofDue(double percent) {
+        return ofDue(percent, all());
+    }
+
+    /** The same of seconds drawn again. */
+    double drawnOfDue(double percent, SplittableRandom random) {
+        return ofDue(percent, picked(random));
     }
 
     boolean isEmpty() {
         return rows.isEmpty();
+    }
+
+    /** Every request that was due has a right reply in time. */
+    boolean isAnswered() {
+        return rows.stream().allMatch(row -> due(row) == row.replied());
     }
 
     long samples() {
@@ -85,26 +100,31 @@ final class TrialWindow {
         return rows.stream().mapToLong(s -> s.replied() + s.late() + s.wrong()).sum();
     }
 
+    long notSent() {
+        return rows.stream().mapToLong(SecondRow::notSent).sum();
+    }
+
     double windowSeconds() {
         return windowSeconds;
     }
 
+    private int[] all() {
+        int[] each = new int[rows.size()];
+        Arrays.setAll(each, i -> i);
+        return each;
+    }
+
+    private int[] picked(SplittableRandom random) {
+        int[] picked = new int[rows.size()];
+        Arrays.setAll(picked, i -> random.nextInt(rows.size()));
+        return picked;
+    }
+
     private Map<Metric, Double> figures(int[] seconds) {
-        long[] merged = new long[values.length];
-        long replied = 0;
-        long due = 0;
-        for (int second : seconds) {
-            int[] index = indexes.get(second);
-            long[] count = counts.get(second);
-            for (int i = 0; i < index.length; i++) {
-                merged[index[i]] += count[i];
-            }
-            SecondRow row = rows.get(second);
-            replied += row.replied();
-            due += row.replied() + row.late() + row.wrong() + row.failed() + row.notSent();
-        }
+        long replied = sum(seconds, SecondRow::replied);
+        long due = sum(seconds, TrialWindow::due);
         Map<Metric, Double> figures = new EnumMap<>(Metric.class);
-        Distribution times = new Distribution(values, merged);
+        Distribution times = new Distribution(values, merged(seconds));
         if (!times.isEmpty()) {
             OF_TIMES.forEach((metric, wanted) -> figures.put(metric, times.ns(wanted.percentile()) / 1e6));
         }
@@ -113,5 +133,37 @@ final class TrialWindow {
             figures.put(Metric.SUCCESS_SHARE, 100.0 * replied / due);
         }
         return figures;
+    }
+
+    private double ofDue(double percent, int[] seconds) {
+        long[] times = Arrays.copyOf(values, values.length + 1);
+        times[values.length] = Long.MAX_VALUE;
+        long[] each = Arrays.copyOf(merged(seconds), values.length + 1);
+        each[values.length] = sum(seconds, row -> due(row) - row.replied());
+        double ns = new Distribution(times, each).percentileNs(percent);
+        return ns >= Long.MAX_VALUE ? Double.POSITIVE_INFINITY : ns / 1e6;
+    }
+
+    /** How often each of {@link #values} is in the given seconds. */
+    private long[] merged(int[] seconds) {
+        long[] merged = new long[values.length];
+        for (int second : seconds) {
+            int[] index = indexes.get(second);
+            long[] count = counts.get(second);
+            for (int i = 0; i < index.length; i++) {
+                merged[index[i]] += count[i];
+            }
+        }
+        return merged;
+    }
+
+    private long sum(int[] seconds, ToLongFunction<SecondRow> count) {
+        return Arrays.stream(seconds)
+                .mapToLong(second -> count.applyAsLong(rows.get(second)))
+                .sum();
+    }
+
+    private static long due(SecondRow row) {
+        return row.replied() + row.late() + row.wrong() + row.failed() + row.notSent();
     }
 }

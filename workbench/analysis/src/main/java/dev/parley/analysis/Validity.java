@@ -20,6 +20,8 @@ public final class Validity {
 
     static final String LITTLES_LAW = "Little's law";
 
+    private static final String NOT_SENT = "of requests could not be sent";
+
     /** Under this many restarts a figure is printed as indicative. */
     public static final int ENOUGH_RESTARTS = 5;
 
@@ -42,8 +44,7 @@ public final class Validity {
                         .mapToLong(s -> s.replied() + s.late() + s.wrong() + s.failed())
                         .sum();
         if (notSent > due * UNSENT_SHARE) {
-            reasons.add(String.format(
-                    Locale.ROOT, "%.2f %% of requests could not be sent (at most 0.1 %%)", 100.0 * notSent / due));
+            reasons.add(String.format(Locale.ROOT, "%.2f %% " + NOT_SENT + " (at most 0.1 %%)", 100.0 * notSent / due));
         }
         if (due == 0) {
             reasons.add("no request was due");
@@ -84,5 +85,13 @@ public final class Validity {
                         100 * off,
                         inSystem,
                         load.clients()));
+    }
+
+    /**
+     * True for a reason that services bring about themselves when they fall behind: under an open load a request is not
+     * sent where too many wait for their replies, and without replies nothing tells whether latency is level.
+     */
+    static boolean isOfFallingBehind(String reason) {
+        return reason.contains(NOT_SENT) || reason.contains(Warmth.FEW_IN_HALVES);
     }
 }

@@ -52,6 +52,8 @@ public final class Warmth {
     private static final String STILL_FELL = TrialRow.COLD
             + "latency still fell, by %.0f %% from the window's first half to its second (at most %.0f %%)";
 
+    static final String FEW_IN_HALVES = "requests in the halves of the window do not tell whether latency still fell";
+
     private static final String NOT_HALVED =
             TrialRow.UNKNOWN + "the window was not kept in halves, so that nothing tells whether latency still fell";
 
@@ -194,7 +196,7 @@ public final class Warmth {
             }
             return Optional.of(String.format(
                     Locale.ROOT,
-                    "%s%d and %d requests in the halves of the window do not tell whether latency still fell",
+                    "%s%d and %d " + FEW_IN_HALVES,
                     TrialRow.UNKNOWN,
                     first.total(),
                     second.total()));

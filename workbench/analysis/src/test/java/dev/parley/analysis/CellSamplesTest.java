@@ -10,6 +10,7 @@ import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
 import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
+import dev.parley.model.Target;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
+import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -114,6 +116,32 @@ class CellSamplesTest {
         assertThat(samples().distribution().total()).isEqualTo(4);
         assertThat(samples().distribution().percentileNs(100)).isEqualTo(500);
         assertThat(samples().counted()).hasSize(2);
+    }
+
+    @Test
+    void aPercentileOfAllThatWasDueIsTheCellsOwnWhereEveryRequestWasAnswered() {
+        rest(1, 1);
+        second(1, 0, 0, 0, 100, 300, 500);
+        Sample due = samples().ofDue(Target.Figure.P50, new SplittableRandom(1));
+        assertThat(points(due)).isEqualTo(Map.of(1, 300e-6));
+        assertThat(due.pools().getFirst())
+                .isEqualTo(samples().of(Metric.LATENCY_MEDIAN).pools().getFirst());
+        assertThat(samples().notSent()).isZero();
+    }
+
+    /** Restart 1 answers three of five, restart 2 one of four: its median is one of those that never came. */
+    @Test
+    void aRestartWhosePercentileHasNoReplyStaysInTheSampleAsInfinite() {
+        rest(1, 1);
+        rest(2, 2);
+        rest(3, 3);
+        second(1, 0, 2, 0, 100, 300, 500);
+        second(2, 0, 0, 3, 700);
+        Sample due = samples().ofDue(Target.Figure.P50, new SplittableRandom(1));
+        assertThat(points(due)).isEqualTo(Map.of(1, 500e-6, 2, Double.POSITIVE_INFINITY));
+        assertThat(due.pools()).hasSize(2).allSatisfy(pool -> assertThat(pool).hasSize(Sample.POOL));
+        assertThat(due.tried()).isEqualTo(3);
+        assertThat(points(Metric.LATENCY_MEDIAN)).isEqualTo(Map.of(1, 300e-6, 2, 700e-6));
     }
 
     @Test

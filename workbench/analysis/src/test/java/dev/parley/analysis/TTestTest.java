@@ -97,6 +97,17 @@ class TTestTest {
         assertThat(new TTest(0, 0, 9).p()).isEqualTo(1);
     }
 
+    /** 1, 2 and 3 are 2 from 0 in the mean, with a standard error of 1 / √3: t = 3.46 with two degrees of freedom. */
+    @Test
+    void valuesAreHeldAgainstABorder() {
+        assertThat(TTest.against(new double[] {1, 2, 3}, 0).p()).isCloseTo(0.0742, within(5e-5));
+        assertThat(TTest.against(new double[] {11, 12, 13}, 10)).isEqualTo(TTest.against(new double[] {1, 2, 3}, 0));
+        assertThat(TTest.against(new double[] {9, 8, 7}, 10).mean()).isEqualTo(-2);
+        assertThat(TTest.against(new double[] {7, 7, 7}, 7).error()).isZero();
+        assertThat(TTest.against(new double[] {7, 7, Double.POSITIVE_INFINITY}, 7)).isEqualTo(TTest.NONE);
+        assertThat(TTest.against(new double[] {7}, 6)).isEqualTo(TTest.NONE);
+    }
+
     @Test
     void timesAsManyRestartsHaveARootOfTheErrorAndTheirOwnFreedom() {
         TTest fourfold = new TTest(0.3, 0.2, 4).times(4);

@@ -108,6 +108,41 @@ class TrialWindowTest {
                 .isEqualTo(Map.of(Metric.THROUGHPUT, 0.0, Metric.SUCCESS_SHARE, 0.0));
     }
 
+    /** Of the 22 that were due the replies are the first five ranks; all others took longer, however long. */
+    @Test
+    void aPercentileOfAllThatWasDueCountsRequestsWithoutARightReplyAsTheSlowest() {
+        TrialWindow window = of(OptionalDouble.empty(), WARM_UP, FIRST, SECOND);
+        assertThat(window.isAnswered()).isFalse();
+        assertThat(window.notSent()).isEqualTo(9);
+        // ranks 3, 4, 5 and 6 of 22
+        assertThat(window.ofDue(100.0 * 3 / 22)).isEqualTo(100e-6);
+        assertThat(window.ofDue(100.0 * 4 / 22)).isEqualTo(400e-6);
+        assertThat(window.ofDue(100.0 * 5 / 22)).isEqualTo(900e-6);
+        assertThat(window.ofDue(100.0 * 6 / 22)).isEqualTo(Double.POSITIVE_INFINITY);
+        assertThat(window.ofDue(99)).isEqualTo(Double.POSITIVE_INFINITY);
+        assertThat(of(OptionalDouble.empty(), WARM_UP).ofDue(50)).isNaN();
+    }
+
+    @Test
+    void whereAllIsAnsweredThePercentileOfAllThatWasDueIsThatOfTheReplies() {
+        TrialWindow window = of(OptionalDouble.empty(), SECOND);
+        assertThat(window.isAnswered()).isTrue();
+        assertThat(window.ofDue(50)).isEqualTo(window.asMeasured().get(Metric.LATENCY_MEDIAN));
+        assertThat(window.ofDue(99)).isEqualTo(window.asMeasured().get(Metric.LATENCY_P99));
+    }
+
+    @Test
+    void secondsDrawnAgainHaveThePercentileOfTheirOwnRequests() {
+        TrialWindow window = of(OptionalDouble.empty(), FIRST, SECOND);
+        SplittableRandom random = new SplittableRandom(3);
+        Set<Double> medians = new HashSet<>();
+        for (int i = 0; i < 50; i++) {
+            medians.add(window.drawnOfDue(50, random));
+        }
+        // the second twice has two replies of 100 ns among four; with the first most of the requests have none
+        assertThat(medians).containsExactlyInAnyOrder(100e-6, Double.POSITIVE_INFINITY);
+    }
+
     @Test
     void drawsPutAsManySecondsBackAsThereAre() {
         TrialWindow window = of(OptionalDouble.of(1), FIRST, SECOND);

@@ -1,5 +1,6 @@
 package dev.parley.cli;
 
+import dev.parley.analysis.Validity;
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Lab;
 import dev.parley.lab.WorkChoice;
@@ -9,6 +10,7 @@ import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
+import dev.parley.model.Target;
 import dev.parley.model.Topology;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -28,11 +30,13 @@ import picocli.CommandLine.Spec;
         name = "compare",
         description = {
             "Measures technologies side by side on one topology and prints a table and a report; or compares two stored runs.",
+            "With --rate, --p50 to --p999 or --success it also says which technology meets that target.",
             ""
         },
         footer = {
             "",
-            "Example: parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick"
+            "Examples: parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick",
+            "parley compare --quick --rate 200 --p99 20ms"
         })
 final class Compare implements Callable<Integer> {
     /**
@@ -43,6 +47,11 @@ final class Compare implements Callable<Integer> {
 
     /** A second message would have more to compile: a minute in six boots. */
     private static final String QUICK_MESSAGES = "types:100";
+
+    private static final String CLIENTS = "1,16";
+
+    /** In standard deviations of Poisson arrivals: next to no window has fewer requests than its mean less so many. */
+    private static final double MARGIN = 5;
 
     @Parameters(
             paramLabel = "RUN",
@@ -90,9 +99,34 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--clients",
             paramLabel = "LIST",
-            defaultValue = "1,16",
-            description = "Closed clients at once. Default: ${DEFAULT-VALUE}.")
-    private String clients = "";
+            description = "Closed clients at once. Default: " + CLIENTS + ", with --rate none.")
+    private Optional<String> clients = Optional.empty();
+
+    @Option(
+            names = "--rate",
+            paramLabel = "R",
+            description =
+                    "A target: requests a second, which an open load of Poisson arrivals offers in place of closed"
+                            + " clients. Each technology meets the target or does not, or it is undecided.")
+    private Optional<String> rate = Optional.empty();
+
+    @Option(names = "--p50", paramLabel = "TIME", description = "A target: the median is at most this, such as 5ms.")
+    private Optional<String> p50 = Optional.empty();
+
+    @Option(names = "--p95", paramLabel = "TIME", description = "A target: the 95th percentile is at most this.")
+    private Optional<String> p95 = Optional.empty();
+
+    @Option(names = "--p99", paramLabel = "TIME", description = "A target: the 99th percentile is at most this.")
+    private Optional<String> p99 = Optional.empty();
+
+    @Option(names = "--p999", paramLabel = "TIME", description = "A target: the 99.9th percentile is at most this.")
+    private Optional<String> p999 = Optional.empty();
+
+    @Option(
+            names = "--success",
+            paramLabel = "SHARE",
+            description = "A target: at least this share is answered rightly within --limit, such as 99.9%%.")
+    private Optional<String> success = Optional.empty();
 
     @Option(
             names = "--quick",
@@ -105,7 +139,7 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--restarts",
             paramLabel = "N",
-            description = "Fresh starts of the services. Default: 2 with --quick, else 10.")
+            description = "Fresh starts of the services. Default: 2 with --quick, or 3 where it has a target; else 10.")
     private Optional<Integer> restarts = Optional.empty();
 
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
@@ -143,29 +177,97 @@ final class Compare implements Callable<Integer> {
             return compareStored();
         }
         Catalog catalog = Catalog.read();
-        List<String> chosen = catalog.select(technologies);
-        Effort effort = isQuick ? Effort.QUICK : Effort.STANDARD;
-        if (limitMs < 1) {
-            throw new BadInput("--limit", limitMs, "1 or more milliseconds");
-        }
-        WorkChoice choice = WorkChoice.of(work);
-        Study study = new Study(
-                "compare",
-                chosen,
-                List.of(Topology.parse(topology.orElse(stood(choice)))),
-                choice.work(),
-                each("--messages", messages.orElse(sent(choice)), MessageSpec::parse),
-                each("--clients", clients, Compare::closed),
-                effort,
-                restarts.orElse(effort.restarts()),
-                Duration.ofMillis(limitMs),
-                seed,
-                Limits.NONE);
+        Study study = study(catalog);
         Progress progress = Progress.toTerminal();
         Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
         lab.check(study);
         Path folder = Job.folder(out);
         return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);
+    }
+
+    /** What the options ask for. */
+    Study study(Catalog catalog) {
+        List<String> chosen = catalog.select(technologies);
+        if (limitMs < 1) {
+            throw new BadInput("--limit", limitMs, "1 or more milliseconds");
+        }
+        WorkChoice choice = WorkChoice.of(work);
+        Optional<Target> target = target();
+        Effort named = isQuick ? Effort.QUICK : Effort.STANDARD;
+        int least = target.isPresent() ? Validity.MIN_VERDICT_RESTARTS : 1;
+        int starts = restarts.orElse(Math.max(named.restarts(), least));
+        Study compared = new Study(
+                "compare",
+                chosen,
+                List.of(Topology.parse(topology.orElse(stood(choice)))),
+                choice.work(),
+                each("--messages", messages.orElse(sent(choice)), MessageSpec::parse),
+                loads(target),
+                target.map(asked -> telling(asked, named, starts)).orElse(named),
+                starts,
+                Duration.ofMillis(limitMs),
+                seed,
+                Limits.NONE);
+        return target.map(compared::with).orElse(compared);
+    }
+
+    private Optional<Target> target() {
+        List<Target.Condition> conditions = new ArrayList<>();
+        for (Target.Figure figure : Target.Figure.values()) {
+            String option = "--" + figure.key();
+            typed(figure)
+                    .map(text -> Target.Condition.parse(option, figure, text))
+                    .ifPresent(conditions::add);
+        }
+        return rate.isEmpty() && conditions.isEmpty()
+                ? Optional.empty()
+                : Optional.of(new Target(rate.map(text -> Target.parseRate("--rate", text)), conditions));
+    }
+
+    private Optional<String> typed(Target.Figure figure) {
+        return switch (figure) {
+            case P50 -> p50;
+            case P95 -> p95;
+            case P99 -> p99;
+            case P999 -> p999;
+            case SUCCESS -> success;
+        };
+    }
+
+    private List<Load> loads(Optional<Target> target) {
+        Optional<Double> offered = target.flatMap(Target::rate);
+        if (offered.isEmpty()) {
+            return each("--clients", clients.orElse(CLIENTS), Compare::closed);
+        }
+        if (clients.isPresent()) {
+            throw new BadInput(
+                    "--rate",
+                    rate.orElse("") + " beside --clients " + clients.get(),
+                    "one of the two, since a rate is an open load and clients are a closed one");
+        }
+        return List.of(new Load.Open(offered.get(), Load.Arrivals.POISSON));
+    }
+
+    /** The same with windows long enough to tell the target's percentiles at its rate. */
+    private static Effort telling(Target target, Effort named, int starts) {
+        long wanted = target.conditions().stream()
+                .mapToLong(condition -> condition.figure().metric().samplesWanted())
+                .max()
+                .orElse(0);
+        double due = wanted + MARGIN * Math.sqrt(wanted);
+        Duration window = Duration.ofSeconds(
+                target.rate().map(perSecond -> (long) Math.ceil(due / perSecond)).orElse(0L));
+        return window.compareTo(named.window()) <= 0
+                ? named
+                : new Effort(
+                        "own",
+                        starts,
+                        named.rehearsalLeast(),
+                        named.rehearsal(),
+                        named.warmUpLeast(),
+                        named.warmUpMost(),
+                        window,
+                        named.openRequests());
     }
 
     private int compareStored() {

@@ -41,6 +41,15 @@ class ArgumentsTest {
                 "--clients 1,1               | --clients: 1 twice (expected: each once)",
                 "--restarts 0                | restarts: 0 (expected: 1 to",
                 "--limit 0                   | --limit: 0 (expected:",
+                "--rate 0                    | --rate: 0.0 (expected: > 0 and at most",
+                "--rate=-3                   | --rate: -3.0 (expected: > 0 and at most",
+                "--rate abc                  | --rate: abc (expected: requests a second, such as 200)",
+                "--rate 200 --clients 1      | --rate: 200 beside --clients 1 (expected: one of the two",
+                "--p99 20                    | --p99: 20 (expected: a time above 0, such as 20ms",
+                "--p99=-1ms                  | --p99: -1ms (expected: a time above 0",
+                "--p50 20ms --p99 10ms       | p99: 10ms (expected: not under that of p50 20ms)",
+                "--p999 2s                   | target: p999 2000ms (expected: at most the time within which a reply",
+                "--success 99.9              | --success: 99.9 (expected: a share above 0, up to 100%",
                 "--seed many                 | --seed",
                 "--colour red                | --colour"
             })

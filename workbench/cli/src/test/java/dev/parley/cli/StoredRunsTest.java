@@ -46,6 +46,11 @@ class StoredRunsTest {
     }
 
     private Path run(String name, double ms, Map<String, String> machine, String... voidReasons) throws IOException {
+        return stored(name, ms, machine, "study: made up\n", List.of(voidReasons));
+    }
+
+    private Path stored(String name, double ms, Map<String, String> machine, String study, List<String> voidReasons)
+            throws IOException {
         Path run = Files.createDirectory(folder.resolve(name));
         Technology rest =
                 new Technology("rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
@@ -66,12 +71,11 @@ class StoredRunsTest {
                         new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(2)),
                         Duration.ofSeconds(1)));
             }
-            store.appendPlan(new StoredStudy("d1", "study: made up\n"), plan);
+            store.appendPlan(new StoredStudy("d1", study), plan);
             for (TrialSpec spec : plan) {
                 double mood = ms * (0.99 + 0.02 * random.nextDouble());
                 store.append(
-                        new TrialRow(
-                                spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), List.of(voidReasons), ""),
+                        new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), voidReasons, ""),
                         List.of(
                                 new SecondRow(spec.id(), 0, 1000, 0, 0, 0, 0, times(mood)),
                                 new SecondRow(spec.id(), 1, 1000, 0, 0, 0, 0, times(mood))),
@@ -160,6 +164,26 @@ class StoredRunsTest {
         assertThat(Typed.line("compare", "--quick", before.toString(), after.toString())
                         .exitCode())
                 .isEqualTo(1);
+    }
+
+    /** Replies take from 0.9 to 1.1 times 10 ms, so that their 99th percentile is 11 ms. */
+    @Test
+    void theReportOfAStoredRunAnswersItsTarget() throws IOException {
+        Path met = stored("met", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of());
+        Typed report = Typed.line("report", met.toString());
+        assertThat(report.err()).isEmpty();
+        assertThat(report.exitCode()).isZero();
+        assertThat(report.out())
+                .contains("Target: 1000 requests/s, p99 at most 20 ms")
+                .containsPattern("  rest  meets it   p99 1[01](\\.\\d)? ms of 20 ms, 4\\d % to spare; interval ");
+        assertThat(Files.readAllLines(met.resolve("targets.csv"))).hasSize(2);
+        Path missed = stored("missed", 10, Map.of(), "target: {rate: 1000, p99: 5ms}\n", List.of());
+        Typed shown = Typed.line("show", missed.toString());
+        assertThat(shown.exitCode()).isZero();
+        assertThat(shown.out()).contains("  rest  does not   p99 1");
+        Path none = run("none", 10, "a");
+        assertThat(Typed.line("report", none.toString()).out()).doesNotContain("Target");
+        assertThat(none.resolve("targets.csv")).doesNotExist();
     }
 
     @Test

@@ -27,7 +27,7 @@ class StudyCommandsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loads", "recorded"})
+    @ValueSource(strings = {"", "loads", "recorded"})
     void theExamplesAreGood(String examples) throws IOException {
         Path home = Typed.home().resolve("docs/examples").resolve(examples);
         try (DirectoryStream<Path> files = Files.newDirectoryStream(home, "*.yaml")) {

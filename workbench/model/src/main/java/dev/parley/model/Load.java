@@ -339,6 +339,17 @@ public sealed interface Load {
         };
     }
 
+    /**
+     * True where the load says how many requests there are a second: throughput is the load's own then, and no figure
+     * of a technology that keeps up with it.
+     */
+    default boolean hasRate() {
+        return switch (this) {
+            case Open _, RateRamp _, Users _ -> true;
+            case Closed _, Staircase _, Held _, Burst _, Rounds _, HighestRate _ -> false;
+        };
+    }
+
     /** True where the load is a fixed number of requests, however fast they are answered. */
     default boolean isOfOneNumber() {
         return switch (this) {

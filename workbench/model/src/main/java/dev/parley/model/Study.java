@@ -3,6 +3,7 @@ package dev.parley.model;
 import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What is asked for: technologies side by side on topologies, messages and loads. Every command that measures makes
@@ -20,6 +21,7 @@ import java.util.List;
  * @param limits on the services, their hosts and the links between them
  * @param isAlone whether services are started anew for each message, and carry no other: what a service holds in
  *     memory depends on all that it ever carried
+ * @param target that each technology meets or does not; empty where technologies are only compared
  */
 public record Study(
         String title,
@@ -33,7 +35,8 @@ public record Study(
         Duration callLimit,
         long seed,
         Limits limits,
-        boolean isAlone) {
+        boolean isAlone,
+        Optional<Target> target) {
 
     /** The least that a call is given, however short the time is within which its reply counts. */
     private static final Duration MIN_CALL_LIMIT = Duration.ofSeconds(5);
@@ -195,9 +198,30 @@ public record Study(
         for (Topology topology : topologies) {
             limits.check(topology);
         }
+        if (target.isPresent()) {
+            check(target.get(), cells, limit);
+        }
     }
 
-    /** A study with the default call limit for the time within which replies count. */
+    /** A reply after the limit is a failure, and has no time that a condition could bound. */
+    private static void check(Target target, List<Cell> cells, Duration limit) {
+        if (cells.stream().noneMatch(cell -> target.isAskedOf(cell.load()))) {
+            throw new BadInput(
+                    "target",
+                    target,
+                    target.rate().isPresent()
+                            ? "an open load of that rate among the loads, such as open:200:poisson"
+                            : "a closed or an open load among the loads, which is the same throughout");
+        }
+        for (Target.Condition condition : target.conditions()) {
+            if (!condition.figure().isShare() && condition.limit() > limit.toMillis()) {
+                throw new BadInput(
+                        "target", condition, "at most the time within which a reply counts, " + LoadForm.text(limit));
+            }
+        }
+    }
+
+    /** A study with the default call limit for the time within which replies count, and without a target. */
     public Study(
             String title,
             List<String> technologies,
@@ -222,7 +246,8 @@ public record Study(
                 defaultCallLimit(limit),
                 seed,
                 limits,
-                isAlone);
+                isAlone,
+                Optional.empty());
     }
 
     /** A study in which the same services carry all messages. */
@@ -269,7 +294,37 @@ public record Study(
     /** The same study of other technologies. */
     public Study of(List<String> others) {
         return new Study(
-                title, others, topologies, work, offerings, effort, restarts, limit, callLimit, seed, limits, isAlone);
+                title,
+                others,
+                topologies,
+                work,
+                offerings,
+                effort,
+                restarts,
+                limit,
+                callLimit,
+                seed,
+                limits,
+                isAlone,
+                target);
+    }
+
+    /** The same with a target. */
+    public Study with(Target asked) {
+        return new Study(
+                title,
+                technologies,
+                topologies,
+                work,
+                offerings,
+                effort,
+                restarts,
+                limit,
+                callLimit,
+                seed,
+                limits,
+                isAlone,
+                Optional.of(asked));
     }
 
     public List<MessageSpec> messages() {

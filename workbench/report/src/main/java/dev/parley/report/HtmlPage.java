@@ -43,7 +43,7 @@ final class HtmlPage {
         parts.put(
                 "STEPS",
                 sections.stream().anyMatch(s -> s.id().equals("steps")) ? "<a href=\"#steps\">Step by step</a> " : "");
-        parts.put("RESULTS", new VerdictTables(analysis).html());
+        parts.put("RESULTS", targets() + new VerdictTables(analysis).html());
         parts.put(
                 "SECTIONS",
                 String.join("\n", sections.stream().map(this::section).toList()));
@@ -123,6 +123,23 @@ final class HtmlPage {
         html.append("</p>");
         Warmth.note(analysis).ifPresent(note -> html.append("\n<p class=lead>" + Html.escaped(note) + "</p>"));
         return html.toString();
+    }
+
+    /** Who meets the study's target; empty where it has none. */
+    private String targets() {
+        List<List<String>> rows = analysis.targetAnswers().stream()
+                .map(answer -> List.of(
+                        answer.technology(),
+                        answer.kind().words(),
+                        answer.text(),
+                        answer.situation().message(),
+                        answer.situation().topology() + ", "
+                                + Charts.load(answer.situation().load())))
+                .toList();
+        return analysis.target()
+                .map(target -> "<h3>Target: " + Html.escaped(target.title()) + "</h3>\n<div class=scroll>"
+                        + Html.table(List.of("technology", "answer", "why", "message", "load"), rows) + "</div>\n")
+                .orElse("");
     }
 
     private static String flag(String kind, String text) {

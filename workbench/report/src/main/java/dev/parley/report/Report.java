@@ -2,6 +2,7 @@ package dev.parley.report;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.store.RunStore;
+import dev.parley.studies.StudyText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -18,6 +19,9 @@ public final class Report {
 
     public static final String JSON = "summary.json";
 
+    /** Whether each technology meets the study's target; only of a study that has one. */
+    public static final String TARGETS = "targets.csv";
+
     private final Analysis analysis;
 
     private Report(Analysis analysis) {
@@ -31,7 +35,8 @@ public final class Report {
      */
     public static Report of(Path storeFile) {
         try (RunStore store = RunStore.open(storeFile)) {
-            return new Report(Analysis.of(store));
+            return new Report(
+                    Analysis.of(store, store.study().flatMap(study -> StudyText.target(study.text()))));
         }
     }
 
@@ -54,7 +59,8 @@ public final class Report {
     }
 
     /**
-     * Writes {@value #HTML}, {@value #CSV}, {@value #DETAILS} and {@value #JSON}, each whole or not at all, over what is there.
+     * Writes {@value #HTML}, {@value #CSV}, {@value #DETAILS}, {@value #JSON} and, where there is a target, {@value
+     * #TARGETS}, each whole or not at all, over what is there.
      *
      * @return the HTML file
      * @throws UncheckedIOException if the folder cannot be written
@@ -63,6 +69,9 @@ public final class Report {
         write(folder.resolve(CSV), SummaryFiles.csv(analysis.summaries()));
         write(folder.resolve(DETAILS), SummaryFiles.csv(analysis.details()));
         write(folder.resolve(JSON), SummaryFiles.json(analysis));
+        if (analysis.target().isPresent()) {
+            write(folder.resolve(TARGETS), SummaryFiles.targets(analysis.targetAnswers()));
+        }
         return write(folder.resolve(HTML), new HtmlPage(analysis).text());
     }
 

@@ -5,17 +5,25 @@ import dev.parley.analysis.Comparison;
 import dev.parley.analysis.Estimate;
 import dev.parley.analysis.JudgedTrial;
 import dev.parley.analysis.Summary;
+import dev.parley.analysis.TargetAnswer;
 import dev.parley.model.Run;
 import dev.parley.model.Technology;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import tools.jackson.databind.json.JsonMapper;
 
-/** {@code summary.csv} and {@code summary.json}. Columns may be added at the end; those that are there stay. */
+/**
+ * {@code summary.csv}, {@code targets.csv} and {@code summary.json}. Columns may be added at the end; those that are
+ * there stay.
+ */
 final class SummaryFiles {
     private static final String HEADER =
             "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty,tried\n";
+
+    private static final String TARGETS_HEADER =
+            "technology,topology,message,load,answer,condition,metric,value,unit,low,high,limit,spare,why\n";
 
     private SummaryFiles() {}
 
@@ -45,6 +53,32 @@ final class SummaryFiles {
         return text.toString();
     }
 
+    /** One row a technology × topology × message × load, with the condition that decides, if one does. */
+    static String targets(List<TargetAnswer> answers) {
+        StringBuilder text = new StringBuilder(TARGETS_HEADER);
+        for (TargetAnswer a : answers) {
+            Optional<TargetAnswer.Finding> finding = a.decisive();
+            text.append(String.join(
+                            ",",
+                            quoted(a.technology()),
+                            quoted(a.situation().topology()),
+                            quoted(a.situation().message()),
+                            quoted(a.situation().load().toString()),
+                            a.kind().key(),
+                            finding.map(f -> f.name()).orElse(""),
+                            finding.map(f -> f.metric().key()).orElse(""),
+                            finding.map(f -> Figures.exact(f.estimate().value())).orElse(""),
+                            finding.map(f -> f.metric().unit()).orElse(""),
+                            finding.map(f -> Figures.exact(f.estimate().low())).orElse(""),
+                            finding.map(f -> Figures.exact(f.estimate().high())).orElse(""),
+                            finding.map(f -> Figures.exact(f.limit())).orElse(""),
+                            finding.map(f -> Figures.exact(f.spare())).orElse(""),
+                            quoted(a.text())))
+                    .append('\n');
+        }
+        return text.toString();
+    }
+
     static String quoted(String text) {
         return text.matches("[^\",\\r\\n]*") ? text : '"' + text.replace("\"", "\"\"") + '"';
     }
@@ -58,6 +92,10 @@ final class SummaryFiles {
         root.put(
                 "comparisons",
                 analysis.comparisons().stream().map(SummaryFiles::comparison).toList());
+        analysis.target().ifPresent(target -> root.put("target", target.parts()));
+        root.put(
+                "targets",
+                analysis.targetAnswers().stream().map(SummaryFiles::target).toList());
         root.put("trials", analysis.trials().stream().map(SummaryFiles::trial).toList());
         root.put("planned", analysis.plan().size());
         root.put("unfinished", analysis.unfinished());
@@ -144,6 +182,41 @@ final class SummaryFiles {
         row.put("tieBand", c.tieBand());
         if (Double.isFinite(c.noiseFloor())) {
             row.put("noiseFloor", c.noiseFloor());
+        }
+        return row;
+    }
+
+    private static Map<String, Object> target(TargetAnswer a) {
+        return map(
+                "technology", a.technology(),
+                "topology", a.situation().topology(),
+                "message", a.situation().message(),
+                "load", a.situation().load().toString(),
+                "answer", a.kind().key(),
+                "condition", a.decisive().map(TargetAnswer.Finding::name).orElse(""),
+                "text", a.text(),
+                "conditions", a.findings().stream().map(SummaryFiles::finding).toList());
+    }
+
+    private static Map<String, Object> finding(TargetAnswer.Finding f) {
+        Map<String, Object> row = map(
+                "name", f.name(),
+                "metric", f.metric().key(),
+                "answer", f.kind().key(),
+                "limit", f.limit(),
+                "unit", f.metric().unit());
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("value", f.estimate().value());
+        figures.put("low", f.estimate().low());
+        figures.put("high", f.estimate().high());
+        figures.put("spare", f.spare());
+        figures.forEach((name, value) -> {
+            if (Double.isFinite(value)) {
+                row.put(name, value);
+            }
+        });
+        if (!f.why().isEmpty()) {
+            row.put("why", f.why());
         }
         return row;
     }

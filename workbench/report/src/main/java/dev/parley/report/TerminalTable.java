@@ -4,9 +4,11 @@ import dev.parley.analysis.Analysis;
 import dev.parley.analysis.JudgedTrial;
 import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
+import dev.parley.analysis.TargetAnswer;
 import dev.parley.analysis.Validity;
 import dev.parley.model.Metric;
 import dev.parley.model.Metric.Subject;
+import dev.parley.model.Target;
 import dev.parley.model.Technology;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -43,7 +45,12 @@ final class TerminalTable {
                 append(text, situation, own, "  ", notes);
             }
             text.append('\n');
+            if (situation.load().hasRate()) {
+                notes.add("Under an open load req/s is the load's own, less what was not answered in time.");
+                behind(situation, notes);
+            }
         }
+        analysis.target().ifPresent(target -> append(text, target));
         wrap(text, columns());
         notes.forEach(note -> wrap(text, note));
         Warmth.note(analysis).ifPresent(note -> wrap(text, note));
@@ -102,6 +109,45 @@ final class TerminalTable {
             }
             text.append(row.toString().stripTrailing()).append('\n');
         }
+    }
+
+    private void behind(Situation situation, Set<String> notes) {
+        for (Technology technology : analysis.run().technologies()) {
+            if (analysis.fellBehind(technology.name(), situation)) {
+                analysis.summary(technology.name(), situation, Metric.SUCCESS_SHARE)
+                        .ifPresent(answered -> notes.add("~ " + technology.name() + ", " + situation.message() + ", "
+                                + situation.load() + ": fell behind: "
+                                + Figures.brief(answered.estimate().value())
+                                + " % of what the load offered was answered in time"));
+            }
+        }
+    }
+
+    /** Who meets the target, a line each. */
+    private void append(StringBuilder text, Target target) {
+        wrap(text, "Target: " + target.title());
+        for (Situation situation : analysis.situations()) {
+            List<TargetAnswer> answers = analysis.targetAnswers().stream()
+                    .filter(answer -> answer.situation().equals(situation))
+                    .toList();
+            if (answers.isEmpty()) {
+                continue;
+            }
+            text.append(title(situation)).append('\n');
+            int width = Math.min(
+                    16,
+                    answers.stream()
+                            .mapToInt(answer -> answer.technology().length())
+                            .max()
+                            .orElse(0));
+            for (TargetAnswer answer : answers) {
+                wrap(
+                        text,
+                        "  " + pad(answer.technology(), width, false) + "  "
+                                + pad(answer.kind().words(), 9, false) + "  " + answer.text());
+            }
+        }
+        text.append('\n');
     }
 
     private List<String> line(

@@ -82,6 +82,9 @@ final class VerdictTables {
         if (own.isTooFew()) {
             return "<small title=\"" + Html.escaped(own.validity()) + "\">too few</small>";
         }
+        if (metric == Metric.THROUGHPUT && situation.load().hasRate()) {
+            return offered(situation, own.technology());
+        }
         if (analysis.run().technologies().size() == 1 || !Analysis.COMPARED.contains(metric)) {
             return "";
         }
@@ -97,6 +100,15 @@ final class VerdictTables {
         return comparison(situation, own.technology(), best.get().technology(), metric)
                 .map(VerdictTables::verdict)
                 .orElse("");
+    }
+
+    /** What a load offers is the same for all, and no contest: a technology keeps up with it, or falls behind. */
+    private String offered(Situation situation, String technology) {
+        return find(situation, technology, Metric.SUCCESS_SHARE)
+                .filter(answered -> analysis.fellBehind(technology, situation))
+                .map(answered -> "<small class=bad>fell behind: "
+                        + Figures.brief(answered.estimate().value()) + " % answered</small>")
+                .orElse("<small>as offered</small>");
     }
 
     private static String verdict(Comparison c) {

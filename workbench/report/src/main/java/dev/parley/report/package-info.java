@@ -1,6 +1,7 @@
 /**
- * The results of a run as people and scripts read them: a table for the terminal, {@code summary.csv}, {@code summary.json} and one
- * self-contained {@code report.html}. Reads the store and nothing else, so that a report can be built again at any time.
+ * The results of a run as people and scripts read them: a table for the terminal, {@code summary.csv}, {@code
+ * summary.json}, for a study with a target {@code targets.csv}, and one self-contained {@code report.html}. Reads the
+ * store and nothing else, so that a report can be built again at any time.
  *
  * <p>Starting point: {@link dev.parley.report.Report}. Immutable. Imports the analysis; starts nothing.
  */

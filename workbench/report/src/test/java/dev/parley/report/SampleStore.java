@@ -14,6 +14,7 @@ import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
+import dev.parley.store.StoredStudy;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -42,6 +43,8 @@ final class SampleStore {
     private String rules = Integer.toString(Rules.VERSION);
     private final List<String> cold;
     private int coldRestarts = Integer.MAX_VALUE;
+    private Optional<StoredStudy> study = Optional.empty();
+    private String behind = "";
 
     private SampleStore(
             String topology,
@@ -172,6 +175,20 @@ final class SampleStore {
                 .write(folder.resolve("results.duckdb"));
     }
 
+    /** An open load and a target: gRPC is too slow for it, and GraphQL answers half of the requests late. */
+    static Path target(Path folder) {
+        SampleStore sample = new SampleStore(
+                "line:2",
+                List.of("rest", "grpc", "rpcx", "graphql"),
+                List.of("types:100"),
+                List.of(new Load.Open(300, Load.Arrivals.POISSON)),
+                5,
+                false);
+        sample.study = Optional.of(new StoredStudy("a digest", "target: {rate: 300, p99: 5.4ms}\n"));
+        sample.behind = "graphql";
+        return sample.write(folder.resolve("results.duckdb"));
+    }
+
     private static Load rounds(int threads) {
         return new Load.Rounds(threads, 100, 3, Duration.ofSeconds(600), Load.ClientUse.SHARED);
     }
@@ -179,7 +196,7 @@ final class SampleStore {
     private Path write(Path file) {
         try (RunStore store = RunStore.create(file, run())) {
             List<TrialSpec> plan = plan();
-            store.appendPlan(plan);
+            study.ifPresentOrElse(asked -> store.appendPlan(asked, plan), () -> store.appendPlan(plan));
             store.appendLibraries(libraries());
             for (TrialSpec spec : plan) {
                 trial(store, spec);
@@ -314,7 +331,8 @@ final class SampleStore {
         if (second >= 0) {
             whole.add(times);
         }
-        return new SecondRow(spec.id(), second, n, 0, 0, 0, 0, encoded(times));
+        long late = spec.technology().equals(behind) ? n : 0;
+        return new SecondRow(spec.id(), second, n, late, 0, 0, 0, encoded(times));
     }
 
     private List<FigureRow> figures(TrialSpec spec, double typicalMs) {

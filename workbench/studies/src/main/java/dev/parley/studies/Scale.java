@@ -190,7 +190,8 @@ public enum Scale {
                             study.callLimit(),
                             study.seed(),
                             limits,
-                            study.isAlone()),
+                            study.isAlone(),
+                            study.target()),
                     loads);
         }
     }
@@ -246,7 +247,8 @@ public enum Scale {
                 published.callLimit(),
                 published.seed(),
                 published.limits(),
-                published.isAlone());
+                published.isAlone(),
+                published.target());
         return new Scaled(study, loads);
     }
 

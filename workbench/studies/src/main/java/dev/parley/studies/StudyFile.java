@@ -6,6 +6,7 @@ import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
+import dev.parley.model.Target;
 import dev.parley.model.Topology;
 import dev.parley.spi.Work;
 import dev.parley.studies.Value.Mistakes;
@@ -49,10 +50,12 @@ public final class StudyFile {
             "call-limit",
             "seed",
             "alone",
+            "target",
             "limits");
     static final Set<String> MORE_KEYS = keys("messages", "loads");
     static final Set<String> WARM_UP_KEYS = keys("least", "most");
     static final Set<String> WINDOW_KEYS = keys("least", "requests");
+    static final Set<String> TARGET_KEYS = keys("rate", "p50", "p95", "p99", "p999", "success");
     static final Set<String> LIMIT_KEYS = keys("cores", "memory", "services", "hosts", "bandwidth", "proxy");
     static final Set<String> SHARE_KEYS = keys("cores", "memory");
     static final Set<String> PROXY_KEYS = keys("delay", "bytes-per-second", "cut-every");
@@ -94,11 +97,7 @@ public final class StudyFile {
         Mistakes mistakes = new Mistakes(name);
         Optional<Study> study = Optional.empty();
         try {
-            Optional<Node> root = new Compose(LoadSettings.builder()
-                            .setLabel(name)
-                            .setCodePointLimit(MAX_CHARACTERS)
-                            .build())
-                    .composeString(text);
+            Optional<Node> root = composed(name, text);
             if (root.isPresent()) {
                 study = new StudyFile(mistakes, technologies).study(new Value("", root.get(), mistakes));
             } else {
@@ -117,6 +116,33 @@ public final class StudyFile {
             throw new BadStudy(mistakes.inOrder());
         }
         return study.get();
+    }
+
+    /**
+     * The target in the text of a study; empty where it has none. Nothing else is read, so that technologies, works and
+     * messages need not be known.
+     *
+     * @throws BadStudy with every mistake in it
+     */
+    static Optional<Target> target(String name, String text) {
+        Mistakes mistakes = new Mistakes(name);
+        Optional<Target> target = composed(name, text)
+                .map(root -> new Value("", root, mistakes))
+                .filter(Value::isMapping)
+                .flatMap(root -> Optional.ofNullable(root.fields(Set.of()).get("target")))
+                .flatMap(value -> target(value, mistakes));
+        if (mistakes.count() > 0) {
+            throw new BadStudy(mistakes.inOrder());
+        }
+        return target;
+    }
+
+    private static Optional<Node> composed(String name, String text) {
+        return new Compose(LoadSettings.builder()
+                        .setLabel(name)
+                        .setCodePointLimit(MAX_CHARACTERS)
+                        .build())
+                .composeString(text);
     }
 
     /** The JSON Schema of the form, for editors; the reader checks more than a schema can say. */
@@ -164,6 +190,8 @@ public final class StudyFile {
                 "call-limit", Study.defaultCallLimit(limit), "a time such as 180s", StudyFile::longerThanNothing);
         long seed = in.one("seed", 1L, "a whole number", text -> Long.parseLong(text.replace("_", "")));
         boolean isAlone = in.one("alone", false, "true or false", StudyFile::trueOrFalse);
+        Optional<Target> target =
+                Optional.ofNullable(fields.get("target")).flatMap(value -> target(value, mistakes));
         Limits limits =
                 Optional.ofNullable(fields.get("limits")).map(this::limits).orElse(Limits.NONE);
         if (mistakes.count() > 0) {
@@ -182,7 +210,8 @@ public final class StudyFile {
                     callLimit,
                     seed,
                     limits,
-                    isAlone));
+                    isAlone,
+                    target));
         } catch (BadInput e) {
             blamed(root, fields, String.valueOf(e.getMessage())).wrong(e);
             return Optional.empty();
@@ -202,6 +231,7 @@ public final class StudyFile {
             case "message" -> "messages";
             case "load" -> "loads";
             case "message and load" -> "more";
+            case "target" -> "target";
             case "hosts", "service" -> "limits";
             default -> "";
         };
@@ -434,6 +464,34 @@ public final class StudyFile {
             throw new BadInput("", text, "longer than nothing");
         }
         return duration;
+    }
+
+    private static Optional<Target> target(Value value, Mistakes mistakes) {
+        int before = mistakes.count();
+        Map<String, Value> fields = value.fields(TARGET_KEYS);
+        Optional<Double> rate = new Field(fields)
+                .one(
+                        "rate",
+                        Optional.<Double>empty(),
+                        "requests a second, such as 200",
+                        text -> Optional.of(Target.parseRate("rate", text)));
+        List<Target.Condition> conditions = new ArrayList<>();
+        for (Target.Figure figure : Target.Figure.values()) {
+            Value own = fields.get(figure.key());
+            if (own != null) {
+                own.read(figure.expected(), text -> Target.Condition.parse(figure.key(), figure, text))
+                        .ifPresent(conditions::add);
+            }
+        }
+        if (mistakes.count() > before) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(new Target(rate, conditions));
+        } catch (BadInput e) {
+            value.wrong(e);
+            return Optional.empty();
+        }
     }
 
     private Limits limits(Value value) {

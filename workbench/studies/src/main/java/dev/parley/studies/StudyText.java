@@ -2,12 +2,14 @@ package dev.parley.studies;
 
 import dev.parley.model.Limits;
 import dev.parley.model.Study;
+import dev.parley.model.Target;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -67,6 +69,13 @@ public final class StudyText {
         if (study.isAlone()) {
             line(text, "alone", true);
         }
+        study.target()
+                .ifPresent(target -> line(
+                        text,
+                        "target",
+                        target.parts().entrySet().stream()
+                                .map(part -> part.getKey() + ": " + part.getValue())
+                                .collect(Collectors.joining(", ", "{", "}"))));
         if (!study.limits().isNone()) {
             limits(text, study.limits());
         }
@@ -76,6 +85,11 @@ public final class StudyText {
     /** @throws BadStudy if the text was not written here, or names a technology that is no longer there */
     public static Study read(String text, List<String> technologies) {
         return StudyFile.parse("stored study", text, technologies);
+    }
+
+    /** The target of a study that was written here; empty where it has none. Its technologies need not be there. */
+    public static Optional<Target> target(String text) {
+        return StudyFile.target("stored study", text);
     }
 
     /** SHA-256 of the text, in hexadecimal: tells runs of the same study from others. */

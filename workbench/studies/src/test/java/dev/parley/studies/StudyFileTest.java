@@ -13,6 +13,7 @@ import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
+import dev.parley.model.Target;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -52,13 +53,71 @@ class StudyFileTest {
                 example(),
                 SHORTEST,
                 SHORTEST + "call-limit: 90s\n",
-                SHORTEST + "study: 'say: \"a\\b\"'\nwindow: 1500ms\n")) {
+                SHORTEST + "study: 'say: \"a\\b\"'\nwindow: 1500ms\n",
+                SHORTEST + "target: {p50: 0.25ms, p95: 1s, p99: 1s, p999: 1000ms, success: 99.95%}\n")) {
             Study study = read(text);
             Study again = StudyText.read(StudyText.of(study), TECHNOLOGIES);
             assertThat(again).isEqualTo(study);
             assertThat(StudyText.digest(again)).isEqualTo(StudyText.digest(study));
         }
         assertThat(StudyText.digest(read(SHORTEST))).isNotEqualTo(StudyText.digest(read(SHORTEST + "seed: 2\n")));
+    }
+
+    /** Runs are gone on with by the digest of this text. */
+    @Test
+    void aStudyWithoutATargetIsWrittenWithoutOne() {
+        assertThat(StudyText.of(read(SHORTEST))).isEqualTo("""
+                study: "a study"
+                technologies: [rest]
+                topologies: ["line:5"]
+                work: messages
+                messages: ["text:10"]
+                loads:
+                  - "closed:1"
+                effort: standard
+                restarts: 10
+                rehearsal: 180s
+                warm-up: {least: 15s, most: 60s}
+                window: 30s
+                success-within: 1s
+                seed: 1
+                """);
+        assertThat(StudyText.digest(read(SHORTEST)))
+                .isEqualTo("704ce0a61bd9fefc7d2c6946434f5222722774052fdeae5f1bf225c148bcbc33")
+                .isNotEqualTo(StudyText.digest(read(SHORTEST + "target: {p99: 20ms}\n")));
+    }
+
+    @Test
+    void aTargetIsReadWithItsRateAndItsBounds() {
+        Target target = read("technologies: rest\nmessages: text:10\nloads: [closed:1, open:200:even]\n"
+                        + "target: {success: 99.9%, rate: 200, p99: 20 ms}\n")
+                .target()
+                .orElseThrow();
+        assertThat(target.rate()).contains(200.0);
+        assertThat(target.conditions())
+                .containsExactly(
+                        new Target.Condition(Target.Figure.P99, 20), new Target.Condition(Target.Figure.SUCCESS, 99.9));
+        assertThat(read(SHORTEST).target()).isEmpty();
+    }
+
+    @Test
+    void aStudysTargetIsCarriedOutAtEveryScale() {
+        Study asked = read(SHORTEST + "target: {p99: 20ms}\n");
+        for (Scale scale : Scale.values()) {
+            assertThat(scale.of(asked).withRestarts(3).study().target()).isEqualTo(asked.target());
+        }
+    }
+
+    /** A report of a stored run is made where its technologies, works and messages may not be known. */
+    @Test
+    void theTargetOfAStoredStudyIsReadAlone() {
+        assertThat(StudyText.target("technologies: [soap]\nmessages: letters:5\ntarget: {rate: 200, p99: 20ms}\n"))
+                .hasValueSatisfying(target -> assertThat(target).hasToString("rate 200, p99 20ms"));
+        assertThat(StudyText.target("study: made up\n")).isEmpty();
+        assertThat(StudyText.target("")).isEmpty();
+        assertThatThrownBy(() -> StudyText.target("target: {p99: 20}\n"))
+                .isInstanceOf(BadStudy.class)
+                .hasMessageContaining("1: target.p99: 20 (expected: a time above 0, such as 20ms or 0.5ms)");
     }
 
     /**
@@ -158,6 +217,17 @@ class StudyFileTest {
                 "limits: {bandwidth: 1MB/s} | limits.bandwidth: 1MB/s (expected: a rate such as 1Mbit/s",
                 "limits: {hosts: {A: m1}}   | limits: host: A (expected: a lower-case letter",
                 "limits: {proxy: {delay: -1s}} | limits.proxy.delay: -1s (expected: a time such as",
+                "target: 20ms               | target: 20ms (expected: keys with values: rate, p50, p95,",
+                "target: {}                 | target: nothing (expected: a rate, or a bound of",
+                "target: {p90: 20ms}        | target.p90: unknown key (expected: one of rate, p50, p95,",
+                "target: {p99: 20}          | target.p99: 20 (expected: a time above 0, such as 20ms or 0.5ms)",
+                "target: {p99: -1ms}        | target.p99: -1ms (expected: a time above 0",
+                "target: {success: 99.9}    | target.success: 99.9 (expected: a share above 0, up to 100%",
+                "target: {rate: 0}          | target.rate: 0.0 (expected: > 0 and at most 10000000)",
+                "target: {rate: abc}        | target.rate: abc (expected: requests a second, such as 200)",
+                "target: {p50: 20ms, p99: 10ms} | target: p99: 10ms (expected: not under that of p50 20ms)",
+                "target: {p99: 2s}          | target: p99 2000ms (expected: at most the time within which a reply",
+                "target: {rate: 200}        | target: rate 200 (expected: an open load of that rate among the loads",
                 "study: [a, b]              | study: a list (expected: a title of one line)",
                 "loads: [closed:1           | (expected: YAML)"
             })
@@ -219,6 +289,7 @@ class StudyFileTest {
         assertThat(names(schema.at("/properties"))).isEqualTo(StudyFile.KEYS);
         assertThat(names(schema.at("/properties/limits/properties"))).isEqualTo(StudyFile.LIMIT_KEYS);
         assertThat(names(schema.at("/properties/window/oneOf/1/properties"))).isEqualTo(StudyFile.WINDOW_KEYS);
+        assertThat(names(schema.at("/properties/target/properties"))).isEqualTo(StudyFile.TARGET_KEYS);
         assertThat(names(schema.at("/properties/limits/properties/proxy/properties")))
                 .isEqualTo(StudyFile.PROXY_KEYS);
         JsonNode loads = schema.at("/$defs/load/oneOf/1/properties");
@@ -249,6 +320,11 @@ class StudyFileTest {
                 "restarts: 0",
                 "window: 5",
                 "effort: huge",
+                "target: {}",
+                "target: {p90: 20ms}",
+                "target: {p99: 20}",
+                "target: {success: 99.9}",
+                "target: {rate: abc}",
                 "limits: {memory: 512}",
                 "limits: {proxy: {speed: 1}}",
                 "topologies: ring:3"
