@@ -2,7 +2,6 @@ package dev.parley.lab;
 
 import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
-import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.TrialSpec;
 import java.nio.ByteBuffer;
@@ -37,9 +36,9 @@ final class StepFigures {
             figures.add(figure(trial, Metric.USERS_AT_FIRST_FAILURE, finished.usersAtFirstFailure()));
         }
         figures.add(figure(trial, Metric.WINDOW_LENGTH, finished.windowNs() / 1e9));
-        if (trial.load() instanceof Load.Staircase) {
+        if (trial.load().isStepped() && !trial.load().isOpen()) {
             staircase(trial, steps, figures);
-        } else if (trial.load() instanceof Load.HighestRate) {
+        } else if (trial.load().isSearch()) {
             figures.add(figure(trial, Metric.HIGHEST_RATE, finished.highestRate()));
         }
         return figures;

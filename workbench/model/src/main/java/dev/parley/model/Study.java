@@ -146,8 +146,8 @@ public record Study(
 
         /** How long a load is measured. */
         public Duration window(Load load) {
-            if (load instanceof Load.Open open) {
-                Duration needed = Duration.ofSeconds((long) Math.ceil(openRequests / open.perSecond()));
+            if (load.isOpen() && load.isSteady()) {
+                Duration needed = Duration.ofSeconds((long) Math.ceil(openRequests / load.amount()));
                 return needed.compareTo(window) > 0 ? needed : window;
             }
             return load.ownLength().orElse(window);

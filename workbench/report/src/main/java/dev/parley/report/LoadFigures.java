@@ -27,16 +27,12 @@ final class LoadFigures {
 
     private LoadFigures() {}
 
-    /** True where the time until all was done is a result; a search takes as long as its tries happen to be. */
-    private static boolean isDoneInATimeOfItsOwn(Load load) {
-        return load.isCounted() && !(load instanceof Load.HighestRate);
-    }
-
     /** Those that some technology has in the situation, or would have had, had it failed; empty for most loads. */
     static List<Metric> of(Analysis analysis, Situation situation) {
         List<Metric> metrics = new ArrayList<>();
         for (Metric metric : TITLES.keySet()) {
-            if (metric == Metric.WINDOW_LENGTH && !isDoneInATimeOfItsOwn(situation.load())) {
+            // the time until all was done is a result only where there is as much to do for everybody
+            if (metric == Metric.WINDOW_LENGTH && !situation.load().isOfOneNumber()) {
                 continue;
             }
             if (canBeAbsent(metric, situation.load())
@@ -54,11 +50,8 @@ final class LoadFigures {
     }
 
     private static boolean canBeAbsent(Metric metric, Load load) {
-        return switch (load) {
-            case Load.Staircase _ -> metric == Metric.CLIENTS_AT_LIMIT;
-            case Load.Users _, Load.Held _ -> metric == Metric.USERS_AT_FIRST_FAILURE;
-            case Load.Closed _, Load.Open _, Load.RateRamp _, Load.Burst _, Load.Rounds _, Load.HighestRate _ -> false;
-        };
+        return metric == Metric.CLIENTS_AT_LIMIT && load.isStepped() && !load.isOpen()
+                || metric == Metric.USERS_AT_FIRST_FAILURE && load.hasUsers();
     }
 
     /** Why a technology that was measured has none of a figure, such as a staircase that never gave out; empty where it was not measured. */

@@ -389,7 +389,7 @@ final class SampleStore {
                 figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 0.066));
             }
             case Load.Rounds _ -> figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 1.5));
-            case Load.Closed _, Load.Open _, Load.RateRamp _, Load.Held _ -> {
+            case Load _ -> {
                 // nothing of its own
             }
         }
