@@ -56,6 +56,7 @@ final class Script {
                         new Caller(target, h.use(), occupancy, clock), h.iterations(), occupancy, clock, first);
             case Load.Open o -> open(trial, o.arrivals(), 1, ClientUse.SHARED, target, clock);
             case Load.RateRamp r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target, clock);
+            case Load.Rates r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target, clock);
             case Load.Users u -> open(trial, u.arrivals(), u.iterations(), u.use(), target, clock);
             case Load.HighestRate _ -> open(trial, Arrivals.POISSON, 1, ClientUse.SHARED, target, clock);
             case Load.Burst _ -> new BurstDriver(target, clock);
@@ -76,15 +77,8 @@ final class Script {
         return switch (load) {
             case Load.Closed c -> once(Part.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
             case Load.Open o -> once(Part.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
-            case Load.Staircase s -> {
-                List<Integer> steps = s.steps();
-                if (number > steps.size()) {
-                    yield null;
-                }
-                int clients = steps.get(number - 1);
-                yield Part.held(
-                        label(clients, "clients"), clients, s.stepLength().toNanos(), fresh());
-            }
+            case Load.Staircase s -> step(s.steps(), "clients", s.stepLength());
+            case Load.Rates r -> step(r.steps(), "per second", r.stepLength());
             case Load.RateRamp r -> {
                 long lengthNs = r.length().toNanos();
                 yield once(new Part("ramp", r.from(), r.to(), lengthNs, lengthNs, fresh()));
@@ -121,6 +115,14 @@ final class Script {
 
     private @Nullable Part once(Part part) {
         return number == 1 ? part : null;
+    }
+
+    private @Nullable Part step(List<? extends Number> amounts, String of, Duration each) {
+        if (number > amounts.size()) {
+            return null;
+        }
+        double amount = amounts.get(number - 1).doubleValue();
+        return Part.held(label(amount, of), amount, each.toNanos(), fresh());
     }
 
     private static String label(double amount, String of) {

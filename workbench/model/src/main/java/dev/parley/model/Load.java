@@ -4,6 +4,8 @@ import dev.parley.model.LoadForm.Growth;
 import dev.parley.model.LoadForm.Kind;
 import dev.parley.model.LoadForm.Part;
 import dev.parley.model.LoadForm.Trait;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -258,6 +260,128 @@ public sealed interface Load {
         public String toString() {
             return "ramp:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":" + Quantity.text(length) + ":"
                     + LoadParts.text(arrivals);
+        }
+    }
+
+    /**
+     * Requests fall due at a rate that is {@code times} as high and {@code step} higher with each step, until the last
+     * step has {@code to} a second: the open twin of {@link Staircase}. Requests of a step fall due for
+     * {@code stepLength}, and the next step begins when all of them have ended: services that fall behind get no credit
+     * for it in one step, and carry no queue into the next.
+     */
+    record Rates(double from, double to, double step, double times, Duration stepLength, Arrivals arrivals)
+            implements Load {
+        /** More steps are a mistake in the step rather than a load: at a second each they take three hours. */
+        private static final int MAX_STEPS = 10_000;
+
+        private static final double MAX_TIMES = 10_000_000;
+
+        /** Adding and multiplying is exact to so many digits. */
+        private static final MathContext DIGITS = new MathContext(15);
+
+        private static final LoadForm FORM = LoadForm.of(
+                "rates:{from}-{to}:{step}:{every}[:{arrivals}]",
+                "Requests due at a rate that grows step by step; the next step begins when all of the last have ended.",
+                "",
+                List.of(
+                        new Part("from", Kind.NUMBER, "requests due a second in the first step"),
+                        new Part("to", Kind.NUMBER, "requests due a second in the last step"),
+                        new Part(
+                                "step",
+                                Kind.RATE_STEP,
+                                "how much higher each step is, such as 200, or times as high, such as x2"),
+                        new Part("every", Kind.TIME, "for how long requests of a step fall due"),
+                        LoadForm.ARRIVALS),
+                List.of("rates:200-2000:+200:10s", "rates:100-6400:x2:5s:poisson"),
+                Set.of(Trait.OPEN, Trait.STEPPED, Trait.COUNTED),
+                given -> {
+                    Growth step = given.growth("step");
+                    return new Rates(
+                            given.number("from"),
+                            given.number("to"),
+                            step.more(),
+                            step.times(),
+                            given.time("every"),
+                            given.arrivals());
+                });
+
+        public Rates {
+            LoadParts.rate("from", from);
+            LoadParts.rate("to", to);
+            if (to < from) {
+                throw new BadInput("to", to, "not under from, " + from);
+            }
+            if (times == 1) {
+                LoadParts.rate("step", step);
+            } else if (!(times > 1) || times > MAX_TIMES || step != 0) {
+                throw new BadInput("step", "x" + times + "+" + step, "either a higher rate or times as high");
+            }
+            double steps = times == 1 ? (to - from) / step : Math.log(to / from) / Math.log(times);
+            if (steps > MAX_STEPS) {
+                throw new BadInput("step", times == 1 ? "+" + step : "x" + times, "at most " + MAX_STEPS + " steps");
+            }
+            LoadParts.longer("stepLength", stepLength);
+        }
+
+        /** How many requests fall due a second in each step. */
+        public List<Double> steps() {
+            List<Double> steps = new ArrayList<>();
+            for (int i = 0; rate(i) < to; i++) {
+                steps.add(rate(i));
+            }
+            steps.add(to);
+            return List.copyOf(steps);
+        }
+
+        private double rate(int i) {
+            double rate = times == 1 ? from + i * step : from * Math.pow(times, i);
+            return i == 0 ? from : new BigDecimal(rate).round(DIGITS).doubleValue();
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(stepLength.multipliedBy(steps().size()));
+        }
+
+        @Override
+        public Optional<Duration> stretch() {
+            return Optional.of(stepLength);
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Open(from, arrivals);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Rates(from, to, step, times, LoadParts.times(stepLength, factor), arrivals);
+        }
+
+        @Override
+        public double amount() {
+            return to;
+        }
+
+        @Override
+        public String title() {
+            return LoadParts.text(from) + " to " + LoadParts.text(to) + " requests/s, "
+                    + (times == 1
+                            ? LoadParts.text(step) + " more every "
+                            : LoadParts.text(times) + " times as many every ")
+                    + Quantity.text(stepLength) + " (open load, " + LoadParts.text(arrivals) + ")";
+        }
+
+        @Override
+        public String toString() {
+            return "rates:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":"
+                    + (times == 1 ? "+" + LoadParts.text(step) : "x" + LoadParts.text(times)) + ":"
+                    + Quantity.text(stepLength) + ":" + LoadParts.text(arrivals);
         }
     }
 
@@ -687,6 +811,7 @@ public sealed interface Load {
                 Staircase.FORM,
                 Open.FORM,
                 RateRamp.FORM,
+                Rates.FORM,
                 Users.FORM,
                 Held.FORM,
                 Burst.FORM,
