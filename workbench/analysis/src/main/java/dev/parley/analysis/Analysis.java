@@ -348,6 +348,8 @@ public final class Analysis {
             case THROUGHPUT_BEST,
                     CLIENTS_AT_BEST,
                     CLIENTS_AT_LIMIT,
+                    RATE_AT_BEST,
+                    RATE_AT_LIMIT,
                     STEP_THROUGHPUT,
                     STEP_ANSWERED,
                     STEP_LATENCY_MEAN,

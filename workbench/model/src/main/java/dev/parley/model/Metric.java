@@ -56,12 +56,18 @@ public enum Metric {
             "MB",
             Better.LOWER,
             "memory of the work's databases after a measured window, pages that their processes share counted once"),
-    THROUGHPUT_BEST("1/s", Better.HIGHER, "highest throughput of any step of a staircase"),
+    THROUGHPUT_BEST("1/s", Better.HIGHER, "highest throughput of any step of a staircase or of rates"),
     CLIENTS_AT_BEST("clients", Better.NEITHER, "clients at a staircase's highest throughput"),
     CLIENTS_AT_LIMIT(
             "clients",
             Better.HIGHER,
             "clients at which a staircase gave out: the first step with under half of its requests a success; absent if none"),
+    RATE_AT_BEST("1/s", Better.NEITHER, "requests due a second at the highest throughput of steps of rates"),
+    RATE_AT_LIMIT(
+            "1/s",
+            Better.HIGHER,
+            "requests due a second at which steps of rates gave out: the first step with under half of its requests a"
+                    + " success; absent if none"),
     STEP_THROUGHPUT("1/s", Better.HIGHER, "throughput of one step, round or try of a load; its subject names it"),
     STEP_ANSWERED("1/s", Better.HIGHER, "right replies a second in one step, those after the limit too"),
     STEP_LATENCY_MEAN("ms", Better.LOWER, "mean response time in one step, round or try of a load"),
@@ -144,7 +150,7 @@ public enum Metric {
     /** What it tells that a trial which went well has no such figure; empty for one that every such trial has. */
     public Optional<String> absence() {
         return switch (this) {
-            case CLIENTS_AT_LIMIT -> Optional.of("none: no step gave out");
+            case CLIENTS_AT_LIMIT, RATE_AT_LIMIT -> Optional.of("none: no step gave out");
             case USERS_AT_FIRST_FAILURE -> Optional.of("none: no request failed");
             default -> Optional.empty();
         };

@@ -26,6 +26,8 @@ class LoadTest {
                 "open:0.5:even",
                 "staircase:10-200:+10:30s",
                 "ramp:10-1000:60s:even",
+                "rates:200-2000:+200:10s:even",
+                "rates:0.5-6.75:x1.5:500ms:poisson",
                 "users:300:60s:10:even:shared",
                 "users:100-1200:60s:5:poisson:per-user",
                 "held:100:60s:2:shared",
@@ -137,6 +139,7 @@ class LoadTest {
         "staircase:1-4:+1:1s, stepped keeps-clients",
         "open:5:even, open steady",
         "ramp:5-9:1s:even, open",
+        "rates:5-9:+1:1s, open stepped counted",
         "users:5:1s:2, open users",
         "held:5:1s:2, users keeps-clients",
         "burst:5:2, counted one-number",
@@ -161,6 +164,7 @@ class LoadTest {
     @Test
     void aStretchIsAStepOrATryOrAllOfALoad() {
         assertThat(Load.parse("staircase:1-4:+1:1s").stretch()).contains(Duration.ofSeconds(1));
+        assertThat(Load.parse("rates:1-4:+1:1s").stretch()).contains(Duration.ofSeconds(1));
         assertThat(Load.parse("highest:5-9:p99:50ms:2s").stretch()).contains(Duration.ofSeconds(2));
         assertThat(Load.parse("ramp:5-9:3s:even").stretch()).contains(Duration.ofSeconds(3));
         assertThat(Load.parse("closed:4").stretch()).isEmpty();

@@ -18,6 +18,8 @@ final class LoadFigures {
         TITLES.put(Metric.THROUGHPUT_BEST, "Best throughput (1/s)");
         TITLES.put(Metric.CLIENTS_AT_BEST, "Clients at the best");
         TITLES.put(Metric.CLIENTS_AT_LIMIT, "Clients when it gave out");
+        TITLES.put(Metric.RATE_AT_BEST, "Rate at the best (1/s)");
+        TITLES.put(Metric.RATE_AT_LIMIT, "Rate when it gave out (1/s)");
         TITLES.put(Metric.HIGHEST_RATE, "Highest rate within the limit (1/s)");
         TITLES.put(Metric.SCENARIO_TIME, "Mean scenario (ms)");
         TITLES.put(Metric.SCENARIO_TIME_P99, "99th percentile scenario (ms)");
@@ -50,8 +52,8 @@ final class LoadFigures {
     }
 
     private static boolean canBeAbsent(Metric metric, Load load) {
-        return metric == Metric.CLIENTS_AT_LIMIT && load.isStepped() && !load.isOpen()
-                || metric == Metric.USERS_AT_FIRST_FAILURE && load.hasUsers();
+        Metric limit = load.isOpen() ? Metric.RATE_AT_LIMIT : Metric.CLIENTS_AT_LIMIT;
+        return metric == limit && load.isStepped() || metric == Metric.USERS_AT_FIRST_FAILURE && load.hasUsers();
     }
 
     /** Why a technology that was measured has none of a figure, such as a staircase that never gave out; empty where it was not measured. */

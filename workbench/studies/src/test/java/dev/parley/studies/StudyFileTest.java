@@ -235,6 +235,8 @@ class StudyFileTest {
                 "open: {per-second: 0.5}                                    | open:0.5:even",
                 "open: {per-second: 300, arrivals: poisson}                 | open:300:poisson",
                 "ramp: {from: 100, to: 1200, length: 60s}                   | ramp:100-1200:60s:even",
+                "rates: {from: 200, to: 2000, step: 200, every: 10s}        | rates:200-2000:+200:10s",
+                "rates: {from: 1.5, to: 48, step: x2, every: 5s, arrivals: poisson} | rates:1.5-48:x2:5s:poisson",
                 "users: {from: 300, length: 1m}                             | users:300:60s:1:even:shared",
                 "users: {from: 3, to: 9, length: 1s, iterations: 2, client: per-user} | users:3-9:1s:2:even:per-user",
                 "held: {from: 100, length: 60s, iterations: 2}              | held:100:60s:2",
