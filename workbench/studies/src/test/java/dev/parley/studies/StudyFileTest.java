@@ -260,9 +260,9 @@ class StudyFileTest {
                 .isEmpty();
     }
 
-    /** Runs are resumed by this text and its digest: a load that were written in another way would be another study. */
+    /** A run is resumed by this text and its digest: a load written in another way makes another study. */
     @Test
-    void theLoadsOfAStoredStudyAreWrittenAsEver() {
+    void eachLoadOfAStoredStudyHasOneText() {
         assertThat(StudyText.of(read(example()))).contains("""
                 loads:
                   - "closed:16"
