@@ -42,7 +42,7 @@ public final class LoadForm {
         OPEN,
         /** It asks for the same throughout, so that latency has a level to be on. */
         STEADY,
-        /** It goes from one number of clients or requests a second to the next, and each is held for a while and told on its own. */
+        /** It holds one number of clients or requests a second after the other, and each is told on its own. */
         STEPPED,
         /** It speaks of users, who come, carry out their scenario and leave. */
         OF_USERS,
@@ -298,10 +298,6 @@ public final class LoadForm {
     /** First word of the short form, and the key in a study. */
     public String name() {
         return name;
-    }
-
-    public String shortForm() {
-        return shortForm;
     }
 
     public String meaning() {

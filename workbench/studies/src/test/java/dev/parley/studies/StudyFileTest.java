@@ -11,6 +11,8 @@ import com.networknt.schema.SpecificationVersion;
 import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
+import dev.parley.model.LoadForm;
+import dev.parley.model.LoadForm.Part;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import java.io.IOException;
@@ -21,7 +23,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -258,6 +262,40 @@ class StudyFileTest {
         assertThat(schema().validate(head + byName + "\n", InputFormat.YAML)).isEmpty();
         assertThat(schema().validate(head + "\"" + inShort + "\"\n", InputFormat.YAML))
                 .isEmpty();
+    }
+
+    /** A study of one load, by name with those of its parts. */
+    private static String study(LoadForm form, Predicate<Part> parts) {
+        return "technologies: rest\nmessages: text:10\nloads:\n  - " + form.name() + ": "
+                + form.parts().stream()
+                        .filter(parts)
+                        .map(part -> part.name() + ": " + sample(part))
+                        .collect(Collectors.joining(", ", "{", "}\n"));
+    }
+
+    private static String sample(Part part) {
+        return switch (part.kind()) {
+            case COUNT, NUMBER -> "5";
+            case TIME -> "5s";
+            case ARRIVALS, CLIENT -> part.kind().choices().getLast();
+            case COUNT_STEP, RATE_STEP -> "x2";
+            case RANGE -> "1-5+2";
+        };
+    }
+
+    @Test
+    void everyLoadThatIsDescribedIsReadByNameAndTakenByTheSchemaUnlessAPartIsMissing() {
+        for (LoadForm form : Load.forms()) {
+            for (String text : List.of(study(form, part -> true), study(form, Part::isNeeded))) {
+                assertThat(read(text).loads()).as(text).isNotEmpty();
+                assertThat(schema().validate(text, InputFormat.YAML)).as(text).isEmpty();
+            }
+            for (Part missing : form.parts().stream().filter(Part::isNeeded).toList()) {
+                String text = study(form, part -> !part.equals(missing));
+                assertThatThrownBy(() -> read(text)).as(text).hasMessageContaining(missing.name() + " is missing");
+                assertThat(schema().validate(text, InputFormat.YAML)).as(text).isNotEmpty();
+            }
+        }
     }
 
     /** A run is resumed by this text and its digest: a load written in another way makes another study. */
