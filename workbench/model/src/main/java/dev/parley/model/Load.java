@@ -19,7 +19,8 @@ import java.util.Set;
  * <p>Where a trial's message is a scenario of several steps, each client, arrival, user or call carries out the whole scenario, one step
  * after the other; each step is a request with an outcome of its own.
  *
- * <p>The file is long so that a form of load is one place: its data, its description, and what it is asked. See docs/adding-a-load.md.
+ * <p>The file is long so that a form of load is one place: its data, its description, and what it is asked. See
+ * docs/adding-a-load.md.
  */
 public sealed interface Load {
 

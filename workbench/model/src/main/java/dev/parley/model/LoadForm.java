@@ -16,8 +16,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * The description of one form of load. The reader of short forms, the reader of studies, the JSON Schema and the help are all made of it,
- * and whoever asks what a load is asks its traits. Each form has its description in {@link Load}, beside its data.
+ * The description of one form of load. The reader of short forms, the reader of studies, the JSON Schema and the help
+ * are all made of it, and whoever asks what a load is asks its traits. Each form has its description in {@link Load},
+ * beside its data.
  */
 public final class LoadForm {
     static final Part ARRIVALS = new Part("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");

@@ -8,8 +8,8 @@ public final class Nearest {
     private Nearest() {}
 
     /**
-     * The known word that takes the fewest changes to make of the given one, where they are at most a third of its length. A change adds,
-     * drops or replaces a letter.
+     * The known word that takes the fewest changes to make of the given one, where they are at most a third of its
+     * length. A change adds, drops or replaces a letter.
      */
     public static Optional<String> of(String given, Collection<String> known) {
         Optional<String> nearest = Optional.empty();

@@ -111,8 +111,8 @@ class LoadTest {
                 "closd:16 | load: closd:16 (expected: one of closed:16, ",
                 "closd:16 | ; did you mean closed?)",
                 "stair:16 | highest:100-20000:p99:50ms:5s)",
-                "closed:none | load: closed:none (expected: closed:{clients} where clients is a whole number, for example"
-                        + " closed:16)",
+                "closed:none | load: closed:none (expected: closed:{clients} where clients is a whole number, for"
+                        + " example closed:16)",
                 "open:3 | load: open:3 (expected: open:{per-second}:{arrivals}, for example open:300:poisson)",
                 "open:3:odd | where arrivals is even or poisson, for example",
                 "ramp:1-2:30:even | where length is a time such as 30s, for example",

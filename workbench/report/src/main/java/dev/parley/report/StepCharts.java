@@ -18,7 +18,10 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** How a load went step by step: by its clients or rates, a search by the rates it tried, bursts one after the other, a grid by its threads. */
+/**
+ * How a load went step by step: by its clients or rates, a search by the rates it tried, bursts one after the other, a
+ * grid by its threads.
+ */
 final class StepCharts {
     /** As the load generator labels steps: {@code 20 clients}, {@code try 3: 400 per second}, {@code iteration 2}. */
     private static final Pattern PLACE = Pattern.compile("([0-9.]+)(?: clients| per second)?$");

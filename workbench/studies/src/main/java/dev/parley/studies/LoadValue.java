@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Reads one load of a file: its short form, or its name with its parts by name, as its {@link LoadForm} describes them. */
+/** Reads one load of a file: its short form, or its parts by name, as its {@link LoadForm} describes them. */
 final class LoadValue {
     private LoadValue() {}
 

@@ -15,8 +15,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Every key of a study, with the form of its value and what it means. {@link StudyFile} reads these keys and no others, and the JSON
- * Schema is written from them; the keys of loads come from their descriptions. A form is a fragment of JSON Schema, draft 2020-12.
+ * Every key of a study, with the form of its value and what it means. {@link StudyFile} reads these keys and no others,
+ * and the JSON Schema is written from them; the keys of loads come from their descriptions. A form is a fragment of
+ * JSON Schema, draft 2020-12.
  */
 final class StudyKeys {
     private static final Map<String, Object> TIME = defined("time");
@@ -78,8 +79,8 @@ final class StudyKeys {
             key(
                     "rehearsal",
                     oneOf(TIME, EDGES.schema()),
-                    "Under load, after each boot, until the services are warm: what it may take at the most. Default: of"
-                            + " the effort."),
+                    "Under load, after each boot, until the services are warm: what it may take at the most. Default:"
+                            + " of the effort."),
             key(
                     "warm-up",
                     oneOf(TIME, EDGES.schema()),
@@ -93,8 +94,8 @@ final class StudyKeys {
             key(
                     "call-limit",
                     TIME,
-                    "A call without an answer has failed after this time, at most 30m. Default: success-within, but 5s or"
-                            + " more, and 60s or less."),
+                    "A call without an answer has failed after this time, at most 30m. Default: success-within, but 5s"
+                            + " or more, and 60s or less."),
             key("seed", map("type", List.of("integer", "string")), "Of order and messages. Default: 1."),
             key(
                     "alone",

@@ -149,7 +149,7 @@ class StudyFileTest {
                 "loads: [{burst: {iterations: 5}}] | loads[0].burst: at-once is missing (expected: at-once, iterations)",
                 "loads: [{staircase: {from: 1, to: 2, step: 1.5, every: 1s}}] | loads[0].staircase.step: 1.5 (expected:"
                         + " so many more, such as 10,",
-                "loads: [{grid: {threads: {from: 9, to: 5}, requests: 5}}] | loads[0].grid.threads: range: 9-5 (expected",
+                "loads: [{grid: {threads: {from: 9, to: 5}, requests: 5}}] | loads[0].grid.threads: range: 9-5 (",
                 "loads: [{grid: {threads: {from: a}, requests: 5}}] | loads[0].grid.threads.from: a (expected: a whole",
                 "more: [{messages: text:10}] | more[0]: loads is missing",
                 "more: [{messages: text:10, loads: closed:1}] | more: message and load: ",
