@@ -4,6 +4,7 @@ import dev.parley.lab.Catalog;
 import dev.parley.lab.Plan;
 import dev.parley.model.BadInput;
 import dev.parley.model.Study;
+import dev.parley.studies.LoadHelp;
 import dev.parley.studies.StudyFile;
 import dev.parley.studies.StudyText;
 import java.nio.file.Path;
@@ -33,6 +34,9 @@ final class Validate implements Callable<Integer> {
     @Option(names = "--schema", description = "Print the form's JSON Schema, for editors.")
     private boolean isSchema;
 
+    @Option(names = "--loads", description = "Print what loads there are, with their parts and short forms.")
+    private boolean isLoads;
+
     @Option(names = "--full", description = "Print the study with every default written out, as runs keep it.")
     private boolean isFull;
 
@@ -42,7 +46,11 @@ final class Validate implements Callable<Integer> {
             System.out.print(StudyFile.schema());
             return 0;
         }
-        Path given = file.orElseThrow(() -> new BadInput("SPEC", "none", "a study file, or --schema"));
+        if (isLoads) {
+            System.out.print(LoadHelp.table());
+            return 0;
+        }
+        Path given = file.orElseThrow(() -> new BadInput("SPEC", "none", "a study file, --schema or --loads"));
         Study study = StudyFile.read(given, Catalog.read().names());
         if (isFull) {
             System.out.print(StudyText.of(study));

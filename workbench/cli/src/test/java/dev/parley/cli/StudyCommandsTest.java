@@ -84,6 +84,13 @@ class StudyCommandsTest {
     }
 
     @Test
+    void theLoadsArePrintedAsTheGuideHasThem() throws IOException {
+        String loads = Typed.line("validate", "--loads").out();
+        assertThat(loads).contains("| `staircase` |", "`staircase:10-200:+10:30s`");
+        assertThat(Files.readString(Typed.home().resolve("docs/specs.md"))).contains(loads);
+    }
+
+    @Test
     void aCommandThatIsNotThereIsNamedBesideThoseThatAre() {
         Typed result = Typed.line("messure", "study.yaml");
         assertThat(result.err()).startsWith("parley: no command messure study.yaml (expected: one of compare, run, ");

@@ -155,17 +155,10 @@ final class Rehearsal {
 
     /** The load that is rehearsed for one that is measured. */
     static Load standIn(Load load) {
-        return switch (load) {
-            case Load.Closed closed -> closed;
-            case Load.Open open -> open.perSecond() < MIN_RATE ? new Load.Closed(1) : open;
-            case Load.Staircase _,
-                    Load.RateRamp _,
-                    Load.Users _,
-                    Load.Held _,
-                    Load.Burst _,
-                    Load.Rounds _,
-                    Load.HighestRate _ -> new Load.Closed(CLIENTS);
-        };
+        if (!load.isSteady()) {
+            return new Load.Closed(CLIENTS);
+        }
+        return load.isOpen() && load.amount() < MIN_RATE ? new Load.Closed(1) : load;
     }
 
     private boolean warm(MessageSpec message, Load load, long leastNs, long mostNs) throws InterruptedException {

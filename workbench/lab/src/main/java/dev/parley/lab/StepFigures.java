@@ -1,7 +1,6 @@
 package dev.parley.lab;
 
 import dev.parley.model.FigureRow;
-import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.TrialSpec;
 import dev.parley.protocol.Event;
@@ -37,9 +36,9 @@ final class StepFigures {
             figures.add(figure(trial, Metric.USERS_AT_FIRST_FAILURE, finished.usersAtFirstFailure()));
         }
         figures.add(figure(trial, Metric.WINDOW_LENGTH, finished.windowNs() / 1e9));
-        if (trial.load() instanceof Load.Staircase) {
-            staircase(trial, steps, figures);
-        } else if (trial.load() instanceof Load.HighestRate) {
+        if (trial.load().isStepped()) {
+            stepped(trial, steps, figures);
+        } else if (trial.load().isSearch()) {
             figures.add(figure(trial, Metric.HIGHEST_RATE, finished.highestRate()));
         }
         return figures;
@@ -61,7 +60,7 @@ final class StepFigures {
         return figures;
     }
 
-    private static void staircase(TrialSpec trial, List<Event.Step> steps, List<FigureRow> figures) {
+    private static void stepped(TrialSpec trial, List<Event.Step> steps, List<FigureRow> figures) {
         Event.Step best = steps.getFirst();
         for (Event.Step step : steps) {
             if (perSecond(step) > perSecond(best)) {
@@ -69,11 +68,13 @@ final class StepFigures {
             }
         }
         figures.add(figure(trial, Metric.THROUGHPUT_BEST, perSecond(best)));
-        figures.add(figure(trial, Metric.CLIENTS_AT_BEST, best.to()));
+        boolean isOpen = trial.load().isOpen();
+        figures.add(figure(trial, isOpen ? Metric.RATE_AT_BEST : Metric.CLIENTS_AT_BEST, best.to()));
         steps.stream()
                 .filter(step -> share(step) < GIVEN_OUT)
                 .findFirst()
-                .ifPresent(step -> figures.add(figure(trial, Metric.CLIENTS_AT_LIMIT, step.to())));
+                .ifPresent(step -> figures.add(
+                        figure(trial, isOpen ? Metric.RATE_AT_LIMIT : Metric.CLIENTS_AT_LIMIT, step.to())));
     }
 
     private static double perSecond(Event.Step step) {

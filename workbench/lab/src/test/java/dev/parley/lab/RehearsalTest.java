@@ -427,15 +427,11 @@ class RehearsalTest {
                 .isEqualTo(new Load.Open(20, Load.Arrivals.EVEN));
         assertThat(Rehearsal.standIn(new Load.Open(19.9, Load.Arrivals.EVEN))).isEqualTo(new Load.Closed(1));
         assertThat(Rehearsal.standIn(new Load.Closed(3))).isEqualTo(new Load.Closed(3));
-        for (String other : List.of(
-                "staircase:1-4:+1:500ms",
-                "ramp:100-900:200ms:even",
-                "users:5:500ms:2",
-                "held:2-10:300ms:2",
-                "burst:5:2",
-                "rounds:2x5:3:10s:shared",
-                "highest:50-100:p99:50ms:500ms")) {
-            assertThat(Rehearsal.standIn(Load.parse(other))).isEqualTo(new Load.Closed(16));
-        }
+        Load.forms().stream()
+                .flatMap(form -> form.examples().stream())
+                .flatMap(example -> Load.parseAll(example).stream())
+                .filter(load -> !load.isSteady())
+                .forEach(load ->
+                        assertThat(Rehearsal.standIn(load)).as(load.toString()).isEqualTo(new Load.Closed(16)));
     }
 }

@@ -117,6 +117,20 @@ class StepFiguresTest {
     }
 
     @Test
+    void stepsOfRatesSayAtWhichRateTheyWereBestAndGaveOut() {
+        List<Event.Step> steps = List.of(
+                step(100, true, times(), 10, 0, 0, 0, 0),
+                step(200, true, times(), 30, 10, 10, 5, 5),
+                step(300, true, times(), 30, 10, 10, 5, 6));
+        assertThat(StepFigures.of(trial("rates:100-300:+100:500ms"), steps, finished(7, 80)))
+                .contains(
+                        figure(Metric.THROUGHPUT_BEST, 60),
+                        figure(Metric.RATE_AT_BEST, 200),
+                        figure(Metric.RATE_AT_LIMIT, 300))
+                .noneMatch(f -> f.metric() == Metric.CLIENTS_AT_BEST || f.metric() == Metric.HIGHEST_RATE);
+    }
+
+    @Test
     void aStepWithoutTimeHasNoRate() {
         List<Event.Step> steps =
                 List.of(step(1, true, 0, times(), 10, 0, 0, 0, 0), step(2, true, 1, times(), 1, 0, 0, 0, 0));

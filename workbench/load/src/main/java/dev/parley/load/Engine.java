@@ -2,8 +2,6 @@ package dev.parley.load;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
-import dev.parley.model.Load.Arrivals;
-import dev.parley.model.Load.ClientUse;
 import dev.parley.model.TrialSpec;
 import dev.parley.protocol.Event;
 import dev.parley.protocol.Event.Phase;
@@ -52,13 +50,13 @@ final class Engine {
         Outcomes warmUp = new Outcomes(limitNs);
         Teller teller = new Teller(trial.trialId());
         Occupancy occupancy = new Occupancy();
-        Driver driver = driver(load.warmUp(), trial, target, occupancy, warmUp);
+        Driver driver = Script.driver(load.warmUp(), trial, target, occupancy, clock, warmUp);
         try {
             long warmUpBeganNs = clock.nowNs();
             boolean isStable = warmUp(trial, driver, warmUp, teller);
             if (!load.warmUp().equals(load)) {
                 end(trial, driver);
-                driver = driver(load, trial, target, occupancy, warmUp);
+                driver = Script.driver(load, trial, target, occupancy, clock, warmUp);
             }
             long warmUpMs = (clock.nowNs() - warmUpBeganNs) / 1_000_000;
 
@@ -98,32 +96,10 @@ final class Engine {
         }
     }
 
-    private Driver driver(Load load, Trial trial, Target target, Occupancy occupancy, Outcomes first) {
-        return switch (load) {
-            case Load.Closed _, Load.Staircase _ ->
-                new ClosedDriver(new Caller(target, ClientUse.SHARED, occupancy, clock), 1, occupancy, clock, first);
-            case Load.Held h ->
-                new ClosedDriver(
-                        new Caller(target, h.use(), occupancy, clock), h.iterations(), occupancy, clock, first);
-            case Load.Open o -> open(trial, o.arrivals(), 1, ClientUse.SHARED, target);
-            case Load.RateRamp r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target);
-            case Load.Users u -> open(trial, u.arrivals(), u.iterations(), u.use(), target);
-            case Load.HighestRate _ -> open(trial, Arrivals.POISSON, 1, ClientUse.SHARED, target);
-            case Load.Burst _ -> new BurstDriver(target, clock);
-            case Load.Rounds r -> new RoundsDriver(r, target, clock);
-        };
-    }
-
-    private Driver open(Trial trial, Arrivals arrivals, int iterations, ClientUse use, Target target) {
-        return new OpenDriver(
-                new OpenDriver.Settings(arrivals, iterations, use, trial.seed(), trial.inFlightMost()), target, clock);
-    }
-
     private static long patienceNs(Trial trial, Target target) {
-        int iterations = trial.load() instanceof Load.Users u ? u.iterations() : 1;
+        long requestsEach = (long) trial.load().scenariosEach() * target.steps();
         return Math.min(
-                MAX_PATIENCE_NS,
-                (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, (long) iterations * target.steps()));
+                MAX_PATIENCE_NS, (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, requestsEach));
     }
 
     private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes, Teller teller) throws InterruptedException {
@@ -304,12 +280,10 @@ final class Engine {
     }
 
     private static double littlesLaw(Load load, Occupancy occupancy, Tally tally) {
-        double share = switch (load) {
-            case Load.Closed _, Load.Staircase _, Load.Held _ -> occupancy.share();
-            case Load.Open _, Load.RateRamp _, Load.Users _, Load.HighestRate _, Load.Burst _ -> tally.littlesLaw();
-            // requests wait for a thread of their pool, which is no part of their time
-            case Load.Rounds _ -> 1;
-        };
+        // requests of rounds wait for a thread of their pool, which is no part of their time
+        double share = load instanceof Load.Rounds
+                ? 1
+                : load.keepsClients() ? occupancy.share() : tally.littlesLaw();
         // clients that never came back have failed requests to show for it
         return Double.isNaN(share) ? 0 : share;
     }

@@ -1,6 +1,8 @@
 package dev.parley.load;
 
 import dev.parley.model.Load;
+import dev.parley.model.Load.Arrivals;
+import dev.parley.model.Load.ClientUse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
@@ -9,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The parts of a load, one after the other; what comes next may hang on how the last one went. The one place that knows what each load
- * consists of. One thread.
+ * consists of, and which driver carries it out. One thread.
  */
 final class Script {
     /** A search ends when the highest rate that met the limit and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
@@ -39,6 +41,35 @@ final class Script {
         this.patienceNs = patienceNs;
     }
 
+    /**
+     * Who carries out a load, or a warm-up. The caller closes it.
+     *
+     * @param first where requests go before a part has begun
+     */
+    static Driver driver(
+            Load load, Engine.Trial trial, Target target, Occupancy occupancy, Clock clock, Outcomes first) {
+        return switch (load) {
+            case Load.Closed _, Load.Staircase _ ->
+                new ClosedDriver(new Caller(target, ClientUse.SHARED, occupancy, clock), 1, occupancy, clock, first);
+            case Load.Held h ->
+                new ClosedDriver(
+                        new Caller(target, h.use(), occupancy, clock), h.iterations(), occupancy, clock, first);
+            case Load.Open o -> open(trial, o.arrivals(), 1, ClientUse.SHARED, target, clock);
+            case Load.RateRamp r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target, clock);
+            case Load.Rates r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target, clock);
+            case Load.Users u -> open(trial, u.arrivals(), u.iterations(), u.use(), target, clock);
+            case Load.HighestRate _ -> open(trial, Arrivals.POISSON, 1, ClientUse.SHARED, target, clock);
+            case Load.Burst _ -> new BurstDriver(target, clock);
+            case Load.Rounds r -> new RoundsDriver(r, target, clock);
+        };
+    }
+
+    private static Driver open(
+            Engine.Trial trial, Arrivals arrivals, int iterations, ClientUse use, Target target, Clock clock) {
+        return new OpenDriver(
+                new OpenDriver.Settings(arrivals, iterations, use, trial.seed(), trial.inFlightMost()), target, clock);
+    }
+
     /** The next part; null when the load is over. {@code last} is the one before, with all of its outcomes if the load is a counted one. */
     @Nullable
     Part next(@Nullable Part last) {
@@ -46,15 +77,8 @@ final class Script {
         return switch (load) {
             case Load.Closed c -> once(Part.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
             case Load.Open o -> once(Part.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
-            case Load.Staircase s -> {
-                List<Integer> steps = s.steps();
-                if (number > steps.size()) {
-                    yield null;
-                }
-                int clients = steps.get(number - 1);
-                yield Part.held(
-                        label(clients, "clients"), clients, s.stepLength().toNanos(), fresh());
-            }
+            case Load.Staircase s -> step(s.steps(), "clients", s.stepLength());
+            case Load.Rates r -> step(r.steps(), "per second", r.stepLength());
             case Load.RateRamp r -> {
                 long lengthNs = r.length().toNanos();
                 yield once(new Part("ramp", r.from(), r.to(), lengthNs, lengthNs, fresh()));
@@ -91,6 +115,14 @@ final class Script {
 
     private @Nullable Part once(Part part) {
         return number == 1 ? part : null;
+    }
+
+    private @Nullable Part step(List<? extends Number> amounts, String of, Duration each) {
+        if (number > amounts.size()) {
+            return null;
+        }
+        double amount = amounts.get(number - 1).doubleValue();
+        return Part.held(label(amount, of), amount, each.toNanos(), fresh());
     }
 
     private static String label(double amount, String of) {

@@ -35,7 +35,7 @@ record VoidReasons(
         if (Math.abs(littlesLaw - 1) > MAX_LITTLE_OFF) {
             reasons.add(text(
                     "Little's law is off: rate × mean time is %.2f of the %s (0.95 to 1.05)",
-                    littlesLaw, keepsClients() ? "clients" : "requests in the system"));
+                    littlesLaw, load.keepsClients() ? "clients" : "requests in the system"));
         }
         long due = replied + counts.sum();
         if (due == 0) {
@@ -52,18 +52,15 @@ record VoidReasons(
         return reasons;
     }
 
-    private boolean keepsClients() {
-        return load instanceof Load.Closed || load instanceof Load.Staircase || load instanceof Load.Held;
-    }
-
     /** 1 ms, or a tenth of the interval between two arrivals. Requests of a burst are due together: sending them takes the time it takes. */
     private long latenessMostNs() {
-        return switch (load) {
-            case Load.Burst _ -> Long.MAX_VALUE;
-            case Load.Open _, Load.RateRamp _, Load.Users _ -> Math.min(MAX_LATENESS_NS, (long) (1e8 / load.amount()));
-            // which rate will be the highest is not known before
-            case Load.HighestRate _, Load.Closed _, Load.Staircase _, Load.Held _, Load.Rounds _ -> MAX_LATENESS_NS;
-        };
+        if (load instanceof Load.Burst) {
+            return Long.MAX_VALUE;
+        }
+        // which rate a search comes to is not known before
+        return load.isOpen() && !load.isSearch()
+                ? Math.min(MAX_LATENESS_NS, (long) (1e8 / load.amount()))
+                : MAX_LATENESS_NS;
     }
 
     private static String text(String format, Object... values) {

@@ -1,8 +1,10 @@
 package dev.parley.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.parley.model.BadInput;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.SecondRow;
@@ -333,6 +335,74 @@ class EngineToldTest {
                         "error: 0, up to 0.0 ms",
                         "1800.000 ms after 701 ms: 516 right, 0 late, 0 wrong, 0 failed, 0 not sent; sent late "
                                 + "by 0.0, 0.0 ms; law 1.00; first failure at 0; highest 0.0; ");
+    }
+
+    /**
+     * The last request of each step is due 598.8 ms after its beginning and answered 3 ms later, which is looked for
+     * each millisecond: a step of 600 ms takes 602.
+     */
+    @Test
+    void stepsOfRatesAreToldStepByStep() throws Exception {
+        run(Setting.of("rates:33.4-100.2:+33.4:600ms", 0, 1_800), new Server(_ -> 3 * MS));
+        assertThat(told("step", "second", "besides", "response", "first_half", "1806"))
+                .containsExactly(
+                        "second 0: 21 right, 0 late, 0 wrong, 0 failed, 0 not sent",
+                        "step 0, 33.4 per second, 33.4 to 33.4, 602.000 ms: 21 right, 0 late, 0 wrong, 0 failed, 0 not "
+                                + "sent, 0 scenarios",
+                        "second 1: 41 right, 0 late, 0 wrong, 0 failed, 0 not sent",
+                        "step 1, 66.8 per second, 66.8 to 66.8, 602.000 ms: 41 right, 0 late, 0 wrong, 0 failed, 0 not "
+                                + "sent, 0 scenarios",
+                        "second 2: 61 right, 0 late, 0 wrong, 0 failed, 0 not sent",
+                        "step 2, 100.2 per second, 100.2 to 100.2, 602.000 ms: 61 right, 0 late, 0 wrong, 0 failed, 0 "
+                                + "not sent, 0 scenarios",
+                        "besides: 0 sent, 0 answered",
+                        "response: 123, up to 3.0 ms",
+                        "1806.000 ms after 0 ms: 123 right, 0 late, 0 wrong, 0 failed, 0 not sent; sent late by 0.0, "
+                                + "0.0 ms; law 1.00; first failure at 0; highest 0.0; ");
+    }
+
+    @Test
+    void stepsOfRatesMayMultiplyAndAreWarmedUpWithTheFirst() throws Exception {
+        run(Setting.of("rates:33.4-150:x2:300ms", 500, 900), new Server(_ -> 3 * MS));
+        assertThat(told("WARM_UP")).containsExactly("WARM_UP 500 ms: 34/s, p99 3.0 ms, 0 errors, 0 in flight");
+        assertThat(all(Event.Step.class)).extracting(Event.Step::from).containsExactly(33.4, 66.8, 133.6, 150.0);
+        assertThat(all(Event.Step.class)).extracting(Event.Step::replied).containsExactly(11L, 21L, 41L, 45L);
+        assertThat(all(Event.Step.class))
+                .extracting(Event.Step::label)
+                .containsExactly("33.4 per second", "66.8 per second", "133.6 per second", "150 per second");
+    }
+
+    /**
+     * One after the other, 10.13 ms each: the thirty of the first step take 303.9 ms, and the 32 of the second 324.2. A
+     * queue of those 103.9 ms would have made the second's last ones late.
+     */
+    @Test
+    void aStepOfRatesThatIsTooMuchHasNoCreditForItAndLeavesNoQueueToTheNext() throws Exception {
+        AtomicLong freeNs = new AtomicLong();
+        Server queueing =
+                new Server(_ -> freeNs.updateAndGet(free -> Math.max(free, clock.nowNs()) + 10_130_000) - clock.nowNs());
+        run(Setting.of("rates:150-160:+10:200ms", 0, 400), queueing);
+        assertThat(all(Event.Step.class)).extracting(Event.Step::replied).containsExactly(30L, 32L);
+        assertThat(all(Event.Step.class)).extracting(Event.Step::lengthNs).containsExactly(304 * MS, 325 * MS);
+        assertThat(finished().windowNs()).isEqualTo(629 * MS);
+    }
+
+    @Test
+    void ratesWithoutAStepOrWithTooManyAreRefused() {
+        for (String wrong : List.of(
+                "rates:50-10:+10:1s",
+                "rates:50-90:+0:1s",
+                "rates:50-90:x1:1s",
+                "rates:50-90:x0.5:1s",
+                "rates:50-90:10:1s",
+                "rates:1-1000000:+0.1:1s",
+                "rates:50:+10:1s")) {
+            assertThatThrownBy(() -> Load.parse(wrong)).as(wrong).isInstanceOf(BadInput.class);
+        }
+        assertThat(Load.parse("rates:0.1-0.5:+0.1:1s"))
+                .isInstanceOfSatisfying(
+                        Load.Rates.class, rates -> assertThat(rates.steps()).containsExactly(0.1, 0.2, 0.3, 0.4, 0.5));
+        assertThat(Load.parse("rates:50-50:x2:1s").ownLength()).contains(Duration.ofSeconds(1));
     }
 
     @Test

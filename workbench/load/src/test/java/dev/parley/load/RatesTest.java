@@ -131,6 +131,7 @@ class RatesTest {
                 "burst:50:4 100ms",
                 "rounds:4x40:4:10s:shared 100ms",
                 "staircase:2-10:+2:60ms 300ms",
+                "rates:400-2000:+800:60ms 180ms",
                 "highest:50-3200:p99:50ms:200ms 100ms"
             })
     void noRateIsAboveWhatTheTargetCanServe(String loadAndWindow) throws Exception {

@@ -1,9 +1,16 @@
 package dev.parley.model;
 
+import dev.parley.model.LoadForm.Growth;
+import dev.parley.model.LoadForm.Kind;
+import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Trait;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * How requests are offered. A closed load's next request waits for the last reply, an open load's does not; the two are
@@ -11,6 +18,9 @@ import java.util.Optional;
  *
  * <p>Where a trial's message is a scenario of several steps, each client, arrival, user or call carries out the whole
  * scenario, one step after the other; each step is a request with an outcome of its own.
+ *
+ * <p>The file is long so that a form of load is one place: its data, its description, and what it is asked. See
+ * docs/adding-a-load.md.
  */
 public sealed interface Load {
 
@@ -19,8 +29,37 @@ public sealed interface Load {
      * is.
      */
     record Closed(int clients) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "closed:{clients}",
+                "Clients that each send, wait for the reply, and send again.",
+                "",
+                List.of(new Part("clients", Kind.COUNT, "how many there are")),
+                List.of("closed:16"),
+                Set.of(Trait.STEADY),
+                given -> new Closed(given.count("clients")));
+
         public Closed {
-            LoadForm.count("clients", clients);
+            LoadParts.count("clients", clients);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Load warmUp() {
+            return this;
+        }
+
+        @Override
+        public double amount() {
+            return clients;
+        }
+
+        @Override
+        public String title() {
+            return clients + (clients == 1 ? " client" : " clients") + " (closed load)";
         }
 
         @Override
@@ -35,13 +74,37 @@ public sealed interface Load {
      * 3.2 (10 → 200 clients, ten more every 30 s).
      */
     record Staircase(int from, int to, int step, int times, Duration stepLength) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "staircase:{from}-{to}:{step}:{every}",
+                "Closed clients, a step more after each time.",
+                "kazanavicius, section 3.2",
+                List.of(
+                        new Part("from", Kind.COUNT, "clients of the first step"),
+                        new Part("to", Kind.COUNT, "clients of the last step"),
+                        new Part(
+                                "step",
+                                Kind.COUNT_STEP,
+                                "how many more clients each step has, such as 10, or times as many, such as x2"),
+                        new Part("every", Kind.TIME, "length of a step")),
+                List.of("staircase:10-200:+10:30s", "staircase:10-200:x2:3s"),
+                Set.of(Trait.STEPPED),
+                given -> {
+                    Growth step = given.growth("step");
+                    return new Staircase(
+                            given.count("from"),
+                            given.count("to"),
+                            (int) step.more(),
+                            (int) step.times(),
+                            given.time("every"));
+                });
+
         public Staircase {
-            LoadForm.range("clients", from, to, Math.max(step, times - 1));
+            LoadParts.range("clients", from, to, Math.max(step, times - 1));
             if (times < 1 || times > 1 && step != 0) {
                 throw new BadInput(
                         "staircase", "x" + times + "+" + step, "either more clients a step or times as many");
             }
-            LoadForm.longer("stepLength", stepLength);
+            LoadParts.longer("stepLength", stepLength);
         }
 
         /** Even steps. */
@@ -60,9 +123,46 @@ public sealed interface Load {
         }
 
         @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(stepLength.multipliedBy(steps().size()));
+        }
+
+        @Override
+        public Optional<Duration> stretch() {
+            return Optional.of(stepLength);
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Closed(from);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Staircase(from, to, step, times, LoadParts.times(stepLength, factor));
+        }
+
+        @Override
+        public double amount() {
+            return to;
+        }
+
+        @Override
+        public String title() {
+            return from + " to " + to + " clients, "
+                    + (times == 1 ? step + " more every " : times + " times as many every ")
+                    + Quantity.text(stepLength) + " (closed load)";
+        }
+
+        @Override
         public String toString() {
             return "staircase:" + from + "-" + to + ":" + (times == 1 ? "+" + step : "x" + times) + ":"
-                    + LoadForm.text(stepLength);
+                    + Quantity.text(stepLength);
         }
     }
 
@@ -70,13 +170,42 @@ public sealed interface Load {
      * Requests fall due at {@code perSecond}, whether or not earlier ones were answered, for as long as the window is.
      */
     record Open(double perSecond, Arrivals arrivals) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "open:{per-second}:{arrivals}",
+                "Requests due at a rate, whether or not earlier ones were answered.",
+                "",
+                List.of(new Part("per-second", Kind.NUMBER, "requests due a second"), LoadForm.ARRIVALS),
+                List.of("open:300:poisson"),
+                Set.of(Trait.OPEN, Trait.STEADY),
+                given -> new Open(given.number("per-second"), given.arrivals()));
+
         public Open {
-            LoadForm.rate("perSecond", perSecond);
+            LoadParts.rate("perSecond", perSecond);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Load warmUp() {
+            return this;
+        }
+
+        @Override
+        public double amount() {
+            return perSecond;
+        }
+
+        @Override
+        public String title() {
+            return LoadParts.text(perSecond) + " requests/s (open load, " + LoadParts.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "open:" + LoadForm.text(perSecond) + ":" + LoadForm.text(arrivals);
+            return "open:" + LoadParts.text(perSecond) + ":" + LoadParts.text(arrivals);
         }
     }
 
@@ -85,16 +214,183 @@ public sealed interface Load {
      * {@code length}.
      */
     record RateRamp(double from, double to, Duration length, Arrivals arrivals) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "ramp:{from}[-{to}]:{length}:{arrivals}",
+                "Requests due at a rate that grows in a straight line.",
+                "",
+                List.of(
+                        new Part("from", Kind.NUMBER, "requests due a second at the beginning"),
+                        new Part("to", Kind.NUMBER, "requests due a second at the end").orInShort("from"),
+                        new Part("length", Kind.TIME, "how long that takes"),
+                        LoadForm.ARRIVALS),
+                List.of("ramp:100-1200:60s:even"),
+                Set.of(Trait.OPEN),
+                given -> new RateRamp(
+                        given.number("from"), given.number("to"), given.time("length"), given.arrivals()));
+
         public RateRamp {
-            LoadForm.rate("from", from);
-            LoadForm.rate("to", to);
-            LoadForm.longer("length", length);
+            LoadParts.rate("from", from);
+            LoadParts.rate("to", to);
+            LoadParts.longer("length", length);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(length);
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Open(from, arrivals);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new RateRamp(from, to, LoadParts.times(length, factor), arrivals);
+        }
+
+        @Override
+        public double amount() {
+            return Math.max(from, to);
+        }
+
+        @Override
+        public String title() {
+            return LoadParts.text(from) + " to " + LoadParts.text(to) + " requests/s over " + Quantity.text(length)
+                    + " (open load, " + LoadParts.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "ramp:" + LoadForm.text(from) + "-" + LoadForm.text(to) + ":" + LoadForm.text(length) + ":"
-                    + LoadForm.text(arrivals);
+            return "ramp:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":" + Quantity.text(length) + ":"
+                    + LoadParts.text(arrivals);
+        }
+    }
+
+    /**
+     * Requests fall due at a rate that is {@code times} as high and {@code step} higher with each step, until the last
+     * step has {@code to} a second: the open twin of {@link Staircase}. Requests of a step fall due for
+     * {@code stepLength}, and the next step begins when all of them have ended: services that fall behind get no credit
+     * for it in one step, and carry no queue into the next.
+     */
+    record Rates(double from, double to, double step, double times, Duration stepLength, Arrivals arrivals)
+            implements Load {
+        /** More steps are a mistake in the step rather than a load: at a second each they take three hours. */
+        private static final int MAX_STEPS = 10_000;
+
+        private static final double MAX_TIMES = 10_000_000;
+
+        /** Adding and multiplying is exact to so many digits. */
+        private static final MathContext DIGITS = new MathContext(15);
+
+        private static final LoadForm FORM = LoadForm.of(
+                "rates:{from}-{to}:{step}:{every}[:{arrivals}]",
+                "Requests due at a rate that grows step by step; the next step begins when all of the last have ended.",
+                "",
+                List.of(
+                        new Part("from", Kind.NUMBER, "requests due a second in the first step"),
+                        new Part("to", Kind.NUMBER, "requests due a second in the last step"),
+                        new Part(
+                                "step",
+                                Kind.RATE_STEP,
+                                "how much higher each step is, such as 200, or times as high, such as x2"),
+                        new Part("every", Kind.TIME, "for how long requests of a step fall due"),
+                        LoadForm.ARRIVALS),
+                List.of("rates:200-2000:+200:10s", "rates:100-6400:x2:5s:poisson"),
+                Set.of(Trait.OPEN, Trait.STEPPED, Trait.COUNTED),
+                given -> {
+                    Growth step = given.growth("step");
+                    return new Rates(
+                            given.number("from"),
+                            given.number("to"),
+                            step.more(),
+                            step.times(),
+                            given.time("every"),
+                            given.arrivals());
+                });
+
+        public Rates {
+            LoadParts.rate("from", from);
+            LoadParts.rate("to", to);
+            if (to < from) {
+                throw new BadInput("to", to, "not under from, " + from);
+            }
+            if (times == 1) {
+                LoadParts.rate("step", step);
+            } else if (!(times > 1) || times > MAX_TIMES || step != 0) {
+                throw new BadInput("step", "x" + times + "+" + step, "either a higher rate or times as high");
+            }
+            double steps = times == 1 ? (to - from) / step : Math.log(to / from) / Math.log(times);
+            if (steps > MAX_STEPS) {
+                throw new BadInput("step", times == 1 ? "+" + step : "x" + times, "at most " + MAX_STEPS + " steps");
+            }
+            LoadParts.longer("stepLength", stepLength);
+        }
+
+        /** How many requests fall due a second in each step. */
+        public List<Double> steps() {
+            List<Double> steps = new ArrayList<>();
+            for (int i = 0; rate(i) < to; i++) {
+                steps.add(rate(i));
+            }
+            steps.add(to);
+            return List.copyOf(steps);
+        }
+
+        private double rate(int i) {
+            double rate = times == 1 ? from + i * step : from * Math.pow(times, i);
+            return i == 0 ? from : new BigDecimal(rate).round(DIGITS).doubleValue();
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(stepLength.multipliedBy(steps().size()));
+        }
+
+        @Override
+        public Optional<Duration> stretch() {
+            return Optional.of(stepLength);
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Open(from, arrivals);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Rates(from, to, step, times, LoadParts.times(stepLength, factor), arrivals);
+        }
+
+        @Override
+        public double amount() {
+            return to;
+        }
+
+        @Override
+        public String title() {
+            return LoadParts.text(from) + " to " + LoadParts.text(to) + " requests/s, "
+                    + (times == 1
+                            ? LoadParts.text(step) + " more every "
+                            : LoadParts.text(times) + " times as many every ")
+                    + Quantity.text(stepLength) + " (open load, " + LoadParts.text(arrivals) + ")";
+        }
+
+        @Override
+        public String toString() {
+            return "rates:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":"
+                    + (times == 1 ? "+" + LoadParts.text(step) : "x" + LoadParts.text(times)) + ":"
+                    + Quantity.text(stepLength) + ":" + LoadParts.text(arrivals);
         }
     }
 
@@ -106,17 +402,70 @@ public sealed interface Load {
      */
     record Users(double from, double to, Duration length, int iterations, Arrivals arrivals, ClientUse use)
             implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "users:{from}[-{to}]:{length}:{iterations}[:{arrivals}][:{client}]",
+                "New users a second, each of whom does the scenario some times and leaves.",
+                "iwanowski",
+                List.of(
+                        new Part("from", Kind.NUMBER, "new users a second at the beginning"),
+                        new Part("to", Kind.NUMBER, "new users a second at the end").or("from"),
+                        new Part("length", Kind.TIME, "for how long they come"),
+                        new Part("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
+                        LoadForm.ARRIVALS,
+                        LoadForm.CLIENT),
+                List.of("users:300:60s:10"),
+                Set.of(Trait.OPEN, Trait.OF_USERS),
+                given -> new Users(
+                        given.number("from"),
+                        given.number("to"),
+                        given.time("length"),
+                        given.count("iterations"),
+                        given.arrivals(),
+                        given.client()));
+
         public Users {
-            LoadForm.rate("from", from);
-            LoadForm.rate("to", to);
-            LoadForm.longer("length", length);
-            LoadForm.count("iterations", iterations);
+            LoadParts.rate("from", from);
+            LoadParts.rate("to", to);
+            LoadParts.longer("length", length);
+            LoadParts.count("iterations", iterations);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(length);
+        }
+
+        @Override
+        public int scenariosEach() {
+            return iterations;
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Users(from, to, LoadParts.times(length, factor), iterations, arrivals, use);
+        }
+
+        @Override
+        public double amount() {
+            return Math.max(from, to);
+        }
+
+        @Override
+        public String title() {
+            return (from == to ? LoadParts.text(from) : LoadParts.text(from) + " to " + LoadParts.text(to))
+                    + " new users/s for " + Quantity.text(length) + ", " + iterations + " times each (open load, "
+                    + LoadParts.text(arrivals) + LoadParts.clients(use) + ")";
         }
 
         @Override
         public String toString() {
-            return "users:" + LoadForm.span(from, to) + ":" + LoadForm.text(length) + ":" + iterations + ":"
-                    + LoadForm.text(arrivals) + ":" + LoadForm.text(use);
+            return "users:" + LoadParts.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
+                    + LoadParts.text(arrivals) + ":" + LoadParts.text(use);
         }
     }
 
@@ -126,17 +475,72 @@ public sealed interface Load {
      * held for 60 s, ramp 2 → 100).
      */
     record Held(int from, int to, Duration length, int iterations, ClientUse use) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "held:{from}[-{to}]:{length}:{iterations}[:{client}]",
+                "A number of users that is held: a new one for each that leaves.",
+                "iwanowski",
+                List.of(
+                        new Part("from", Kind.COUNT, "users at the beginning"),
+                        new Part("to", Kind.COUNT, "users at the end").or("from"),
+                        new Part("length", Kind.TIME, "for how long they are held"),
+                        new Part("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
+                        LoadForm.CLIENT),
+                List.of("held:100:60s:2"),
+                Set.of(Trait.OF_USERS),
+                given -> new Held(
+                        given.count("from"),
+                        given.count("to"),
+                        given.time("length"),
+                        given.count("iterations"),
+                        given.client()));
+
         public Held {
-            LoadForm.count("from", from);
-            LoadForm.count("to", to);
-            LoadForm.longer("length", length);
-            LoadForm.count("iterations", iterations);
+            LoadParts.count("from", from);
+            LoadParts.count("to", to);
+            LoadParts.longer("length", length);
+            LoadParts.count("iterations", iterations);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> ownLength() {
+            return Optional.of(length);
+        }
+
+        @Override
+        public int scenariosEach() {
+            return iterations;
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Held(from, from, length, iterations, use);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Held(from, to, LoadParts.times(length, factor), iterations, use);
+        }
+
+        @Override
+        public double amount() {
+            return Math.max(from, to);
+        }
+
+        @Override
+        public String title() {
+            return (from == to ? "" + to : from + " to " + to) + " users held for " + Quantity.text(length) + ", "
+                    + iterations + " times each (closed load" + LoadParts.clients(use) + ")";
         }
 
         @Override
         public String toString() {
-            return "held:" + LoadForm.span(from, to) + ":" + LoadForm.text(length) + ":" + iterations + ":"
-                    + LoadForm.text(use);
+            return "held:" + LoadParts.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
+                    + LoadParts.text(use);
         }
     }
 
@@ -146,9 +550,40 @@ public sealed interface Load {
      * mean response time by equation 1).
      */
     record Burst(int atOnce, int iterations) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "burst:{at-once}:{iterations}",
+                "Requests due at one instant; when all have ended, the next.",
+                "niswar",
+                List.of(
+                        new Part("at-once", Kind.COUNT, "requests of a burst"),
+                        new Part("iterations", Kind.COUNT, "how many bursts there are").or("1")),
+                List.of("burst:500:10"),
+                Set.of(Trait.COUNTED, Trait.OF_ONE_NUMBER),
+                given -> new Burst(given.count("at-once"), given.count("iterations")));
+
         public Burst {
-            LoadForm.count("atOnce", atOnce);
-            LoadForm.count("iterations", iterations);
+            LoadParts.count("atOnce", atOnce);
+            LoadParts.count("iterations", iterations);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Closed(Math.min(atOnce, WARM_UP_CLIENTS));
+        }
+
+        @Override
+        public double amount() {
+            return atOnce;
+        }
+
+        @Override
+        public String title() {
+            return atOnce + " requests at once, " + iterations + " times (closed load)";
         }
 
         @Override
@@ -164,20 +599,65 @@ public sealed interface Load {
      * testing program, and its section on cleaning.
      */
     record Rounds(int threads, int requests, int rounds, Duration roundLimit, ClientUse use) implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "rounds:{threads}x{requests}:{rounds}:{round-limit}:{client}",
+                "Requests handed to a pool of threads, some rounds, the first not counted.",
+                "zhang, pseudocode of the client-side testing program",
+                List.of(
+                        new Part("threads", Kind.COUNT, "threads of the pool"),
+                        new Part("requests", Kind.COUNT, "requests of a round"),
+                        new Part("rounds", Kind.COUNT, "how many rounds there are").or("10"),
+                        new Part("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
+                        LoadForm.CLIENT),
+                List.of("rounds:10x100:10:600s:shared"),
+                Set.of(Trait.COUNTED, Trait.OF_ONE_NUMBER),
+                given -> new Rounds(
+                        given.count("threads"),
+                        given.count("requests"),
+                        given.count("rounds"),
+                        given.time("round-limit"),
+                        given.client()));
+
         public Rounds {
-            LoadForm.count("threads", threads);
-            LoadForm.count("requests", requests);
-            LoadForm.count("rounds", rounds);
+            LoadParts.count("threads", threads);
+            LoadParts.count("requests", requests);
+            LoadParts.count("rounds", rounds);
             if (rounds < 2) {
                 throw new BadInput("rounds", rounds, "2 or more, since the first is not counted");
             }
-            LoadForm.longer("roundLimit", roundLimit);
+            LoadParts.longer("roundLimit", roundLimit);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Load warmUp() {
+            return new Closed(Math.min(threads, WARM_UP_CLIENTS));
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new Rounds(threads, requests, rounds, LoadParts.times(roundLimit, factor), use);
+        }
+
+        @Override
+        public double amount() {
+            return threads * 1e6 + requests;
+        }
+
+        @Override
+        public String title() {
+            return requests + " requests by " + threads + " threads, " + rounds + " rounds (closed load"
+                    + LoadParts.clients(use) + ")";
         }
 
         @Override
         public String toString() {
-            return "rounds:" + threads + "x" + requests + ":" + rounds + ":" + LoadForm.text(roundLimit) + ":"
-                    + LoadForm.text(use);
+            return "rounds:" + threads + "x" + requests + ":" + rounds + ":" + Quantity.text(roundLimit) + ":"
+                    + LoadParts.text(use);
         }
     }
 
@@ -190,23 +670,69 @@ public sealed interface Load {
      */
     record HighestRate(double from, double to, double percentile, Duration latency, Duration tryLength)
             implements Load {
+        private static final LoadForm FORM = LoadForm.of(
+                "highest:{from}[-{to}]:p{percentile}:{latency}:{try}",
+                "Searches for the highest rate whose percentile of response time is within a latency.",
+                "",
+                List.of(
+                        new Part("from", Kind.NUMBER, "lowest rate that is tried"),
+                        new Part("to", Kind.NUMBER, "highest rate that is tried").orInShort("from"),
+                        new Part("percentile", Kind.NUMBER, "percentile that is held against the latency").or("99"),
+                        new Part("latency", Kind.TIME, "what the percentile may come to"),
+                        new Part("try", Kind.TIME, "length of a try; a rate is too high when two tries in a row miss")
+                                .or("5s")),
+                List.of("highest:100-20000:p99:50ms:5s"),
+                Set.of(Trait.OPEN, Trait.COUNTED, Trait.SEARCH),
+                given -> new HighestRate(
+                        given.number("from"),
+                        given.number("to"),
+                        given.number("percentile"),
+                        given.time("latency"),
+                        given.time("try")));
+
         public HighestRate {
-            LoadForm.rate("from", from);
-            LoadForm.rate("to", to);
+            LoadParts.rate("from", from);
+            LoadParts.rate("to", to);
             if (to < from) {
                 throw new BadInput("to", to, "not under from, " + from);
             }
             if (!(percentile > 0) || !(percentile < 100)) {
                 throw new BadInput("percentile", percentile, "between 0 and 100, such as 99");
             }
-            LoadForm.longer("latency", latency);
-            LoadForm.longer("tryLength", tryLength);
+            LoadParts.longer("latency", latency);
+            LoadParts.longer("tryLength", tryLength);
+        }
+
+        @Override
+        public LoadForm form() {
+            return FORM;
+        }
+
+        @Override
+        public Optional<Duration> stretch() {
+            return Optional.of(tryLength);
+        }
+
+        @Override
+        public Load inTime(double factor) {
+            return new HighestRate(from, to, percentile, latency, LoadParts.times(tryLength, factor));
+        }
+
+        @Override
+        public double amount() {
+            return to;
+        }
+
+        @Override
+        public String title() {
+            return "highest rate with p" + LoadParts.text(percentile) + " ≤ " + Quantity.text(latency)
+                    + " (open load, poisson)";
         }
 
         @Override
         public String toString() {
-            return "highest:" + LoadForm.text(from) + "-" + LoadForm.text(to) + ":p" + LoadForm.text(percentile) + ":"
-                    + LoadForm.text(latency) + ":" + LoadForm.text(tryLength);
+            return "highest:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":p" + LoadParts.text(percentile)
+                    + ":" + Quantity.text(latency) + ":" + Quantity.text(tryLength);
         }
     }
 
@@ -217,6 +743,28 @@ public sealed interface Load {
      * @param use shared, or a client for each call
      */
     record Grid(Range threads, Range requests, int rounds, Duration roundLimit, ClientUse use) {
+        private static final LoadForm FORM = LoadForm.ofSeveral(
+                "grid:{threads}:{requests}:{rounds}:{round-limit}:{client}",
+                "Rounds for every pair of threads and requests.",
+                "zhang, pseudocode of the client-side testing program",
+                List.of(
+                        new Part(
+                                "threads",
+                                Kind.RANGE,
+                                "threads of the pool, such as 10, 10-990+100 or {from, to, step}"),
+                        new Part("requests", Kind.RANGE, "requests of a round, in the same form"),
+                        new Part("rounds", Kind.COUNT, "how many rounds there are").or("10"),
+                        new Part("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
+                        LoadForm.CLIENT),
+                List.of("grid:10-990+100:10-900+200:10:600s:shared"),
+                given -> new Grid(
+                                given.range("threads"),
+                                given.range("requests"),
+                                given.count("rounds"),
+                                given.time("round-limit"),
+                                given.client())
+                        .cells());
+
         public List<Load> cells() {
             List<Load> cells = new ArrayList<>();
             for (int thread : threads.values()) {
@@ -229,8 +777,8 @@ public sealed interface Load {
 
         @Override
         public String toString() {
-            return "grid:" + threads + ":" + requests + ":" + rounds + ":" + LoadForm.text(roundLimit) + ":"
-                    + LoadForm.text(use);
+            return "grid:" + threads + ":" + requests + ":" + rounds + ":" + Quantity.text(roundLimit) + ":"
+                    + LoadParts.text(use);
         }
     }
 
@@ -239,7 +787,7 @@ public sealed interface Load {
      */
     record Range(int from, int to, int step) {
         public Range {
-            LoadForm.range("range", from, to, step);
+            LoadParts.range("range", from, to, step);
         }
 
         public List<Integer> values() {
@@ -273,12 +821,32 @@ public sealed interface Load {
         PER_CALL
     }
 
+    /** The descriptions of all forms, in the order in which they are told. */
+    static List<LoadForm> forms() {
+        return List.of(
+                Closed.FORM,
+                Staircase.FORM,
+                Open.FORM,
+                RateRamp.FORM,
+                Rates.FORM,
+                Users.FORM,
+                Held.FORM,
+                Burst.FORM,
+                Rounds.FORM,
+                Grid.FORM,
+                HighestRate.FORM);
+    }
+
     /**
      * Reads the form that {@link #toString} writes: {@code closed:16}, {@code open:300:poisson},
      * {@code staircase:10-200:+10:30s}.
      */
     static Load parse(String text) {
-        return LoadForm.load(text);
+        List<Load> loads = parseAll(text);
+        if (loads.size() != 1) {
+            throw new BadInput("load", text, "one load and not " + loads.size());
+        }
+        return loads.getFirst();
     }
 
     /**
@@ -286,18 +854,50 @@ public sealed interface Load {
      * cells.
      */
     static List<Load> parseAll(String text) {
-        return text.strip().startsWith("grid:") ? LoadForm.grid(text).cells() : List.of(parse(text));
+        return LoadForm.read(text);
     }
 
-    /** The written forms. */
-    String FORMS = LoadForm.FORMS;
+    /** Its description. */
+    LoadForm form();
 
     /** True where latency runs from the intended send time and no request waits for the reply to another user's. */
     default boolean isOpen() {
-        return switch (this) {
-            case Closed _, Staircase _, Held _, Burst _, Rounds _ -> false;
-            case Open _, RateRamp _, Users _, HighestRate _ -> true;
-        };
+        return form().is(Trait.OPEN);
+    }
+
+    /** True where the load asks for the same throughout, so that latency has a level to be on. */
+    default boolean isSteady() {
+        return form().is(Trait.STEADY);
+    }
+
+    /** True where the load holds one number of clients or requests a second after the other, each told on its own. */
+    default boolean isStepped() {
+        return form().is(Trait.STEPPED);
+    }
+
+    /** True where the load consists of users, who come, carry out their scenario and leave. */
+    default boolean hasUsers() {
+        return form().is(Trait.OF_USERS);
+    }
+
+    /** True where the load is over when its work is done, however long that takes. */
+    default boolean isCounted() {
+        return form().is(Trait.COUNTED);
+    }
+
+    /** True where the load is a fixed number of requests, however fast they are answered. */
+    default boolean isOfOneNumber() {
+        return form().is(Trait.OF_ONE_NUMBER);
+    }
+
+    /** True where what the load asks for next hangs on how the last went. */
+    default boolean isSearch() {
+        return form().is(Trait.SEARCH);
+    }
+
+    /** True where the load keeps up a number of clients, each of which sends again when its reply has come. */
+    default boolean keepsClients() {
+        return !isOpen() && !isCounted();
     }
 
     /**
@@ -305,38 +905,7 @@ public sealed interface Load {
      * {@link Open}), and where it is over when its work is done ({@link Burst}, {@link Rounds}, {@link HighestRate}).
      */
     default Optional<Duration> ownLength() {
-        return switch (this) {
-            case Closed _, Open _, Burst _, Rounds _, HighestRate _ -> Optional.empty();
-            case Staircase s ->
-                Optional.of(s.stepLength().multipliedBy(s.steps().size()));
-            case RateRamp r -> Optional.of(r.length());
-            case Users u -> Optional.of(u.length());
-            case Held h -> Optional.of(h.length());
-        };
-    }
-
-    /** True where the load consists of users, who come, carry out their scenario and leave. */
-    default boolean hasUsers() {
-        return switch (this) {
-            case Users _, Held _ -> true;
-            case Closed _, Open _, Staircase _, RateRamp _, HighestRate _, Burst _, Rounds _ -> false;
-        };
-    }
-
-    /** True where the load is over when its work is done, however long that takes. */
-    default boolean isCounted() {
-        return switch (this) {
-            case Burst _, Rounds _, HighestRate _ -> true;
-            case Closed _, Open _, Staircase _, RateRamp _, Users _, Held _ -> false;
-        };
-    }
-
-    /** True where the load asks for the same throughout, so that latency can be level. */
-    default boolean isSteady() {
-        return switch (this) {
-            case Closed _, Open _ -> true;
-            case Staircase _, RateRamp _, Users _, Held _, Burst _, Rounds _, HighestRate _ -> false;
-        };
+        return Optional.empty();
     }
 
     /**
@@ -344,18 +913,17 @@ public sealed interface Load {
      * of a technology that keeps up with it.
      */
     default boolean hasRate() {
-        return switch (this) {
-            case Open _, RateRamp _, Users _ -> true;
-            case Closed _, Staircase _, Held _, Burst _, Rounds _, HighestRate _ -> false;
-        };
+        return isOpen() && !isSearch();
     }
 
-    /** True where the load is a fixed number of requests, however fast they are answered. */
-    default boolean isOfOneNumber() {
-        return switch (this) {
-            case Burst _, Rounds _ -> true;
-            case Closed _, Open _, Staircase _, RateRamp _, Users _, Held _, HighestRate _ -> false;
-        };
+    /** How long each step or try is, or all of a load that has neither; empty where the load does not say. */
+    default Optional<Duration> stretch() {
+        return ownLength();
+    }
+
+    /** How often a user carries out the scenario before it leaves; 1 where the load does not speak of users. */
+    default int scenariosEach() {
+        return 1;
     }
 
     /**
@@ -363,15 +931,7 @@ public sealed interface Load {
      * the system beyond the beginning of the window.
      */
     default Load warmUp() {
-        return switch (this) {
-            case Closed _, Open _ -> this;
-            case Staircase s -> new Closed(s.from());
-            case RateRamp r -> new Open(r.from(), r.arrivals());
-            case Users _, HighestRate _ -> new Closed(WARM_UP_CLIENTS);
-            case Held h -> new Held(h.from(), h.from(), h.length(), h.iterations(), h.use());
-            case Burst b -> new Closed(Math.min(b.atOnce(), WARM_UP_CLIENTS));
-            case Rounds r -> new Closed(Math.min(r.threads(), WARM_UP_CLIENTS));
-        };
+        return new Closed(WARM_UP_CLIENTS);
     }
 
     /** The most clients that warm up a counted load, a load of arriving users, or a search. */
@@ -379,38 +939,12 @@ public sealed interface Load {
 
     /** The same load in a form that takes {@code factor} of the time; counts and rates stay. */
     default Load inTime(double factor) {
-        return switch (this) {
-            case Closed _, Open _, Burst _ -> this;
-            case Staircase s ->
-                new Staircase(s.from(), s.to(), s.step(), s.times(), LoadForm.times(s.stepLength(), factor));
-            case RateRamp r -> new RateRamp(r.from(), r.to(), LoadForm.times(r.length(), factor), r.arrivals());
-            case Users u ->
-                new Users(u.from(), u.to(), LoadForm.times(u.length(), factor), u.iterations(), u.arrivals(), u.use());
-            case Held h -> new Held(h.from(), h.to(), LoadForm.times(h.length(), factor), h.iterations(), h.use());
-            case Rounds r ->
-                new Rounds(r.threads(), r.requests(), r.rounds(), LoadForm.times(r.roundLimit(), factor), r.use());
-            case HighestRate h ->
-                new HighestRate(h.from(), h.to(), h.percentile(), h.latency(), LoadForm.times(h.tryLength(), factor));
-        };
+        return this;
     }
 
-    /** The number by which loads of one kind are sorted: the most clients, users, threads or requests a second. */
-    default double amount() {
-        return switch (this) {
-            case Closed c -> c.clients();
-            case Staircase s -> s.to();
-            case Open o -> o.perSecond();
-            case RateRamp r -> Math.max(r.from(), r.to());
-            case Users u -> Math.max(u.from(), u.to());
-            case Held h -> Math.max(h.from(), h.to());
-            case Burst b -> b.atOnce();
-            case Rounds r -> r.threads() * 1e6 + r.requests();
-            case HighestRate h -> h.to();
-        };
-    }
+    /** What loads of a kind are put in order by: clients, users, threads or requests a second, the most there are. */
+    double amount();
 
     /** In words, with "open load" or "closed load" among them: a closed-loop figure is never taken for an open one. */
-    default String title() {
-        return LoadForm.title(this);
-    }
+    String title();
 }

@@ -3,216 +3,391 @@ package dev.parley.model;
 import dev.parley.model.Load.Arrivals;
 import dev.parley.model.Load.ClientUse;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
-/** The written form of loads, one line each, and the checks of their parts. */
-final class LoadForm {
-    static final String FORMS =
-            "closed:n, open:rate:even or open:rate:poisson, staircase:10-200:+10:30s, ramp:10-1000:60s:even, "
-                    + "users:300:60s:10, held:100:60s:2, burst:500:10, rounds:10x100:10:600s:shared, highest:100-20000:p99:50ms:5s";
+/**
+ * The description of one form of load. The reader of short forms, the reader of studies, the JSON Schema and the help
+ * are all made of it, and whoever asks what a load is asks its traits. Each form has its description in {@link Load},
+ * beside its data.
+ */
+public final class LoadForm {
+    static final Part ARRIVALS = new Part("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
+    static final Part CLIENT = new Part("client", Kind.CLIENT, "whose client requests go over").or("shared");
 
-    private static final int MAX_COUNT = 1_000_000;
-    private static final int MAX_CLIENTS = 100_000;
-    private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h)");
+    /** In a short form, what stands in brackets may be left out, and what stands in braces is the value of a part. */
+    private static final Pattern TOKEN = Pattern.compile("\\{([a-z-]+)\\}|\\[|\\]|[^\\[\\]{}]+");
 
-    private LoadForm() {}
+    private final String name;
+    private final String shortForm;
+    private final Pattern written;
+    private final String meaning;
+    private final String source;
+    private final List<Part> parts;
+    private final List<String> examples;
+    private final Set<Trait> traits;
+    private final Function<Given, List<Load>> maker;
 
-    static Load load(String text) {
-        String[] p = text.strip().split(":", -1);
-        try {
-            return switch (p[0] + "/" + p.length) {
-                case "closed/2" -> new Load.Closed(Integer.parseInt(p[1]));
-                case "open/3" -> new Load.Open(Double.parseDouble(p[1]), arrivals(p[2]));
-                case "staircase/4" -> {
-                    String[] span = p[1].split("-", 2);
-                    boolean isEven = p[2].startsWith("+");
-                    yield new Load.Staircase(
-                            Integer.parseInt(span[0]),
-                            Integer.parseInt(span[1]),
-                            isEven ? Integer.parseInt(after("+", p[2])) : 0,
-                            isEven ? 1 : Integer.parseInt(after("x", p[2])),
-                            duration(p[3]));
-                }
-                case "ramp/4" -> new Load.RateRamp(first(p[1]), last(p[1]), duration(p[2]), arrivals(p[3]));
-                case "users/4", "users/5", "users/6" ->
-                    new Load.Users(
-                            first(p[1]),
-                            last(p[1]),
-                            duration(p[2]),
-                            Integer.parseInt(p[3]),
-                            p.length > 4 ? arrivals(p[4]) : Arrivals.EVEN,
-                            p.length > 5 ? use(p[5]) : ClientUse.SHARED);
-                case "held/4", "held/5" ->
-                    new Load.Held(
-                            Math.toIntExact((long) first(p[1])),
-                            Math.toIntExact((long) last(p[1])),
-                            duration(p[2]),
-                            Integer.parseInt(p[3]),
-                            p.length > 4 ? use(p[4]) : ClientUse.SHARED);
-                case "burst/3" -> new Load.Burst(Integer.parseInt(p[1]), Integer.parseInt(p[2]));
-                case "rounds/5" -> {
-                    String[] cell = p[1].split("x", 2);
-                    yield new Load.Rounds(
-                            Integer.parseInt(cell[0]),
-                            Integer.parseInt(cell[1]),
-                            Integer.parseInt(p[2]),
-                            duration(p[3]),
-                            use(p[4]));
-                }
-                case "highest/5" ->
-                    new Load.HighestRate(
-                            first(p[1]),
-                            last(p[1]),
-                            Double.parseDouble(after("p", p[2])),
-                            duration(p[3]),
-                            duration(p[4]));
-                default -> throw new BadInput("load", text, FORMS);
+    /** What a load is. */
+    enum Trait {
+        /** Latency runs from the intended send time, and no request waits for the reply to another user's. */
+        OPEN,
+        /** It asks for the same throughout, so that latency has a level to be on. */
+        STEADY,
+        /** It holds one number of clients or requests a second after the other, and each is told on its own. */
+        STEPPED,
+        /** It speaks of users, who come, carry out their scenario and leave. */
+        OF_USERS,
+        /** It is over when its work is done, however long that takes. */
+        COUNTED,
+        /** It is a number of requests, the same for whoever answers them fast or slowly. */
+        OF_ONE_NUMBER,
+        /** What it asks for next hangs on how the last went. */
+        SEARCH
+    }
+
+    /** What the value of a part is. */
+    public enum Kind {
+        COUNT("a whole number"),
+        NUMBER("a number"),
+        TIME("a time such as 30s"),
+        ARRIVALS("even or poisson"),
+        CLIENT("shared, per-user or per-call"),
+        /** So many more, or times as many, of what is counted. */
+        COUNT_STEP("so many more, such as 10, or times as many, such as x2"),
+        /** So much more, or times as much, of a rate. */
+        RATE_STEP("so much more, such as 0.5, or times as much, such as x2"),
+        RANGE("a range such as 10-990+100, from the fewest to the most");
+
+        private final String expected;
+
+        Kind(String expected) {
+            this.expected = expected;
+        }
+
+        /** What is expected, as an error says it. */
+        public String expected() {
+            return expected;
+        }
+
+        /** All values that there are; empty where they cannot be listed. */
+        public List<String> choices() {
+            return switch (this) {
+                case ARRIVALS -> texts(Arrivals.values());
+                case CLIENT -> texts(ClientUse.values());
+                case COUNT, NUMBER, TIME, COUNT_STEP, RATE_STEP, RANGE -> List.of();
             };
-        } catch (BadInput e) {
-            throw e;
-        } catch (IllegalArgumentException | ArithmeticException | ArrayIndexOutOfBoundsException e) {
-            throw new BadInput("load", text, FORMS);
         }
-    }
 
-    static Load.Grid grid(String text) {
-        String[] p = text.strip().split(":", -1);
-        try {
-            if (p.length == 6) {
-                return new Load.Grid(range(p[1]), range(p[2]), Integer.parseInt(p[3]), duration(p[4]), use(p[5]));
+        /** @throws BadInput without a place, if the text is no such value */
+        public Object read(String text) {
+            try {
+                return switch (this) {
+                    case COUNT -> whole(text);
+                    case NUMBER -> number(text);
+                    case TIME -> Quantity.duration(text);
+                    case ARRIVALS -> one(Arrivals.values(), text);
+                    case CLIENT -> one(ClientUse.values(), text);
+                    case COUNT_STEP -> growth(text, Kind::whole);
+                    case RATE_STEP -> growth(text, Kind::number);
+                    case RANGE -> range(text);
+                };
+            } catch (NumberFormatException e) {
+                throw new BadInput("", text, expected);
             }
-        } catch (BadInput e) {
-            throw e;
-        } catch (IllegalArgumentException | ArrayIndexOutOfBoundsException e) {
-            throw new BadInput("grid", text, "grid:10-990+100:10-900+200:10:600s:shared");
         }
-        throw new BadInput("grid", text, "grid:10-990+100:10-900+200:10:600s:shared");
-    }
 
-    private static Load.Range range(String text) {
-        String[] sides = text.split("[-+]", 3);
-        return new Load.Range(Integer.parseInt(sides[0]), Integer.parseInt(sides[1]), Integer.parseInt(sides[2]));
-    }
-
-    private static String after(String mark, String text) {
-        if (!text.startsWith(mark)) {
-            throw new IllegalArgumentException(text);
+        /** In a short form a step has its sign, {@code +10} or {@code x2}. */
+        private String pattern() {
+            return this == COUNT_STEP || this == RATE_STEP ? "[+x][^:]+" : "[^:]+?";
         }
-        return text.substring(mark.length());
+
+        private static List<String> texts(Enum<?>[] values) {
+            return Arrays.stream(values).map(LoadParts::text).toList();
+        }
+
+        private static <E extends Enum<E>> E one(E[] values, String text) {
+            String wanted = text.toLowerCase(Locale.ROOT).replace('_', '-');
+            for (E value : values) {
+                if (LoadParts.text(value).equals(wanted)) {
+                    return value;
+                }
+            }
+            throw new NumberFormatException(text);
+        }
+
+        private static Integer whole(String text) {
+            return Integer.valueOf(text.replace("_", ""));
+        }
+
+        private static Double number(String text) {
+            return Double.valueOf(text.replace("_", ""));
+        }
+
+        private static Growth growth(String text, Function<String, Number> reader) {
+            boolean isTimes = text.startsWith("x");
+            double value = reader.apply(isTimes || text.startsWith("+") ? text.substring(1) : text)
+                    .doubleValue();
+            return isTimes ? new Growth(0, value) : new Growth(value, 1);
+        }
+
+        private static Load.Range range(String text) {
+            String[] sides = text.split("[-+]", -1);
+            int from = whole(sides[0]);
+            if (sides.length == 1) {
+                return new Load.Range(from, from, 1);
+            }
+            if (sides.length != 3) {
+                throw new NumberFormatException(text);
+            }
+            return new Load.Range(from, whole(sides[1]), whole(sides[2]));
+        }
     }
 
-    private static double first(String span) {
-        return Double.parseDouble(span.split("-", 2)[0]);
+    /**
+     * One part of a load.
+     *
+     * @param meaning what is counted, measured or chosen; no sentence
+     * @param standard stands for it where it is left out: a value, or the name of the part that has the same value
+     * @param isNeeded whether a study has to name it
+     */
+    public record Part(String name, Kind kind, String meaning, String standard, boolean isNeeded) {
+        Part(String name, Kind kind, String meaning) {
+            this(name, kind, meaning, "", true);
+        }
+
+        /** The same, which may be left out. */
+        Part or(String value) {
+            return new Part(name, kind, meaning, value, false);
+        }
+
+        /** The same, which the short form may leave out, and a study may not. */
+        Part orInShort(String value) {
+            return new Part(name, kind, meaning, value, true);
+        }
     }
 
-    private static double last(String span) {
-        String[] sides = span.split("-", 2);
-        return Double.parseDouble(sides[sides.length - 1]);
+    /** By how much a step is more than the one before: {@code more}, or {@code times} as much. */
+    record Growth(double more, double times) {}
+
+    /** The values of all parts of a load, by name. */
+    record Given(Map<String, Object> values) {
+        int count(String part) {
+            return (Integer) value(part);
+        }
+
+        double number(String part) {
+            return (Double) value(part);
+        }
+
+        Duration time(String part) {
+            return (Duration) value(part);
+        }
+
+        Growth growth(String part) {
+            return (Growth) value(part);
+        }
+
+        Load.Range range(String part) {
+            return (Load.Range) value(part);
+        }
+
+        Arrivals arrivals() {
+            return (Arrivals) value(LoadForm.ARRIVALS.name());
+        }
+
+        ClientUse client() {
+            return (ClientUse) value(LoadForm.CLIENT.name());
+        }
+
+        private Object value(String part) {
+            Object value = values.get(part);
+            if (value == null) {
+                throw new IllegalArgumentException(part + " (expected: one of " + values.keySet() + ")");
+            }
+            return value;
+        }
     }
 
-    private static Arrivals arrivals(String text) {
-        return Arrivals.valueOf(text.toUpperCase(Locale.ROOT));
+    private LoadForm(
+            String shortForm,
+            String meaning,
+            String source,
+            List<Part> parts,
+            List<String> examples,
+            Set<Trait> traits,
+            Function<Given, List<Load>> maker) {
+        this.name = shortForm.split(":", 2)[0];
+        this.shortForm = shortForm;
+        this.written = pattern(shortForm, parts);
+        this.meaning = meaning;
+        this.source = source;
+        this.parts = List.copyOf(parts);
+        this.examples = List.copyOf(examples);
+        this.traits = Set.copyOf(traits);
+        this.maker = maker;
     }
 
-    private static ClientUse use(String text) {
-        return ClientUse.valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
+    /**
+     * The form of one load.
+     *
+     * @param shortForm such as <code>users:{from}[-{to}]:{length}</code>, with all parts in their order
+     * @param meaning one sentence
+     * @param source what it was taken from; empty if nothing
+     * @param examples of its short form, the most common one first
+     */
+    static LoadForm of(
+            String shortForm,
+            String meaning,
+            String source,
+            List<Part> parts,
+            List<String> examples,
+            Set<Trait> traits,
+            Function<Given, Load> maker) {
+        return new LoadForm(
+                shortForm, meaning, source, parts, examples, traits, given -> List.of(maker.apply(given)));
     }
 
-    static Duration duration(String text) {
-        Matcher matcher = DURATION.matcher(text);
+    /** A form that stands for several loads. */
+    static LoadForm ofSeveral(
+            String shortForm,
+            String meaning,
+            String source,
+            List<Part> parts,
+            List<String> examples,
+            Function<Given, List<Load>> maker) {
+        return new LoadForm(shortForm, meaning, source, parts, examples, Set.of(), maker);
+    }
+
+    private static Pattern pattern(String shortForm, List<Part> parts) {
+        StringBuilder pattern = new StringBuilder();
+        List<String> told = new ArrayList<>();
+        Matcher token = TOKEN.matcher(shortForm);
+        while (token.find()) {
+            String part = token.group(1);
+            if (part == null) {
+                String literal =
+                        switch (token.group()) {
+                            case "[" -> "(?:";
+                            case "]" -> ")?";
+                            default -> Pattern.quote(token.group());
+                        };
+                pattern.append(literal);
+            } else {
+                told.add(part);
+                parts.stream()
+                        .filter(one -> one.name().equals(part))
+                        .forEach(one -> pattern.append('(').append(one.kind().pattern()).append(')'));
+            }
+        }
+        List<String> names = parts.stream().map(Part::name).toList();
+        if (!told.equals(names)) {
+            throw new IllegalArgumentException(shortForm + " (expected: the parts " + names + " in this order)");
+        }
+        return Pattern.compile(pattern.toString());
+    }
+
+    /** First word of the short form, and the key in a study. */
+    public String name() {
+        return name;
+    }
+
+    public String meaning() {
+        return meaning;
+    }
+
+    /** The paper or document that it was taken from; empty if none. */
+    public String source() {
+        return source;
+    }
+
+    public List<Part> parts() {
+        return parts;
+    }
+
+    public List<String> examples() {
+        return examples;
+    }
+
+    boolean is(Trait trait) {
+        return traits.contains(trait);
+    }
+
+    /** The most common short form of each load. */
+    public static String shortForms() {
+        return Load.forms().stream().map(form -> form.examples.getFirst()).collect(Collectors.joining(", "));
+    }
+
+    /**
+     * The load with these parts; several for a grid.
+     *
+     * @param given value by name, as {@link Kind#read} gives it; for what is not there its standard stands
+     * @throws BadInput if there is no such load
+     */
+    public List<Load> loads(Map<String, Object> given) {
+        Map<String, Object> values = new LinkedHashMap<>(given);
+        for (Part part : parts) {
+            if (!values.containsKey(part.name())) {
+                Object other = values.get(part.standard());
+                values.put(part.name(), other == null ? part.kind().read(part.standard()) : other);
+            }
+        }
+        return maker.apply(new Given(values));
+    }
+
+    /** Reads the short form of any load. */
+    static List<Load> read(String text) {
+        String given = text.strip();
+        String name = given.split(":", 2)[0];
+        for (LoadForm form : Load.forms()) {
+            if (form.name.equals(name)) {
+                return form.parse(given);
+            }
+        }
+        List<String> names = Load.forms().stream().map(LoadForm::name).toList();
+        throw new BadInput(
+                "load",
+                text,
+                "one of " + shortForms()
+                        + Nearest.of(name, names)
+                                .map(near -> "; did you mean " + near + "?")
+                                .orElse(""));
+    }
+
+    private List<Load> parse(String text) {
+        Matcher matcher = written.matcher(text);
         if (!matcher.matches()) {
-            throw new BadInput("duration", text, "a whole number and ms, s, m or h, such as 30s");
+            throw new BadInput("load", text, shortForm + ", for example " + examples.getFirst());
         }
-        long number = Long.parseLong(matcher.group(1));
-        return switch (matcher.group(2)) {
-            case "ms" -> Duration.ofMillis(number);
-            case "s" -> Duration.ofSeconds(number);
-            case "m" -> Duration.ofMinutes(number);
-            default -> Duration.ofHours(number);
-        };
-    }
-
-    static String text(Duration duration) {
-        long ms = duration.toMillis();
-        return ms % 1000 == 0 ? ms / 1000 + "s" : ms + "ms";
-    }
-
-    static String text(double value) {
-        return value == Math.rint(value) ? Long.toString((long) value) : Double.toString(value);
-    }
-
-    static String text(Enum<?> value) {
-        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
-    }
-
-    static String span(double from, double to) {
-        return from == to ? text(from) : text(from) + "-" + text(to);
-    }
-
-    static Duration times(Duration duration, double factor) {
-        return Duration.ofMillis(Math.max(1, Math.round(duration.toMillis() * factor)));
-    }
-
-    static void count(String what, int value) {
-        int most = what.equals("clients") ? MAX_CLIENTS : MAX_COUNT;
-        if (value < 1 || value > most) {
-            throw new BadInput(what, value, "1 to " + most);
+        Map<String, Object> given = new LinkedHashMap<>();
+        for (int i = 0; i < parts.size(); i++) {
+            Part part = parts.get(i);
+            String value = matcher.group(i + 1);
+            if (value != null) {
+                given.put(part.name(), read(part, value, text));
+            }
         }
+        return loads(given);
     }
 
-    static void range(String what, int from, int to, int step) {
-        count(what, from);
-        if (to < from || to > MAX_CLIENTS) {
-            throw new BadInput(what, from + "-" + to, "from the fewest to the most, at most " + MAX_CLIENTS);
+    private Object read(Part part, String value, String text) {
+        try {
+            return part.kind().read(value);
+        } catch (BadInput e) {
+            throw new BadInput(
+                    "load",
+                    text,
+                    shortForm + " where " + part.name() + " is " + part.kind().expected() + ", for example "
+                            + examples.getFirst());
         }
-        if (step < 1) {
-            throw new BadInput("step of " + what, step, "1 or more");
-        }
-    }
-
-    static void rate(String what, double value) {
-        if (!(value > 0) || !(value <= 10_000_000)) {
-            throw new BadInput(what, value, "> 0 and at most 10000000");
-        }
-    }
-
-    /** Whole milliseconds, so that the written form loses nothing. */
-    static void longer(String what, Duration value) {
-        if (value.toMillis() < 1 || value.getNano() % 1_000_000 != 0) {
-            throw new BadInput(what, value, "whole milliseconds, 1 or more");
-        }
-    }
-
-    static String title(Load load) {
-        return switch (load) {
-            case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + " (closed load)";
-            case Load.Staircase s ->
-                s.from() + " to " + s.to() + " clients, "
-                        + (s.times() == 1 ? s.step() + " more every " : s.times() + " times as many every ")
-                        + text(s.stepLength()) + " (closed load)";
-            case Load.Open o -> text(o.perSecond()) + " requests/s (open load, " + text(o.arrivals()) + ")";
-            case Load.RateRamp r ->
-                text(r.from()) + " to " + text(r.to()) + " requests/s over " + text(r.length()) + " (open load, "
-                        + text(r.arrivals()) + ")";
-            case Load.Users u ->
-                (u.from() == u.to() ? text(u.from()) : text(u.from()) + " to " + text(u.to())) + " new users/s for "
-                        + text(u.length()) + ", " + u.iterations() + " times each (open load, " + text(u.arrivals())
-                        + clients(u.use()) + ")";
-            case Load.Held h ->
-                (h.from() == h.to() ? "" + h.to() : h.from() + " to " + h.to()) + " users held for " + text(h.length())
-                        + ", " + h.iterations() + " times each (closed load" + clients(h.use()) + ")";
-            case Load.Burst b -> b.atOnce() + " requests at once, " + b.iterations() + " times (closed load)";
-            case Load.Rounds r ->
-                r.requests() + " requests by " + r.threads() + " threads, " + r.rounds() + " rounds (closed load"
-                        + clients(r.use()) + ")";
-            case Load.HighestRate h ->
-                "highest rate with p" + text(h.percentile()) + " ≤ " + text(h.latency()) + " (open load, poisson)";
-        };
-    }
-
-    private static String clients(ClientUse use) {
-        return use == ClientUse.SHARED ? "" : ", a client " + text(use).replace('-', ' ');
     }
 }

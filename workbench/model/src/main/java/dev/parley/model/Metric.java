@@ -188,11 +188,15 @@ public enum Metric {
                             + " once")
             .optional()),
     THROUGHPUT_BEST(metric(
-                    CLIENT, "Best throughput", "1/s", HIGHER, "highest throughput of any step of a staircase")
-            .resultOf(Load.Staircase.class::isInstance)),
+                    CLIENT,
+                    "Best throughput",
+                    "1/s",
+                    HIGHER,
+                    "highest throughput of any step of a staircase or of rates")
+            .resultOf(Load::isStepped)),
     CLIENTS_AT_BEST(metric(
                     CLIENT, "Clients at the best", "clients", NEITHER, "clients at a staircase's highest throughput")
-            .resultOf(Load.Staircase.class::isInstance)),
+            .resultOf(load -> load.isStepped() && !load.isOpen())),
     CLIENTS_AT_LIMIT(metric(
                     CLIENT,
                     "Clients when it gave out",
@@ -200,7 +204,23 @@ public enum Metric {
                     HIGHER,
                     "clients at which a staircase gave out: the first step with under half of its requests a success;"
                             + " absent if none")
-            .resultOf(Load.Staircase.class::isInstance)
+            .resultOf(load -> load.isStepped() && !load.isOpen())
+            .absentMeans("none: no step gave out")),
+    RATE_AT_BEST(metric(
+                    CLIENT,
+                    "Rate at the best",
+                    "1/s",
+                    NEITHER,
+                    "requests due a second at the highest throughput of steps of rates")
+            .resultOf(load -> load.isStepped() && load.isOpen())),
+    RATE_AT_LIMIT(metric(
+                    CLIENT,
+                    "Rate when it gave out",
+                    "1/s",
+                    HIGHER,
+                    "requests due a second at which steps of rates gave out: the first step with under half of its"
+                            + " requests a success; absent if none")
+            .resultOf(load -> load.isStepped() && load.isOpen())
             .absentMeans("none: no step gave out")),
     STEP_THROUGHPUT(metric(
                     STEP,

@@ -151,8 +151,8 @@ public record Study(
 
         /** How long a load is measured. */
         public Duration window(Load load) {
-            if (load instanceof Load.Open open) {
-                Duration needed = Duration.ofSeconds((long) Math.ceil(openRequests / open.perSecond()));
+            if (load.isOpen() && load.isSteady()) {
+                Duration needed = Duration.ofSeconds((long) Math.ceil(openRequests / load.amount()));
                 return needed.compareTo(window) > 0 ? needed : window;
             }
             return load.ownLength().orElse(window);
@@ -216,7 +216,7 @@ public record Study(
         for (Target.Condition condition : target.conditions()) {
             if (!condition.figure().isShare() && condition.limit() > limit.toMillis()) {
                 throw new BadInput(
-                        "target", condition, "at most the time within which a reply counts, " + LoadForm.text(limit));
+                        "target", condition, "at most the time within which a reply counts, " + Quantity.text(limit));
             }
         }
     }

@@ -60,7 +60,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
 
         /** As readers know it: {@code p99.9}. */
         public String title() {
-            return isShare() ? key() : "p" + LoadForm.text(percent);
+            return isShare() ? key() : "p" + LoadParts.text(percent);
         }
 
         /** What can be written for it. */
@@ -123,7 +123,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     }
 
     public Target {
-        rate.ifPresent(perSecond -> LoadForm.rate("rate", perSecond));
+        rate.ifPresent(perSecond -> LoadParts.rate("rate", perSecond));
         if (rate.isEmpty() && conditions.isEmpty()) {
             throw new BadInput("target", "nothing", "a rate, or a bound of p50, p95, p99, p999 or success");
         }
@@ -154,7 +154,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
         } catch (NumberFormatException e) {
             throw new BadInput(place, text, "requests a second, such as 200");
         }
-        LoadForm.rate(place, perSecond);
+        LoadParts.rate(place, perSecond);
         return perSecond;
     }
 
@@ -166,7 +166,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     /** All that is asked, under the keys and in the form in which a study has it. */
     public Map<String, String> parts() {
         Map<String, String> parts = new LinkedHashMap<>();
-        rate.ifPresent(perSecond -> parts.put("rate", LoadForm.text(perSecond)));
+        rate.ifPresent(perSecond -> parts.put("rate", LoadParts.text(perSecond)));
         conditions.forEach(condition -> parts.put(condition.figure().key(), condition.text()));
         return parts;
     }
@@ -174,7 +174,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     /** In words: {@code 200 requests/s, p99 at most 20 ms}. */
     public String title() {
         return Stream.concat(
-                        rate.map(perSecond -> LoadForm.text(perSecond) + " requests/s").stream(),
+                        rate.map(perSecond -> LoadParts.text(perSecond) + " requests/s").stream(),
                         conditions.stream().map(Condition::title))
                 .collect(Collectors.joining(", "));
     }

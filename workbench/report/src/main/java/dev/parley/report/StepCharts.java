@@ -18,7 +18,10 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** How a load went step by step: a staircase by its clients, a search by the rates it tried, bursts one after the other, a grid by its threads. */
+/**
+ * How a load went step by step: by its clients or rates, a search by the rates it tried, bursts one after the other, a
+ * grid by its threads.
+ */
 final class StepCharts {
     /** As the load generator labels steps: {@code 20 clients}, {@code try 3: 400 per second}, {@code iteration 2}. */
     private static final Pattern PLACE = Pattern.compile("([0-9.]+)(?: clients| per second)?$");
@@ -39,25 +42,23 @@ final class StepCharts {
     Charts.Section section() {
         List<Chart> charts = new ArrayList<>();
         for (Situation situation : analysis.situations()) {
-            switch (situation.load()) {
-                case Load.Staircase _ -> {
-                    charts.addAll(steps(situation, Metric.STEP_THROUGHPUT, "Throughput by clients", RATE, "Clients"));
-                    charts.addAll(steps(
-                            situation, Metric.STEP_LATENCY_MEAN, "Mean response time by clients", TIME, "Clients"));
-                }
-                case Load.HighestRate _ ->
-                    charts.addAll(steps(
-                            situation,
-                            Metric.STEP_LATENCY_P99,
-                            "99th percentile by rate",
-                            TIME,
-                            "Requests a second that were tried"));
-                case Load.Burst _ ->
-                    charts.addAll(steps(
-                            situation, Metric.STEP_TIME, "Time of each burst", "Until its last reply (ms)", "Burst"));
-                case Load.Closed _, Load.Open _, Load.RateRamp _, Load.Users _, Load.Held _, Load.Rounds _ -> {
-                    // one step, or a grid's many, of which each has few
-                }
+            Load load = situation.load();
+            if (load.isStepped()) {
+                String by = load.isOpen() ? "rate" : "clients";
+                String across = load.isOpen() ? "Requests due a second" : "Clients";
+                charts.addAll(steps(situation, Metric.STEP_THROUGHPUT, "Throughput by " + by, RATE, across));
+                charts.addAll(
+                        steps(situation, Metric.STEP_LATENCY_MEAN, "Mean response time by " + by, TIME, across));
+            } else if (load.isSearch()) {
+                charts.addAll(steps(
+                        situation,
+                        Metric.STEP_LATENCY_P99,
+                        "99th percentile by rate",
+                        TIME,
+                        "Requests a second that were tried"));
+            } else if (load instanceof Load.Burst) {
+                charts.addAll(steps(
+                        situation, Metric.STEP_TIME, "Time of each burst", "Until its last reply (ms)", "Burst"));
             }
         }
         charts.addAll(grids());

@@ -189,6 +189,18 @@ final class SampleStore {
         return sample.write(folder.resolve("results.duckdb"));
     }
 
+    /** Steps of rates, which give out for nobody. */
+    static Path rates(Path folder) {
+        return new SampleStore(
+                        "line:2",
+                        List.of("rest", "graphql"),
+                        List.of("text:10"),
+                        List.of(new Load.Rates(100, 300, 100, 1, Duration.ofSeconds(1), Load.Arrivals.EVEN)),
+                        3,
+                        false)
+                .write(folder.resolve("results.duckdb"));
+    }
+
     private static Load rounds(int threads) {
         return new Load.Rounds(threads, 100, 3, Duration.ofSeconds(600), Load.ClientUse.SHARED);
     }
@@ -395,6 +407,15 @@ final class SampleStore {
                     figures.add(new FigureRow(id, Metric.CLIENTS_AT_LIMIT, FigureRow.SYSTEM, 30));
                 }
             }
+            case Load.Rates r -> {
+                for (double rate : r.steps()) {
+                    String step = (int) rate + " per second";
+                    figures.add(new FigureRow(id, Metric.STEP_THROUGHPUT, step, 0.9 * rate));
+                    figures.add(new FigureRow(id, Metric.STEP_LATENCY_MEAN, step, rate / 100));
+                }
+                figures.add(new FigureRow(id, Metric.THROUGHPUT_BEST, FigureRow.SYSTEM, 270));
+                figures.add(new FigureRow(id, Metric.RATE_AT_BEST, FigureRow.SYSTEM, 300));
+            }
             case Load.HighestRate _ -> {
                 figures.add(new FigureRow(id, Metric.STEP_LATENCY_P99, "try 1: 100 per second", 2));
                 figures.add(new FigureRow(id, Metric.STEP_LATENCY_P99, "try 2: 800 per second", 90));
@@ -409,7 +430,7 @@ final class SampleStore {
                 figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 0.066));
             }
             case Load.Rounds _ -> figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 1.5));
-            case Load.Closed _, Load.Open _, Load.RateRamp _, Load.Held _ -> {
+            case Load _ -> {
                 // nothing of its own
             }
         }

@@ -38,6 +38,22 @@ class StepChartsTest {
     }
 
     @Test
+    void stepsOfRatesAreDrawnOverTheirRates() throws Exception {
+        Path file = SampleStore.rates(Files.createDirectory(folder.resolve("rates")));
+        try (RunStore store = RunStore.open(file)) {
+            Charts.Section rates = new StepCharts(Analysis.of(store)).section();
+            assertThat(line(rates, "Throughput by rate"))
+                    .containsExactly(List.of(100.0, 90.0), List.of(200.0, 180.0), List.of(300.0, 270.0));
+            assertThat(line(rates, "Mean response time by rate")).hasSize(3).endsWith(List.of(300.0, 3.0));
+        }
+        assertThat(Report.of(file).table().lines().map(line -> line.strip().replaceAll(" +", " ")))
+                .containsSequence(
+                        "Best throughput (1/s) Rate at the best (1/s) Rate when it gave out (1/s)",
+                        "rest 270 300 none",
+                        "graphql 270 300 none");
+    }
+
+    @Test
     void aSearchIsDrawnOverTheRatesItTriedWhateverTheirOrder() {
         assertThat(line("99th percentile by rate"))
                 .containsExactly(List.of(100.0, 2.0), List.of(282.8, 4.0), List.of(800.0, 90.0));
@@ -86,7 +102,11 @@ class StepChartsTest {
     }
 
     private static Chart chart(String heading) {
-        return section.charts().stream()
+        return chart(section, heading);
+    }
+
+    private static Chart chart(Charts.Section of, String heading) {
+        return of.charts().stream()
                 .filter(chart -> chart.heading().equals(heading))
                 .findFirst()
                 .orElseThrow();
@@ -94,7 +114,11 @@ class StepChartsTest {
 
     /** The first technology's. */
     private static List<List<Double>> line(String heading) {
-        Point point = chart(heading).rows().getFirst().points().getFirst();
+        return line(section, heading);
+    }
+
+    private static List<List<Double>> line(Charts.Section of, String heading) {
+        Point point = chart(of, heading).rows().getFirst().points().getFirst();
         return point.tail().stream().map(p -> List.of(p[0], p[1])).toList();
     }
 }

@@ -288,30 +288,23 @@ public enum Scale {
     }
 
     private static Optional<String> undecided(Load scaled, Study plan) {
+        if (scaled.isOfOneNumber()) {
+            return Optional.empty();
+        }
+        String what = scaled.isStepped()
+                ? "steps"
+                : scaled.isSearch() ? "tries" : scaled.isSteady() ? "windows" : "loads";
+        Duration least = scaled.isStepped() ? longer(MIN_STEP, plan.limit().multipliedBy(2)) : MIN_WINDOW;
         Duration window = plan.effort().window(scaled);
-        return switch (scaled) {
-            case Load.Staircase s -> {
-                Duration least = longer(MIN_STEP, plan.limit().multipliedBy(2));
-                yield tooShort("steps", s.stepLength(), least);
-            }
-            case Load.Closed _ -> tooShort("windows", window, MIN_WINDOW);
-            case Load.Open o -> {
-                double requests = o.perSecond() * window.toMillis() / 1e3;
-                yield tooShort("windows", window, MIN_WINDOW)
-                        .or(() -> requests >= MIN_REQUESTS
-                                ? Optional.empty()
-                                : Optional.of(String.format(
-                                        Locale.ROOT,
-                                        "%.3g requests in a window (expected: %d or more)",
-                                        requests,
-                                        MIN_REQUESTS)));
-            }
-            case Load.RateRamp r -> tooShort("ramps", r.length(), MIN_WINDOW);
-            case Load.Users u -> tooShort("arrivals", u.length(), MIN_WINDOW);
-            case Load.Held h -> tooShort("loads", h.length(), MIN_WINDOW);
-            case Load.HighestRate h -> tooShort("tries", h.tryLength(), MIN_WINDOW);
-            case Load.Burst _, Load.Rounds _ -> Optional.empty();
-        };
+        return tooShort(what, scaled.stretch().orElse(window), least).or(() -> tooFew(scaled, window));
+    }
+
+    private static Optional<String> tooFew(Load scaled, Duration window) {
+        double requests = scaled.amount() * window.toMillis() / 1e3;
+        return !scaled.isOpen() || !scaled.isSteady() || requests >= MIN_REQUESTS
+                ? Optional.empty()
+                : Optional.of(String.format(
+                        Locale.ROOT, "%.3g requests in a window (expected: %d or more)", requests, MIN_REQUESTS));
     }
 
     private static Optional<String> tooShort(String what, Duration is, Duration least) {
@@ -324,24 +317,26 @@ public enum Scale {
         return a.compareTo(b) > 0 ? a : b;
     }
 
+    /**
+     * The load that stands for a published one. Where this scale has no rule for its form, its time alone is cut; a load
+     * that is held for a window has none of its own, and a rate is what is compared: it stays, and where the shorter
+     * window has too few of its requests, nothing is decided.
+     */
     private Load of(Load load) {
-        return switch (load) {
-            case Load.Staircase s ->
-                (hasDoublingSteps ? new Load.Staircase(s.from(), s.to(), 0, 2, s.stepLength()) : s).inTime(stepFactor);
-            case Load.Users u -> users(u);
-            case Load.RateRamp _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
-            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations(), burstsMost, b.atOnce()));
-            case Load.Rounds r ->
-                new Load.Rounds(
-                        r.threads(),
-                        r.requests(),
-                        times(r.rounds(), roundsMost, r.requests()),
-                        r.roundLimit(),
-                        r.use());
-            // A rate is what is compared: it stays, and where the shorter window has too few of its requests, nothing
-            // is decided.
-            case Load.Open _, Load.Closed _ -> load;
-        };
+        if (load instanceof Load.Users users) {
+            return users(users);
+        }
+        if (load instanceof Load.Burst b) {
+            return new Load.Burst(b.atOnce(), times(b.iterations(), burstsMost, b.atOnce()));
+        }
+        if (load instanceof Load.Rounds r) {
+            return new Load.Rounds(
+                    r.threads(), r.requests(), times(r.rounds(), roundsMost, r.requests()), r.roundLimit(), r.use());
+        }
+        if (load instanceof Load.Staircase s && hasDoublingSteps) {
+            return new Load.Staircase(s.from(), s.to(), 0, 2, s.stepLength()).inTime(stepFactor);
+        }
+        return load.inTime(load.isStepped() ? stepFactor : lengthFactor);
     }
 
     /** Users who arrive faster than they are served stay until their scenarios are done, however short the time in which they arrived. */

@@ -4,6 +4,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Quantity;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
 import dev.parley.model.Target;
@@ -11,15 +12,11 @@ import dev.parley.model.Topology;
 import dev.parley.spi.Work;
 import dev.parley.studies.Value.Mistakes;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,36 +27,10 @@ import org.snakeyaml.engine.v2.api.lowlevel.Compose;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import org.snakeyaml.engine.v2.nodes.Node;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Reads studies from YAML. */
 public final class StudyFile {
-    static final Set<String> KEYS = keys(
-            "study",
-            "technologies",
-            "topologies",
-            "work",
-            "messages",
-            "loads",
-            "more",
-            "effort",
-            "restarts",
-            "rehearsal",
-            "warm-up",
-            "window",
-            "success-within",
-            "call-limit",
-            "seed",
-            "alone",
-            "target",
-            "limits");
-    static final Set<String> MORE_KEYS = keys("messages", "loads");
-    static final Set<String> WARM_UP_KEYS = keys("least", "most");
-    static final Set<String> WINDOW_KEYS = keys("least", "requests");
-    static final Set<String> TARGET_KEYS = keys("rate", "p50", "p95", "p99", "p999", "success");
-    static final Set<String> LIMIT_KEYS = keys("cores", "memory", "services", "hosts", "bandwidth", "proxy");
-    static final Set<String> SHARE_KEYS = keys("cores", "memory");
-    static final Set<String> PROXY_KEYS = keys("delay", "bytes-per-second", "cut-every");
-    private static final List<String> NEEDED = List.of("technologies", "messages", "loads");
     /** Kazanavicius, section 3.2. */
     private static final Duration SUCCESS_WITHIN = Duration.ofSeconds(1);
     /** More than a study needs, and far under what would fill this process. */
@@ -101,7 +72,10 @@ public final class StudyFile {
             if (root.isPresent()) {
                 study = new StudyFile(mistakes, technologies).study(new Value("", root.get(), mistakes));
             } else {
-                mistakes.add(1, "", "an empty file (expected: a study, with " + String.join(", ", NEEDED) + ")");
+                mistakes.add(
+                        1,
+                        "",
+                        "an empty file (expected: a study, with " + String.join(", ", StudyKeys.STUDY.needed()) + ")");
             }
         } catch (MarkedYamlEngineException e) {
             mistakes.add(
@@ -147,26 +121,15 @@ public final class StudyFile {
 
     /** The JSON Schema of the form, for editors; the reader checks more than a schema can say. */
     public static String schema() {
-        try (InputStream in = StudyFile.class.getResourceAsStream("study.schema.json")) {
-            if (in == null) {
-                throw new IllegalStateException("study.schema.json is not in the jar");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static Set<String> keys(String... keys) {
-        return java.util.Collections.unmodifiableSet(new LinkedHashSet<>(List.of(keys)));
+        return JsonMapper.shared().writerWithDefaultPrettyPrinter().writeValueAsString(StudyKeys.schema()) + "\n";
     }
 
     private Optional<Study> study(Value root) {
-        Map<String, Value> fields = root.fields(KEYS);
+        Map<String, Value> fields = root.fields(StudyKeys.STUDY.names());
         if (!root.isMapping()) {
             return Optional.empty();
         }
-        for (String needed : NEEDED) {
+        for (String needed : StudyKeys.STUDY.needed()) {
             if (!fields.containsKey(needed)) {
                 root.wrong(needed + " is missing (expected: a list of at least one)");
             }
@@ -294,8 +257,8 @@ public final class StudyFile {
         Value more = fields.get("more");
         if (more != null) {
             for (Value item : more.items("messages and loads of their own")) {
-                Map<String, Value> own = item.fields(MORE_KEYS);
-                for (String needed : MORE_KEYS) {
+                Map<String, Value> own = item.fields(StudyKeys.MORE.names());
+                for (String needed : StudyKeys.MORE.needed()) {
                     if (item.isMapping() && !own.containsKey(needed)) {
                         item.wrong(needed + " is missing (expected: messages, and the loads that they go with)");
                     }
@@ -373,7 +336,7 @@ public final class StudyFile {
         Duration rehearsal = named.rehearsal();
         Value rehearsing = fields.get("rehearsal");
         if (rehearsing != null && rehearsing.isMapping()) {
-            Field edges = new Field(rehearsing.fields(WARM_UP_KEYS));
+            Field edges = new Field(rehearsing.fields(StudyKeys.EDGES.names()));
             rehearsalLeast = edges.one("least", rehearsalLeast, "a time such as 6s", Quantity::duration);
             rehearsal = edges.one(
                     "most",
@@ -392,7 +355,7 @@ public final class StudyFile {
         int openRequests = named.openRequests();
         Value measured = fields.get("window");
         if (measured != null && measured.isMapping()) {
-            Field edges = new Field(measured.fields(WINDOW_KEYS));
+            Field edges = new Field(measured.fields(StudyKeys.WINDOW.names()));
             window = edges.one("least", window, "a time such as 30s", StudyFile::longerThanNothing);
             openRequests =
                     edges.one("requests", openRequests, "0 to " + Study.MAX_OPEN_REQUESTS, StudyFile::openRequests);
@@ -404,7 +367,7 @@ public final class StudyFile {
         Duration most = named.warmUpMost();
         Value warmUp = fields.get("warm-up");
         if (warmUp != null && warmUp.isMapping()) {
-            Field edges = new Field(warmUp.fields(WARM_UP_KEYS));
+            Field edges = new Field(warmUp.fields(StudyKeys.EDGES.names()));
             least = edges.one("least", least, "a time such as 1s", Quantity::duration);
             most = edges.one(
                     "most", most.compareTo(least) < 0 ? least : most, "a time such as 10s", Quantity::duration);
@@ -468,7 +431,7 @@ public final class StudyFile {
 
     private static Optional<Target> target(Value value, Mistakes mistakes) {
         int before = mistakes.count();
-        Map<String, Value> fields = value.fields(TARGET_KEYS);
+        Map<String, Value> fields = value.fields(StudyKeys.TARGET.names());
         Optional<Double> rate = new Field(fields)
                 .one(
                         "rate",
@@ -495,12 +458,12 @@ public final class StudyFile {
     }
 
     private Limits limits(Value value) {
-        Map<String, Value> fields = value.fields(LIMIT_KEYS);
+        Map<String, Value> fields = value.fields(StudyKeys.LIMITS.names());
         Limits.Share each = share(fields);
         Map<String, Limits.Share> services = new LinkedHashMap<>();
         Optional.ofNullable(fields.get("services"))
                 .ifPresent(own -> own.fields(Set.of())
-                        .forEach((name, share) -> services.put(name, share(share.fields(SHARE_KEYS)))));
+                        .forEach((name, share) -> services.put(name, share(share.fields(StudyKeys.SHARE.names())))));
         Map<String, List<String>> hosts = new LinkedHashMap<>();
         Optional.ofNullable(fields.get("hosts"))
                 .ifPresent(all -> all.fields(Set.of()).forEach((host, on) -> {
@@ -540,7 +503,7 @@ public final class StudyFile {
     }
 
     private Optional<Limits.Proxy> proxy(Value value) {
-        Field in = new Field(value.fields(PROXY_KEYS));
+        Field in = new Field(value.fields(StudyKeys.PROXY.names()));
         Duration delay = in.one("delay", Duration.ZERO, "a time such as 10ms", Quantity::duration);
         Optional<Long> rate = in.one(
                 "bytes-per-second",

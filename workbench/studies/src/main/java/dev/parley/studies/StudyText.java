@@ -1,6 +1,7 @@
 package dev.parley.studies;
 
 import dev.parley.model.Limits;
+import dev.parley.model.Quantity;
 import dev.parley.model.Study;
 import dev.parley.model.Target;
 import java.nio.charset.StandardCharsets;

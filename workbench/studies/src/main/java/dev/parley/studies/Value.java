@@ -1,6 +1,7 @@
 package dev.parley.studies;
 
 import dev.parley.model.BadInput;
+import dev.parley.model.Nearest;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -159,6 +160,7 @@ final class Value {
                         || k.equals(name + "s")
                         || (k + "s").equals(name))
                 .findFirst()
+                .or(() -> Nearest.of(name, known))
                 .orElseGet(() -> "one of " + String.join(", ", known));
     }
 

@@ -11,6 +11,8 @@ import com.networknt.schema.SpecificationVersion;
 import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
+import dev.parley.model.LoadForm;
+import dev.parley.model.LoadForm.Part;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import dev.parley.model.Target;
@@ -22,11 +24,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 class StudyFileTest {
@@ -188,7 +194,8 @@ class StudyFileTest {
                 "work: soap                 | work: soap (expected:",
                 "messages: [text:10, types:7] | messages[1]: ",
                 "messages: []               | messages: [] (expected:",
-                "loads: closed:none         | loads: closed:none (expected: closed:n,",
+                "loads: closed:none         | loads: closed:none (expected: closed:{clients} where clients is a whole",
+                "loads: closd:5             | ; did you mean closed?)",
                 "loads: [{closed: {clients: 0}}] | loads[0].closed: clients: 0 (expected: 1 to 100000)",
                 "loads: [{closed: {clients: many}}] | loads[0].closed.clients: many (expected: a whole number)",
                 "loads: [{staircase: {from: 1, to: 2, step: 1}}] | loads[0].staircase: every is missing",
@@ -196,6 +203,13 @@ class StudyFileTest {
                 "loads: [{open: {per-second: 5, arrivals: odd}}] | loads[0].open.arrivals: odd (expected: even or poisson)",
                 "loads: [{closed: 5}]       | loads[0].closed: 5 (expected: keys with values: clients)",
                 "loads: [{trickle: {rate: 5}}] | loads[0].trickle: unknown key (expected: one of closed,",
+                "loads: [{staircse: {from: 1}}] | loads[0].staircse: unknown key (expected: staircase)",
+                "loads: [{burst: {at-one: 5}}] | loads[0].burst.at-one: unknown key (expected: at-once)",
+                "loads: [{burst: {iterations: 5}}] | loads[0].burst: at-once is missing (expected: at-once, iterations)",
+                "loads: [{staircase: {from: 1, to: 2, step: 1.5, every: 1s}}] | loads[0].staircase.step: 1.5 (expected:"
+                        + " so many more, such as 10,",
+                "loads: [{grid: {threads: {from: 9, to: 5}, requests: 5}}] | loads[0].grid.threads: range: 9-5 (",
+                "loads: [{grid: {threads: {from: a}, requests: 5}}] | loads[0].grid.threads.from: a (expected: a whole",
                 "more: [{messages: text:10}] | more[0]: loads is missing",
                 "more: [{messages: text:10, loads: closed:1}] | more: message and load: ",
                 "effort: huge               | effort: huge (expected: quick or standard)",
@@ -283,27 +297,146 @@ class StudyFileTest {
                 .hasMessageContaining("none.yaml");
     }
 
+    /** Each load by name means what its short form means, with the same studies, texts and digests. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "closed: {clients: 16}                                      | closed:16",
+                "staircase: {from: 10, to: 200, step: 10, every: 30s}       | staircase:10-200:+10:30s",
+                "staircase: {from: 10, to: 200, step: +10, every: 0.5m}     | staircase:10-200:+10:30s",
+                "staircase: {from: 10, to: 200, step: x2, every: 3 s}       | staircase:10-200:x2:3s",
+                "open: {per-second: 0.5}                                    | open:0.5:even",
+                "open: {per-second: 300, arrivals: poisson}                 | open:300:poisson",
+                "ramp: {from: 100, to: 1200, length: 60s}                   | ramp:100-1200:60s:even",
+                "rates: {from: 200, to: 2000, step: 200, every: 10s}        | rates:200-2000:+200:10s",
+                "rates: {from: 1.5, to: 48, step: x2, every: 5s, arrivals: poisson} | rates:1.5-48:x2:5s:poisson",
+                "users: {from: 300, length: 1m}                             | users:300:60s:1:even:shared",
+                "users: {from: 3, to: 9, length: 1s, iterations: 2, client: per-user} | users:3-9:1s:2:even:per-user",
+                "held: {from: 100, length: 60s, iterations: 2}              | held:100:60s:2",
+                "held: {from: 2, to: 100, length: 60s, client: per-call}    | held:2-100:60s:1:per-call",
+                "burst: {at-once: 500}                                      | burst:500:1",
+                "rounds: {threads: 10, requests: 100}                       | rounds:10x100:10:600s:shared",
+                "highest: {from: 100, to: 20000, latency: 50ms}             | highest:100-20000:p99:50ms:5s",
+                "grid: {threads: 10-50+20, requests: 10, rounds: 3}         | grid:10-50+20:10-10+1:3:600s:shared",
+                "grid: {threads: {from: 10, to: 50, step: 20}, requests: {from: 10}} | grid:10-50+20:10:10:600s:shared"
+            })
+    void aLoadByNameIsTheSameAsInShort(String byName, String inShort) {
+        String head = "technologies: rest\nmessages: text:10\nloads:\n  - ";
+        Study named = read(head + byName + "\n");
+        Study brief = read(head + "\"" + inShort + "\"\n");
+        assertThat(named.loads()).isEqualTo(Load.parseAll(inShort));
+        assertThat(StudyText.of(named)).isEqualTo(StudyText.of(brief));
+        assertThat(StudyText.digest(StudyText.read(StudyText.of(named), TECHNOLOGIES)))
+                .isEqualTo(StudyText.digest(brief));
+        assertThat(schema().validate(head + byName + "\n", InputFormat.YAML)).isEmpty();
+        assertThat(schema().validate(head + "\"" + inShort + "\"\n", InputFormat.YAML))
+                .isEmpty();
+    }
+
+    /** A study of one load, by name with those of its parts. */
+    private static String study(LoadForm form, Predicate<Part> parts) {
+        return "technologies: rest\nmessages: text:10\nloads:\n  - " + form.name() + ": "
+                + form.parts().stream()
+                        .filter(parts)
+                        .map(part -> part.name() + ": " + sample(part))
+                        .collect(Collectors.joining(", ", "{", "}\n"));
+    }
+
+    private static String sample(Part part) {
+        return switch (part.kind()) {
+            case COUNT, NUMBER -> "5";
+            case TIME -> "5s";
+            case ARRIVALS, CLIENT -> part.kind().choices().getLast();
+            case COUNT_STEP, RATE_STEP -> "x2";
+            case RANGE -> "1-5+2";
+        };
+    }
+
     @Test
-    void theSchemaKnowsEveryKeyThatIsReadAndNoOther() {
-        JsonNode schema = JsonMapper.shared().readTree(StudyFile.schema());
-        assertThat(names(schema.at("/properties"))).isEqualTo(StudyFile.KEYS);
-        assertThat(names(schema.at("/properties/limits/properties"))).isEqualTo(StudyFile.LIMIT_KEYS);
-        assertThat(names(schema.at("/properties/window/oneOf/1/properties"))).isEqualTo(StudyFile.WINDOW_KEYS);
-        assertThat(names(schema.at("/properties/target/properties"))).isEqualTo(StudyFile.TARGET_KEYS);
-        assertThat(names(schema.at("/properties/limits/properties/proxy/properties")))
-                .isEqualTo(StudyFile.PROXY_KEYS);
-        JsonNode loads = schema.at("/$defs/load/oneOf/1/properties");
-        assertThat(names(loads)).isEqualTo(LoadValue.PARTS.keySet());
-        LoadValue.PARTS.forEach((load, parts) -> {
-            assertThat(names(loads.at("/" + load + "/properties")))
-                    .containsExactlyInAnyOrderElementsOf(
-                            parts.stream().map(p -> p.replace("?", "")).toList());
-            List<String> required = new ArrayList<>();
-            loads.at("/" + load + "/required").forEach(name -> required.add(name.asString()));
-            assertThat(required)
-                    .containsExactlyInAnyOrderElementsOf(
-                            parts.stream().filter(p -> !p.endsWith("?")).toList());
-        });
+    void everyLoadThatIsDescribedIsReadByNameAndTakenByTheSchemaUnlessAPartIsMissing() {
+        for (LoadForm form : Load.forms()) {
+            for (String text : List.of(study(form, part -> true), study(form, Part::isNeeded))) {
+                assertThat(read(text).loads()).as(text).isNotEmpty();
+                assertThat(schema().validate(text, InputFormat.YAML)).as(text).isEmpty();
+            }
+            for (Part missing : form.parts().stream().filter(Part::isNeeded).toList()) {
+                String text = study(form, part -> !part.equals(missing));
+                assertThatThrownBy(() -> read(text)).as(text).hasMessageContaining(missing.name() + " is missing");
+                assertThat(schema().validate(text, InputFormat.YAML)).as(text).isNotEmpty();
+            }
+        }
+    }
+
+    /** A run is resumed by this text and its digest: a load written in another way makes another study. */
+    @Test
+    void eachLoadOfAStoredStudyHasOneText() {
+        assertThat(StudyText.of(read(example()))).contains("""
+                loads:
+                  - "closed:16"
+                  - "staircase:10-200:+10:30s"
+                  - "open:300:poisson"
+                  - "ramp:100-1200:60s:even"
+                  - "users:300:60s:10:even:shared"
+                  - "held:2-100:60s:5:per-user"
+                  - "burst:100:10"
+                  - "rounds:10x10:10:600s:per-call"
+                """).contains("  - \"highest:100-20000:p99:50ms:5s\"\n  - \"open:10:even\"\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "/additionalProperties                             | false",
+                "/required                                         | [\"technologies\",\"messages\",\"loads\"]",
+                "/properties/technologies/oneOf/0/$ref             | \"#/$defs/name\"",
+                "/properties/technologies/oneOf/1/uniqueItems      | true",
+                "/properties/more/items/required                   | [\"messages\",\"loads\"]",
+                "/properties/effort/enum                           | [\"quick\",\"standard\"]",
+                "/properties/restarts/$ref                         | \"#/$defs/whole\"",
+                "/properties/window/oneOf/1/properties/requests/maximum | 10000",
+                "/properties/seed/type                             | [\"integer\",\"string\"]",
+                "/properties/alone/type                            | \"boolean\"",
+                "/properties/target/minProperties                  | 1",
+                "/properties/target/properties/p999/$ref           | \"#/$defs/latency\"",
+                "/properties/limits/additionalProperties           | false",
+                "/properties/limits/properties/cores/$ref          | \"#/$defs/number\"",
+                "/properties/limits/properties/services/additionalProperties/properties/memory/$ref | \"#/$defs/size\"",
+                "/properties/limits/properties/hosts/propertyNames/pattern | \"^[a-z][a-z0-9]{0,7}$\"",
+                "/properties/limits/properties/proxy/properties/delay/$ref | \"#/$defs/time\"",
+                "/$defs/time/oneOf/1/const                         | 0",
+                "/$defs/whole/minimum                              | 1",
+                "/$defs/number/exclusiveMinimum                    | 0",
+                "/$defs/range/oneOf/2/required                     | [\"from\"]",
+                "/$defs/load/oneOf/1/maxProperties                 | 1",
+                "/$defs/load/oneOf/1/properties/staircase/required | [\"from\",\"to\",\"step\",\"every\"]",
+                "/$defs/load/oneOf/1/properties/users/required     | [\"from\",\"length\"]",
+                "/$defs/load/oneOf/1/properties/ramp/required      | [\"from\",\"to\",\"length\"]",
+                "/$defs/load/oneOf/1/properties/held/properties/client/enum | [\"shared\",\"per-user\",\"per-call\"]",
+                "/$defs/load/oneOf/1/properties/open/properties/arrivals/default | \"even\"",
+                "/$defs/load/oneOf/1/properties/grid/properties/threads/$ref | \"#/$defs/range\"",
+                "/$defs/load/oneOf/1/properties/highest/required   | [\"from\",\"to\",\"latency\"]",
+                "/$defs/messages/oneOf/1/items/oneOf/1/items/type  | \"string\"",
+                "/$defs/loads/oneOf/1/minItems                     | 1"
+            })
+    void theSchemaSaysWhatAStudyIs(String place, String json) {
+        assertThat(JsonMapper.shared().readTree(StudyFile.schema()).at(place).toString())
+                .isEqualTo(json);
+    }
+
+    /** Each name that the schema refers to has its definition. */
+    @Test
+    void theSchemaRefersToNothingThatItDoesNotDefine() {
+        String schema = StudyFile.schema();
+        Set<String> defined = Set.copyOf(
+                JsonMapper.shared().readTree(schema).at("/$defs").propertyNames());
+        assertThat(Pattern.compile("#/\\$defs/([a-z-]+)")
+                        .matcher(schema)
+                        .results()
+                        .map(found -> found.group(1)))
+                .isNotEmpty()
+                .isSubsetOf(defined);
     }
 
     @Test
@@ -311,6 +444,25 @@ class StudyFileTest {
         for (String text : List.of(example(), SHORTEST, StudyText.of(read(example())))) {
             assertThat(schema().validate(text, InputFormat.YAML)).isEmpty();
         }
+    }
+
+    /** The studies among the examples and of the papers; a paper's own file is none. */
+    static Stream<Path> studies() throws IOException {
+        List<Path> found = new ArrayList<>();
+        for (String folder : List.of("docs/examples", "workbench/studies/src/main/resources")) {
+            try (Stream<Path> files = Files.walk(home().resolve(folder))) {
+                files.filter(file -> file.toString().endsWith(".yaml"))
+                        .filter(file -> !file.endsWith("paper.yaml"))
+                        .forEach(found::add);
+            }
+        }
+        return found.stream().sorted();
+    }
+
+    @ParameterizedTest
+    @MethodSource("studies")
+    void theSchemaTakesEachStudyThatThereIs(Path study) throws IOException {
+        assertThat(schema().validate(Files.readString(study), InputFormat.YAML)).isEmpty();
     }
 
     @ParameterizedTest
@@ -325,8 +477,24 @@ class StudyFileTest {
                 "target: {p99: 20}",
                 "target: {success: 99.9}",
                 "target: {rate: abc}",
+                "alone: maybe",
                 "limits: {memory: 512}",
                 "limits: {proxy: {speed: 1}}",
+                "limits: {services: {m1: {core: 1}}}",
+                "limits: {hosts: {A: m1}}",
+                "limits: {bandwidth: 1MB/s}",
+                "rehearsal: {low: 1s}",
+                "more: [{messages: text:10}]",
+                "more: [{messages: text:10, loads: mixed:4}]",
+                "more: [{messages: text:10, loads: {closed: {clients: 0}}}]",
+                "more: [{messages: text:10, loads: {closed: {}}}]",
+                "more: [{messages: text:10, loads: {closed: {clients: 1, servers: 2}}}]",
+                "more: [{messages: text:10, loads: {closed: {clients: 1}, burst: {at-once: 2}}}]",
+                "more: [{messages: text:10, loads: {open: {per-second: 5, arrivals: odd}}}]",
+                "more: [{messages: text:10, loads: {staircase: {from: 1, to: 9, every: 1s}}}]",
+                "more: [{messages: text:10, loads: {staircase: {from: 1, to: 9, step: y2, every: 1s}}}]",
+                "more: [{messages: text:10, loads: {ramp: {from: 1, length: 1s}}}]",
+                "more: [{messages: text:10, loads: {users: {from: 1, length: 1}}}]",
                 "topologies: ring:3"
             })
     void theSchemaRefusesWhatTheReaderRefuses(String line) {
@@ -334,8 +502,10 @@ class StudyFileTest {
         assertThat(schema().validate(SHORTEST + line, InputFormat.YAML)).isNotEmpty();
     }
 
-    private static Set<String> names(JsonNode object) {
-        return Set.copyOf(object.propertyNames());
+    /** {@code ./parley validate --loads} prints what the guide has to have. */
+    @Test
+    void theGuideHasTheLoadsAsTheyAreDescribed() throws IOException {
+        assertThat(Files.readString(home().resolve("docs/specs.md"))).contains(LoadHelp.table());
     }
 
     private static Schema schema() {
@@ -343,14 +513,18 @@ class StudyFileTest {
                 .getSchema(StudyFile.schema(), InputFormat.JSON);
     }
 
-    /** The YAML of the guide. */
-    private static String example() {
+    private static Path home() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("docs/specs.md"))) {
             folder = folder.getParent();
         }
+        return folder;
+    }
+
+    /** The YAML of the guide. */
+    private static String example() {
         try {
-            String guide = Files.readString(folder.resolve("docs/specs.md"));
+            String guide = Files.readString(home().resolve("docs/specs.md"));
             return guide.substring(guide.indexOf("```yaml\n") + 8, guide.lastIndexOf("```"));
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);

@@ -1,14 +1,13 @@
-package dev.parley.studies;
+package dev.parley.model;
 
-import dev.parley.model.BadInput;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Numbers with their unit, as a file has them and as it is written. */
-final class Quantity {
+/** Numbers with their unit, as a study has them and as it is written. What is none is refused without a place. */
+public final class Quantity {
     private static final Pattern FORM = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{1,6})?) ?([A-Za-z/]+)");
     private static final Map<String, Long> MILLIS = Map.of("ms", 1L, "s", 1_000L, "m", 60_000L, "h", 3_600_000L);
     private static final Map<String, Long> BYTES = Map.of(
@@ -18,32 +17,32 @@ final class Quantity {
 
     private Quantity() {}
 
-    static Duration duration(String text) {
+    public static Duration duration(String text) {
         return text.equals("0")
                 ? Duration.ZERO
                 : Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
     }
 
-    static long bytes(String text) {
+    public static long bytes(String text) {
         return value(text, BYTES, "a size such as 512MB, 2GB or 512MiB");
     }
 
-    static long bitsPerSecond(String text) {
+    public static long bitsPerSecond(String text) {
         return value(text, BITS, "a rate such as 1Mbit/s, 100kbit/s or 10Gbit/s");
     }
 
-    static String text(Duration duration) {
+    public static String text(Duration duration) {
         long ms = duration.toMillis();
         return ms % 1000 == 0 ? ms / 1000 + "s" : ms + "ms";
     }
 
-    static String textOfBytes(long bytes) {
+    public static String textOfBytes(long bytes) {
         return bytes % 1_000_000 == 0
                 ? bytes / 1_000_000 + "MB"
                 : bytes % 1024 == 0 ? bytes / 1024 + "KiB" : bytes / 1e3 + "kB";
     }
 
-    static String textOfBits(long bits) {
+    public static String textOfBits(long bits) {
         return bits % 1_000_000 == 0 ? bits / 1_000_000 + "Mbit/s" : bits / 1e3 + "kbit/s";
     }
 
