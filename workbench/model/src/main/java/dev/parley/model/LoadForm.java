@@ -126,12 +126,16 @@ final class LoadForm {
             throw new BadInput("duration", text, "a whole number and ms, s, m or h, such as 30s");
         }
         long number = Long.parseLong(matcher.group(1));
-        return switch (matcher.group(2)) {
+        Duration duration = switch (matcher.group(2)) {
             case "ms" -> Duration.ofMillis(number);
             case "s" -> Duration.ofSeconds(number);
             case "m" -> Duration.ofMinutes(number);
             default -> Duration.ofHours(number);
         };
+        if (duration.compareTo(Study.MAX_TIME) > 0) {
+            throw new BadInput("duration", text, "at most " + Study.MAX_TIME.toHours() + "h");
+        }
+        return duration;
     }
 
     static String text(Duration duration) {

@@ -1,7 +1,9 @@
 package dev.parley.model;
 
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
@@ -166,12 +168,17 @@ public enum Metric {
         };
     }
 
+    /** The keys of all metrics, in their order. */
+    public static List<String> keys() {
+        return Arrays.stream(values()).map(Metric::key).toList();
+    }
+
     public static Metric ofKey(String key) {
         for (Metric metric : values()) {
             if (metric.key().equals(key)) {
                 return metric;
             }
         }
-        throw new BadInput("metric", key, "one of the keys in Metric");
+        throw BadInput.near("metric", key, keys(), "a metric of summary.csv, such as latency_median");
     }
 }
