@@ -181,7 +181,7 @@ public final class Analysis {
         }
         long wanted = Validity.samplesWanted(metric);
         if (wanted > 0 && subject(metric).equals("client") && samples.leastSamples() < wanted) {
-            hints.add(samples.leastSamples() + " samples of " + wanted);
+            hints.add(samples.leastSamples() + Summary.SAMPLES_OF + wanted);
         }
         if (CellSamples.dependsOnLoad(metric) && counted.stream().anyMatch(this::isColdStart)) {
             hints.addFirst(Summary.COLD_START);
