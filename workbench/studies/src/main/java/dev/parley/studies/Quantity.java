@@ -1,6 +1,7 @@
 package dev.parley.studies;
 
 import dev.parley.model.BadInput;
+import dev.parley.model.Study;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.Map;
@@ -19,9 +20,14 @@ final class Quantity {
     private Quantity() {}
 
     static Duration duration(String text) {
-        return text.equals("0")
-                ? Duration.ZERO
-                : Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
+        if (text.equals("0")) {
+            return Duration.ZERO;
+        }
+        Duration duration = Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
+        if (duration.compareTo(Study.MAX_TIME) > 0) {
+            throw new BadInput("", text, "at most " + Study.MAX_TIME.toHours() + "h");
+        }
+        return duration;
     }
 
     static long bytes(String text) {
