@@ -16,6 +16,11 @@ final class VerdictTables {
     private static final List<String> TITLES =
             List.of("Median response (ms)", "99th percentile (ms)", "Throughput (1/s)", "CPU per request (ms)");
 
+    /** Why a ratio need not be what a reader makes of the two figures that it stands between. */
+    private static final String RATIO =
+            "×: the median over restarts of the ratio within each restart, since what slows a whole restart slows both"
+                    + " sides of it. It may differ from the quotient of the two medians that are shown.";
+
     private final Analysis analysis;
 
     VerdictTables(Analysis analysis) {
@@ -34,7 +39,7 @@ final class VerdictTables {
                         table(situation, ofLoad.stream().map(LoadFigures::title).toList(), ofLoad));
             }
         }
-        return html.toString();
+        return html.append("<p class=lead>" + Html.escaped(RATIO) + "</p>\n").toString();
     }
 
     private String table(Situation situation, List<String> titles, List<Metric> metrics) {
@@ -62,7 +67,7 @@ final class VerdictTables {
                     + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></div></td>";
         }
         Summary s = own.get();
-        String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
+        String figures = "<b>" + LoadFigures.brief(s) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>"
                 + (s.survivors().isEmpty()
