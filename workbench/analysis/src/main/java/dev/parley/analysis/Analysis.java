@@ -215,7 +215,7 @@ public final class Analysis {
         }
         long wanted = metric.samplesWanted();
         if (wanted > 0 && metric.subject() == Metric.Subject.CLIENT && samples.leastSamples() < wanted) {
-            hints.add(samples.leastSamples() + " samples of " + wanted);
+            hints.add(samples.leastSamples() + Summary.SAMPLES_OF + wanted);
         }
         if (metric.needsValidTrial() && counted.stream().anyMatch(this::isColdStart)) {
             hints.addFirst(Summary.COLD_START);

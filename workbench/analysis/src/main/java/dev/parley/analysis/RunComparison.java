@@ -136,20 +136,30 @@ public final class RunComparison {
         return rows;
     }
 
+    /** True where some figure of the run is held against the baseline's: where there is a ratio. */
+    public boolean isOfSomething() {
+        return rows.stream().anyMatch(row -> row.ratio().isPresent());
+    }
+
     /** Technologies in situations of the baseline that the run did not plan. */
     public int uncommon() {
         return uncommon;
     }
 
     /**
-     * What of machine, JDK and JVM flags differs, so that figures of the two cannot be held against each other; empty
-     * where nothing does.
+     * What of machine, JDK, JVM flags, brokers and databases differs, so that figures of the two cannot be held against
+     * each other; empty where nothing does. A broker or database that only one of the two runs has is no difference:
+     * what needs it is in that run alone.
      */
     public List<String> differences() {
         List<String> differences = new ArrayList<>();
         Set<String> facts = new TreeSet<>(baseline.machine().keySet());
         facts.addAll(run.machine().keySet());
         for (String fact : facts) {
+            boolean isOfBoth = baseline.machine().containsKey(fact) && run.machine().containsKey(fact);
+            if (Run.isOfBackend(fact) && !isOfBoth) {
+                continue;
+            }
             differ(
                     fact,
                     baseline.machine().getOrDefault(fact, "unknown"),

@@ -47,6 +47,17 @@ public record Summary(
      */
     public static final String TOO_FEW = "too few: ";
 
+    /**
+     * What stands in the validity between the samples of a percentile and those that it wants: with fewer it is a
+     * matter of a few requests.
+     */
+    static final String SAMPLES_OF = " samples of ";
+
+    /** True for a percentile of fewer samples in some restart than it wants. */
+    public boolean isOfFewSamples() {
+        return validity.contains(SAMPLES_OF);
+    }
+
     public boolean isCold() {
         return validity.startsWith(COLD);
     }

@@ -236,6 +236,36 @@ class RunComparisonTest {
                         "jvm flags: [-Xmx1g] → []");
     }
 
+    /** One machine and one JDK, and technologies with a broker in one of the runs only. */
+    @Test
+    void aBrokerThatOneRunHasIsNoDifferenceBetweenTheirMachines() {
+        Run plain = run(MACHINE, "25", List.of());
+        Run brokered = run(
+                Map.of("cpu", "a", Rules.FACT, "4", "broker kafka", "4.0", "database mysql", "8.0"), "25", List.of());
+        Run newer = run(
+                Map.of("cpu", "a", Rules.FACT, "4", "broker kafka", "4.1", "broker rabbitmq", "4.2"), "25", List.of());
+        assertThat(compared(plain, trials("rest", 10), brokered, trials("rest", 10))
+                        .differences())
+                .isEmpty();
+        try (RunStore first = store("brokered", brokered, trials("rest", 10));
+                RunStore second = store("newer", newer, trials("rest", 10))) {
+            assertThat(RunComparison.of(first, second).differences())
+                    .as("of a broker that both have")
+                    .containsExactly("broker kafka: 4.0 → 4.1");
+        }
+    }
+
+    @Test
+    void runsOfNothingInCommonAreComparedInNothing() {
+        RunComparison comparison = compared(trials("rest", 10, 10, 10), trials("grpc", 10, 10, 10));
+        assertThat(comparison.rows()).isEmpty();
+        assertThat(comparison.isOfSomething()).isFalse();
+        try (RunStore first = store("sound", RUN, trials("rest", 10, 10, 10));
+                RunStore second = store("again", RUN, trials("rest", 10, 10, 10))) {
+            assertThat(RunComparison.of(first, second).isOfSomething()).isTrue();
+        }
+    }
+
     /** A service that used no processor time that its clock can tell has no ratio. */
     @Test
     void aFigureOfNothingIsVoid() {

@@ -1,5 +1,6 @@
 package dev.parley.cli;
 
+import dev.parley.analysis.RunComparison;
 import dev.parley.analysis.Validity;
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Lab;
@@ -29,14 +30,24 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "compare",
         description = {
-            "Measures technologies side by side on one topology and prints a table and a report; or compares two stored runs.",
+            "Measures technologies side by side on one topology; or compares two runs that are stored already.",
             "With --rate, --p50 to --p999 or --success it also says which technology meets that target.",
             ""
         },
         footer = {
             "",
-            "Examples: parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick",
-            "parley compare --quick --rate 200 --p99 20ms"
+            "Before it measures it says about how long that takes. Ctrl-C ends it, and what was measured is kept.",
+            "",
+            Job.WRITES + " With two folders of runs it writes nothing.",
+            "",
+            "Exit codes: 0 good, 1 error or some trials failed, 2 two runs have no figure in common that can be"
+                    + " compared.",
+            "",
+            "Examples:",
+            "  parley compare --quick",
+            "  parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick",
+            "  parley compare --quick --rate 200 --p99 20ms",
+            "  parley compare results/2026-11-21T08-15-30 results/2026-11-22T09-00-00"
         })
 final class Compare implements Callable<Integer> {
     /**
@@ -57,7 +68,8 @@ final class Compare implements Callable<Integer> {
             paramLabel = "RUN",
             arity = "0..2",
             description =
-                    "Two folders of stored runs, and nothing else: compares the second with the first instead of measuring.")
+                    "The folders of two stored runs, without any option: compares the second with the first and"
+                            + " measures nothing.")
     private List<Path> runs = List.of();
 
     @Option(
@@ -65,17 +77,20 @@ final class Compare implements Callable<Integer> {
             paramLabel = "LIST",
             defaultValue = "rest,grpc,rpcx",
             description =
-                    "Comma-separated; papers: those that the papers measured, out of the box; all: those and the others, out of the box. ./parley technologies lists them with their variants. Default: ${DEFAULT-VALUE}.")
+                    "Names with commas between them, as parley technologies lists them; papers: what the papers"
+                            + " measured; all: that and more. Neither has variants in it, such as grpc-tuned. Default:"
+                            + " ${DEFAULT-VALUE}.")
     private String technologies = "";
 
     @Option(
             names = "--topology",
             paramLabel = "T",
             description =
-                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST, as in"
-                            + " weerasinghe), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the"
-                            + " work's own; for messages line:5, with --quick "
-                            + QUICK_TOPOLOGY + ": fewer services have less to compile.")
+                    "Which services there are, and who calls whom: line:n, star:n, star and tree (six services each),"
+                            + " pair (clients reach the first of two services over REST), or graph:a>b,c;b>d&e (,"
+                            + " calls one after the other, & at once). Default: the work's own; for messages line:5,"
+                            + " with --quick "
+                            + QUICK_TOPOLOGY + ".")
     private Optional<String> topology = Optional.empty();
 
     @Option(
@@ -83,23 +98,26 @@ final class Compare implements Callable<Integer> {
             paramLabel = "W",
             defaultValue = "messages",
             description =
-                    "What the services do: messages (echo); get, json:1k, json:5k (a document of that size behind a REST front);"
-                            + " lecturers-flat, lecturers-nested (Redis before MySQL, one of each a service);"
-                            + " records, photos (PostgreSQL). Default: ${DEFAULT-VALUE}.")
+                    "What the services do: messages (send back what came); get, json:1k, json:5k (give a document of"
+                            + " that size); lecturers-flat, lecturers-nested (read Redis, then MySQL, each service its"
+                            + " own); records, photos (read and write PostgreSQL). Default: ${DEFAULT-VALUE}.")
     private String work = "";
 
     @Option(
             names = "--messages",
             paramLabel = "LIST",
             description =
-                    "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000), or another work's. Default: the work's own;"
-                            + " for messages text:10,text:1000,types:100, with --quick " + QUICK_MESSAGES + ".")
+                    "What is sent, with commas between: text:CHARACTERS, types:PROPERTIES (10, 100, 1000 or 10000), or"
+                            + " what another work knows. Default: the work's own; for messages"
+                            + " text:10,text:1000,types:100, with --quick " + QUICK_MESSAGES + ".")
     private Optional<String> messages = Optional.empty();
 
     @Option(
             names = "--clients",
             paramLabel = "LIST",
-            description = "Closed clients at once. Default: " + CLIENTS + ", with --rate none.")
+            description =
+                    "Numbers of clients, with commas between, one measured after the other. Each client sends again"
+                            + " when its reply is there. Default: " + CLIENTS + ", with --rate none.")
     private Optional<String> clients = Optional.empty();
 
     @Option(
@@ -131,7 +149,7 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "Two restarts and windows of 5 s: ratios without a verdict, which takes three restarts. With the"
+                    "Two restarts and windows of 5 s: shows ratios but no verdict, which takes three restarts. With the"
                             + " default topology, message and clients REST, gRPC and RPCX take up to five minutes,"
                             + " and all technologies about twenty; with more, services may stay cold.")
     private boolean isQuick;
@@ -139,7 +157,9 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--restarts",
             paramLabel = "N",
-            description = "Fresh starts of the services. Default: 2 with --quick, or 3 where it has a target; else 10.")
+            description =
+                    "How often all services are started anew and measured. Default: 2 with --quick, or 3 where it has a"
+                            + " target; else 10. A verdict takes 3.")
     private Optional<Integer> restarts = Optional.empty();
 
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
@@ -149,20 +169,19 @@ final class Compare implements Callable<Integer> {
             names = "--limit",
             paramLabel = "MS",
             defaultValue = "1000",
-            description = "A reply counts only within this time. Default: ${DEFAULT-VALUE} ms.")
+            description = "A reply that takes longer is no success. Default: ${DEFAULT-VALUE} ms.")
     private int limitMs;
 
     @Option(
             names = "--seed",
             paramLabel = "N",
             defaultValue = "1",
-            description = "Of order and messages. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Draws the order of the trials and the contents of the messages; the same seed draws the same."
+                            + " Default: ${DEFAULT-VALUE}.")
     private long seed;
 
-    @Option(
-            names = "--out",
-            paramLabel = "DIR",
-            description = "Where results go. Default: a new folder results/<date-time>/.")
+    @Option(names = "--out", paramLabel = "DIR", description = Job.OUT_MEANS)
     private Optional<Path> out = Optional.empty();
 
     @Option(names = Job.OBSERVE, description = Job.OBSERVE_MEANS)
@@ -172,7 +191,7 @@ final class Compare implements Callable<Integer> {
     private CommandSpec spec = CommandSpec.create();
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         if (!runs.isEmpty()) {
             return compareStored();
         }
@@ -181,6 +200,7 @@ final class Compare implements Callable<Integer> {
         Progress progress = Progress.toTerminal();
         Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
         lab.check(study);
+        lab.checkBackends(List.of(study));
         Path folder = Job.folder(out);
         return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);
     }
@@ -278,8 +298,13 @@ final class Compare implements Callable<Integer> {
         }
         Path before = Job.stored("RUN", runs.getFirst());
         Path after = Job.stored("RUN", runs.getLast());
-        RunsCompared.print(RunsCompared.read(before, after), System.out);
-        return 0;
+        RunComparison comparison = RunsCompared.read(before, after);
+        RunsCompared.print(comparison, System.out);
+        if (comparison.isOfSomething()) {
+            return 0;
+        }
+        System.err.println("parley: the two runs have no figure in common that can be compared");
+        return 2;
     }
 
     private String sent(WorkChoice choice) {

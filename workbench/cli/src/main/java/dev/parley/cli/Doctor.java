@@ -19,7 +19,19 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 
 /** Whether this machine is fit to measure. */
-@Command(name = "doctor", description = "Says whether this machine can measure, how noisy it is, and what is missing.")
+@Command(
+        name = "doctor",
+        description = {
+            "Says whether this machine can measure, how noisy it is, how much load the generator can make here, and"
+                    + " what is missing. Takes some ten seconds, and writes nothing.",
+            ""
+        },
+        footer = {
+            "",
+            "Exit codes: 0 good, also where something is to be minded; 1 error.",
+            "",
+            "Example: parley doctor"
+        })
 final class Doctor implements Callable<Integer> {
     private static final int NOISE_SAMPLES = 200;
     /** Above this spread of a fixed piece of work, small differences between technologies cannot be told here. */

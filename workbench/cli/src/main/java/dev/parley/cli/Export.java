@@ -7,6 +7,7 @@ import dev.parley.store.RunStore;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -17,14 +18,20 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "export",
         description = {
-            "Writes a stored run as CSV, JSON or Parquet, a file a table: run, machine, technology, setting, library, trial, outcome, second, figure, histogram.",
+            "Writes the rows of a stored run as CSV, JSON or Parquet, for other programs.",
             ""
         },
         footer = {
             "",
-            "Times are UTC; durations end in _ns; figures have their unit beside them; histograms are HdrHistogram V2 compressed, in Base64, nanoseconds.",
+            "Writes one file for each table into DIR, over those that are there, and prints their names: run, machine,"
+                    + " technology, setting, library, trial, outcome, second, figure, histogram.",
             "",
-            "Exit codes: 0 good, 1 error."
+            "Times are UTC; durations are in nanoseconds and their names end in _ns; figures have their unit beside"
+                    + " them; histograms are of nanoseconds, in HdrHistogram's compressed V2 form, in Base64.",
+            "",
+            "Exit codes: 0 good, 1 error.",
+            "",
+            "Example: parley export results/2026-11-21T08-15-30 --format parquet --out rows"
         })
 final class Export implements Callable<Integer> {
     @Parameters(paramLabel = "RUN", description = "The folder of the run.")
@@ -37,7 +44,11 @@ final class Export implements Callable<Integer> {
             description = "csv, json or parquet. Default: ${DEFAULT-VALUE}.")
     private String format = "";
 
-    @Option(names = "--out", paramLabel = "DIR", required = true, description = "Where the files go; made if need be.")
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            required = true,
+            description = "Folder for the files; made if need be.")
     private Path out = Path.of("");
 
     @Override
@@ -46,7 +57,7 @@ final class Export implements Callable<Integer> {
         try {
             chosen = ExportFormat.valueOf(format.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException e) {
-            throw new BadInput("--format", format, "csv, json or parquet");
+            throw BadInput.near("--format", format, List.of("csv", "json", "parquet"), "csv, json or parquet");
         }
         Path file = Job.stored("RUN", run).resolve(Lab.STORE_FILE);
         try {

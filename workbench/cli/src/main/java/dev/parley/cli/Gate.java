@@ -3,6 +3,7 @@ package dev.parley.cli;
 import dev.parley.analysis.RunComparison;
 import dev.parley.analysis.Verdict;
 import dev.parley.lab.Lab;
+import dev.parley.model.BadInput;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -14,40 +15,50 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "gate",
         description = {
-            "Holds a stored run against a baseline, for builds. Each technology is compared with itself, in median and"
-                    + " p99 latency, throughput and CPU per request. Runs nothing.",
+            "Tells a build whether a stored run is worse than a baseline. Each technology is compared with itself, in"
+                    + " median and p99 latency, throughput and CPU per request. Runs nothing, and writes nothing.",
             ""
         },
         footer = {
             "",
-            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells"
-                    + " missing, void, cold or of half of their restarts, or under three restarts, 3 something is worse"
-                    + " than the baseline."
+            "Exit codes: 0 nothing is worse; 1 error, such as a folder that is not there; 2 it cannot be told: the"
+                    + " baseline's folder has no run in it, the runs have nothing in common or differ in machine, JDK"
+                    + " or broker, or cells are missing, void, cold, of half of their restarts or of under three; 3"
+                    + " something is worse than the baseline.",
+            "",
+            "Example: parley gate --baseline results/main results/branch"
         })
 final class Gate implements Callable<Integer> {
     @Option(
             names = "--baseline",
             required = true,
             paramLabel = "DIR",
-            description = "The folder of the run to hold against.")
+            description = "The folder of the run that the other is compared with.")
     private Path baseline = Path.of("");
 
-    @Option(names = "--other-machine", description = "Hold them against each other though machine or JDK differ.")
+    @Option(names = "--other-machine", description = "Compare them although machine, JDK or broker differ.")
     private boolean isOtherMachine;
 
-    @Parameters(paramLabel = "RUN", description = "The folder of the run.")
+    @Parameters(paramLabel = "RUN", description = "The folder of the run that may be worse.")
     private Path run = Path.of("");
 
     @Override
     public Integer call() {
         Job.stored("RUN", run);
+        if (!Files.isDirectory(baseline)) {
+            throw new BadInput(
+                    "--baseline",
+                    baseline,
+                    "a folder with " + Lab.STORE_FILE + " in it, or one that is empty as long as there is no baseline");
+        }
         if (!Files.isRegularFile(baseline.resolve(Lab.STORE_FILE))) {
             return nothing("no baseline in " + baseline);
         }
         RunComparison comparison = RunsCompared.read(baseline, run);
         RunsCompared.print(comparison, System.out);
         if (!isOtherMachine && !comparison.differences().isEmpty()) {
-            return nothing("machine or JDK differ (--other-machine holds them against each other all the same)");
+            return nothing(
+                    "machine, JDK or broker differ (--other-machine holds them against each other all the same)");
         }
         if (has(comparison, Verdict.Kind.WORSE)) {
             System.err.println("parley: worse than the baseline");

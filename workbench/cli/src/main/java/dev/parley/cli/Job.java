@@ -33,20 +33,31 @@ final class Job {
 
     static final String FOR = "--for";
     static final String FOR_MEANS =
-            "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left is gone on"
-                    + " with by --resume.";
+            "Begin nothing that would end later than this time from now, such as 2h or 90m. What is left then is done"
+                    + " by --resume.";
 
     private static final Pattern TIME = Pattern.compile("([0-9]{1,4})(h|m)");
 
     static final String BACKEND = "--backend";
     static final String BACKEND_MEANS =
-            "Use a broker or database that runs already (rabbitmq, kafka, postgres, mysql, redis) instead of one of our own;"
-                    + " once for each. Databases: user, password and database parley, in which the work makes its tables anew.";
+            "Use a broker or database that runs already (rabbitmq, kafka, postgres, mysql, redis) instead of starting"
+                    + " one; once for each. A database must have the user parley with the password parley and a"
+                    + " database parley, in which tables are made anew.";
 
     static final String OBSERVE = "--observe";
     static final String OBSERVE_MEANS =
-            "Each service writes a JSON log line a call; DIR/observed gets the logs, and configurations of Prometheus, Grafana, Filebeat,"
-                    + " Logstash and Kibana for them (docs/observing). Costs time in each call.";
+            "Let each service write a line of JSON for each call. DIR/observed gets these logs, and configurations of"
+                    + " Prometheus, Grafana, Filebeat, Logstash and Kibana that read them (docs/observing). Each call"
+                    + " takes longer.";
+
+    static final String OUT_MEANS =
+            "Folder for the results; made if need be. Default: a new folder results/<date-time>/.";
+
+    /** What a run leaves in its folder. */
+    static final String WRITES =
+            "Writes to DIR: report.html (open it in a browser), summary.csv, details.csv and summary.json (the"
+                    + " figures), results.duckdb (every row that was measured) and logs/. Prints the table of the"
+                    + " figures.";
 
     private static final List<String> ELSEWHERE = Stream.concat(Backends.BROKERS.stream(), Backends.DATABASES.stream())
             .toList();
@@ -58,15 +69,24 @@ final class Job {
         Map<String, Location.Socket> named = new LinkedHashMap<>();
         for (String backend : typed) {
             String[] sides = backend.split("=", 2);
-            if (sides.length < 2
-                    || !ELSEWHERE.contains(sides[0])
-                    || !(Location.parse(sides[1]) instanceof Location.Socket socket)
-                    || named.put(sides[0], socket) != null) {
+            Optional<Location.Socket> at = sides.length < 2 ? Optional.empty() : socket(sides[1]);
+            if (at.isPresent() && !ELSEWHERE.contains(sides[0])) {
+                throw BadInput.oneOf(BACKEND, sides[0], ELSEWHERE);
+            }
+            if (at.isEmpty() || named.put(sides[0], at.get()) != null) {
                 throw new BadInput(
                         BACKEND, backend, "NAME=HOST:PORT, each name once, one of " + String.join(", ", ELSEWHERE));
             }
         }
         return named;
+    }
+
+    private static Optional<Location.Socket> socket(String text) {
+        try {
+            return Location.parse(text) instanceof Location.Socket socket ? Optional.of(socket) : Optional.empty();
+        } catch (BadInput noPlace) {
+            return Optional.empty();
+        }
     }
 
     /** When a sitting of so much time, typed as {@value #FOR} has it, is over; empty where none was typed. */

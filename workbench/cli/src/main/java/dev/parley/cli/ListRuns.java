@@ -20,8 +20,17 @@ import picocli.CommandLine.Option;
 /** What runs there are. */
 @Command(
         name = "list",
-        description = {"Lists the stored runs of a folder, oldest first: where, trials, technologies, command.", ""},
-        footer = {"", "Exit codes: 0, also where there are none; 1 error."})
+        description = {
+            "Lists the stored runs in a folder: where each is, how many of its trials finished, its technologies and"
+                    + " its command. Writes nothing.",
+            ""
+        },
+        footer = {
+            "",
+            "Exit codes: 0 good, also where there is no run; 1 error.",
+            "",
+            "Examples: parley list; parley list --in elsewhere"
+        })
 final class ListRuns implements Callable<Integer> {
     /** Where runs go without {@code --out}; there need not have been one yet. */
     private static final String USUAL = "results";
@@ -30,7 +39,7 @@ final class ListRuns implements Callable<Integer> {
             names = "--in",
             paramLabel = "DIR",
             defaultValue = USUAL,
-            description = "Whose folders are runs. Default: ${DEFAULT-VALUE}.")
+            description = "Folder whose folders are looked into. Default: ${DEFAULT-VALUE}.")
     private Path folder = Path.of("");
 
     @Override

@@ -2,11 +2,13 @@ package dev.parley.cli;
 
 import dev.parley.lab.LabException;
 import dev.parley.model.BadInput;
+import dev.parley.model.Nearest;
 import dev.parley.process.ProcessException;
 import dev.parley.store.StoreException;
 import dev.parley.studies.BadStudy;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -24,7 +26,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
         scope = ScopeType.INHERIT,
         version = "parley " + Parley.VERSION,
         description = {
-            "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and topology.",
+            "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and"
+                    + " topology.",
             ""
         },
         subcommands = {
@@ -47,14 +50,14 @@ import picocli.CommandLine.UnmatchedArgumentException;
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
-            "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline."
+            "parley COMMAND --help says what a command does, what it writes where, and how it ends.",
+            "",
+            "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline.",
+            "",
+            "Example: parley compare --quick"
         })
 public final class Parley implements Runnable {
     static final String VERSION = "0.1.0";
-
-    private static final String COMMANDS =
-            "one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies,"
-                    + " doctor, dist";
 
     @Option(names = "--debug", scope = ScopeType.INHERIT, description = "Show stack traces.")
     private boolean isDebug;
@@ -64,7 +67,8 @@ public final class Parley implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no command (expected: " + COMMANDS + ")");
+        throw new ParameterException(
+                spec.commandLine(), "no command (expected: one of " + commands(spec.commandLine()) + ")");
     }
 
     public static void main(String[] args) {
@@ -104,13 +108,33 @@ public final class Parley implements Runnable {
     }
 
     private static String said(ParameterException e) {
-        boolean isCommand = e instanceof UnmatchedArgumentException unmatched
-                && !unmatched.isUnknownOption()
-                && e.getCommandLine().getParent() == null;
-        return isCommand
-                ? "no command " + String.join(" ", ((UnmatchedArgumentException) e).getUnmatched()) + " (expected: "
-                        + COMMANDS + ")"
+        if (!(e instanceof UnmatchedArgumentException unmatched)
+                || unmatched.getUnmatched().isEmpty()) {
+            return oneLine(e.getMessage());
+        }
+        CommandLine command = e.getCommandLine();
+        List<String> typed = unmatched.getUnmatched();
+        if (unmatched.isUnknownOption()) {
+            // an option may have its value behind an equals sign
+            String option = typed.getFirst().split("=", 2)[0];
+            return oneLine(e.getMessage())
+                    + Nearest.of(option, command.getCommandSpec().optionsMap().keySet())
+                            .map(near -> " (did you mean " + near + "?)")
+                            .orElse("");
+        }
+        return command.getParent() == null
+                ? "no command " + String.join(" ", typed) + " ("
+                        + Nearest.hint(typed.getFirst(), command.getSubcommands().keySet()) + "expected: one of "
+                        + commands(command) + ")"
                 : oneLine(e.getMessage());
+    }
+
+    private static String commands(CommandLine root) {
+        return String.join(
+                ", ",
+                root.getSubcommands().keySet().stream()
+                        .filter(name -> !name.equals("help"))
+                        .toList());
     }
 
     private static String oneLine(@Nullable String message) {

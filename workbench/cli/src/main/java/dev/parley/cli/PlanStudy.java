@@ -3,9 +3,9 @@ package dev.parley.cli;
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Lab;
 import dev.parley.lab.Plan;
-import dev.parley.model.Load;
 import dev.parley.model.Study;
 import dev.parley.model.TrialSpec;
+import dev.parley.spi.Work;
 import dev.parley.studies.StudyFile;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -18,12 +18,21 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "plan",
         description = {
-            "Tells how many trials a study has, in what order, and about how long they take; and whether this machine can keep its limits. Runs nothing.",
+            "Says how many trials a study has, about how long they take, and whether this machine can keep its limits."
+                    + " Measures nothing, and writes nothing.",
             ""
         },
-        footer = {"", "Exit codes: 0 it can be run here, 1 mistakes, or limits that this machine cannot keep."})
+        footer = {
+            "",
+            "The time is a range: services rehearse until they are warm, and nobody knows how soon that is. While a"
+                    + " study runs, the time that is left follows what its trials took.",
+            "",
+            "Exit codes: 0 the study can be run here, 1 mistakes, or limits that this machine cannot keep.",
+            "",
+            "Example: parley plan --trials study.yaml"
+        })
 final class PlanStudy implements Callable<Integer> {
-    @Parameters(paramLabel = "SPEC", description = "The study, as in docs/specs.md.")
+    @Parameters(paramLabel = "SPEC", description = "The study's file; docs/specs.md says what stands in it.")
     private Path file = Path.of("");
 
     @Option(names = "--trials", description = "List every trial, in the order in which they are carried out.")
@@ -43,9 +52,8 @@ final class PlanStudy implements Callable<Integer> {
                 + offered(study) + " × "
                 + study.restarts() + " restarts = "
                 + plan.trials().size() + " trials in " + plan.boots().size() + " boots of services");
-        boolean isOpenEnded = study.loads().stream().anyMatch(Load::isCounted);
-        System.out.println("about " + Progress.text(plan.estimate())
-                + (isOpenEnded ? ", and longer where a load goes on until its work is done" : ""));
+        System.out.println("about " + plan.estimate() + (plan.isOpenEnded() ? Progress.LONGER : "")
+                + (Work.named(study.work()).backends().isEmpty() ? "" : ", and the start of the databases"));
         if (isList) {
             for (TrialSpec trial : plan.trials()) {
                 System.out.println("trial " + (trial.id() + 1) + ": restart " + trial.restart() + ", "

@@ -3,52 +3,57 @@ package dev.parley.cli;
 import dev.parley.lab.Glance;
 import dev.parley.lab.LabListener;
 import dev.parley.lab.Plan;
+import dev.parley.lab.TimeLeft;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.protocol.Event;
 import dev.parley.protocol.Event.Phase;
 import java.io.PrintStream;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.function.LongSupplier;
 
 /** How a run goes: one line that rewrites itself on a terminal, a line a trial where there is none. One thread. */
 final class Progress implements LabListener {
+    /** What follows on an estimate that some load may exceed. */
+    static final String LONGER = ", and longer where a load goes on until its work is done";
+
     private final PrintStream out;
     private final boolean isTerminal;
-    private long beganNs;
+    private final LongSupplier clockNs;
     private int trials;
     private int ended;
-    private Duration estimate = Duration.ZERO;
-    private @Nullable Plan plan;
+    private TimeLeft timeLeft = new TimeLeft(new Plan(List.of()));
 
-    Progress(PrintStream out, boolean isTerminal) {
+    /** @param clockNs monotonic */
+    Progress(PrintStream out, boolean isTerminal, LongSupplier clockNs) {
         this.out = out;
         this.isTerminal = isTerminal;
+        this.clockNs = clockNs;
     }
 
     static Progress toTerminal() {
         return new Progress(
-                System.err, System.console() != null && System.console().isTerminal());
+                System.err, System.console() != null && System.console().isTerminal(), System::nanoTime);
     }
 
     @Override
     public void planned(Plan planned) {
-        plan = planned;
-        beganNs = System.nanoTime();
         trials = planned.trials().size();
-        estimate = planned.estimate();
+        ended = 0;
+        timeLeft = new TimeLeft(planned);
         line(
                 trials == 0
                         ? "every trial has ended already"
-                        : trials + " trials in " + planned.boots().size() + " boots of services, about "
-                                + (estimate.compareTo(Duration.ofMinutes(10)) < 0 ? exact(estimate) : text(estimate))
-                                + " if rehearsals take all of their time");
+                        : trials + " trials in " + planned.boots().size() + " boots of services, about " + left()
+                                + (planned.isOpenEnded() ? LONGER : ""));
     }
 
     @Override
     public void booting(Plan.Boot boot, int bootIndex) {
+        timeLeft.booting(bootIndex, clockNs.getAsLong()).ifPresent(this::line);
         String what = boot.technology() + " on " + boot.topology() + ", restart " + boot.block();
         if (isTerminal) {
             rewrite("trial " + (ended + 1) + " of " + trials + ", " + left() + " left: starting " + what);
@@ -79,8 +84,14 @@ final class Progress implements LabListener {
     @Override
     public void trialEnded(TrialRow row, Optional<Glance> glance) {
         ended++;
-        TrialSpec trial = row.spec();
-        String head = String.format(
+        line(head(row.spec())
+                + glance.map(g -> figures(row, g))
+                        .orElseGet(() -> row.state().name().toLowerCase(Locale.ROOT) + ": " + row.message()));
+        timeLeft.ended(row, clockNs.getAsLong()).ifPresent(this::line);
+    }
+
+    private String head(TrialSpec trial) {
+        return String.format(
                 Locale.ROOT,
                 "trial %d of %d: %s %s %s, restart %d: ",
                 ended,
@@ -89,20 +100,17 @@ final class Progress implements LabListener {
                 trial.message(),
                 trial.load(),
                 trial.restart());
-        if (glance.isEmpty()) {
-            line(head + row.state().name().toLowerCase(Locale.ROOT) + ": " + row.message());
-            return;
-        }
-        Glance g = glance.get();
-        line(head
-                + String.format(
-                        Locale.ROOT,
-                        "%,.0f/s, p50 %.2f ms, p99 %.2f ms%s%s",
-                        g.perSecond(),
-                        g.medianMs(),
-                        g.p99Ms(),
-                        g.failed() == 0 ? "" : ", " + g.failed() + " of " + g.due() + " failed",
-                        row.voidReasons().isEmpty() ? "" : "; " + why(row)));
+    }
+
+    private static String figures(TrialRow row, Glance g) {
+        return String.format(
+                Locale.ROOT,
+                "%,.0f/s, p50 %.2f ms, p99 %.2f ms%s%s",
+                g.perSecond(),
+                g.medianMs(),
+                g.p99Ms(),
+                g.failed() == 0 ? "" : ", " + g.failed() + " of " + g.due() + " failed",
+                row.voidReasons().isEmpty() ? "" : "; " + why(row));
     }
 
     /** What keeps a trial from counting: the word void before what makes it so, where that is not the cold alone. */
@@ -124,32 +132,14 @@ final class Progress implements LabListener {
         }
     }
 
-    /** By the pace so far, once there is one. */
     private String left() {
-        Plan known = plan;
-        if (known == null || trials == 0) {
-            return "?";
-        }
-        Duration passed = Duration.ofNanos(System.nanoTime() - beganNs);
-        Duration left = ended == 0
-                ? estimate.minus(passed)
-                : passed.multipliedBy(trials - ended).dividedBy(ended);
-        return text(left.isNegative() ? Duration.ZERO : left);
+        return timeLeft.at(clockNs.getAsLong()).toString();
     }
 
     /** To the second: {@code 4 min 32 s}. */
     static String exact(Duration duration) {
         long seconds = duration.toSeconds();
         return seconds < 60 ? seconds + " s" : seconds / 60 + " min " + seconds % 60 + " s";
-    }
-
-    static String text(Duration duration) {
-        long seconds = Math.max(1, duration.toSeconds());
-        return seconds < 90
-                ? seconds + " s"
-                : seconds < 5400
-                        ? (seconds + 30) / 60 + " min"
-                        : String.format(Locale.ROOT, "%.1f h", seconds / 3600.0);
     }
 
     private void rewrite(String text) {

@@ -6,6 +6,7 @@ import dev.parley.lab.Checkout;
 import dev.parley.lab.Lab;
 import dev.parley.lab.LabException;
 import dev.parley.lab.Plan;
+import dev.parley.lab.TimeRange;
 import dev.parley.model.BadInput;
 import dev.parley.model.Study;
 import dev.parley.model.TrialRow;
@@ -40,20 +41,26 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "reproduce",
         description = {
-            "Runs a published experiment again: its figures beside ours, and a verdict on each of its conclusions.",
+            "Runs a published experiment again, and writes a page: its figures beside ours, and a verdict on each of"
+                    + " its conclusions.",
             ""
         },
         footer = {
             "",
-            "Stopped with Ctrl-C it goes on with --resume DIR at the next trial: same plan, one report.",
+            "Before it measures it says about how long that takes. Ctrl-C ends it, and what was measured is kept:"
+                    + " --resume does the rest. A trial that failed is tried once more.",
             "",
-            "What failed is tried once more. Exit codes: 0 all trials finished, 1 error or some failed twice.",
+            "Writes to DIR: index.html; for each paper a folder with paper.html, figures.csv and claims.csv; and in"
+                    + " it, for each part of the paper, the folder of a run, which parley show, report and export read"
+                    + " too.",
             "",
-            "A long one in sittings: parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce"
-                    + " --resume DIR --for 2h",
-            "until it says that nothing is left.",
+            "Exit codes: 0 good, also where --for left trials for later; 1 error, or some trials failed twice.",
             "",
-            "Example: parley reproduce zhang --scale quick; before it: parley reproduce zhang --plan"
+            "Examples:",
+            "  parley reproduce zhang --plan",
+            "  parley reproduce zhang --scale quick",
+            "  parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h"
+                    + " until nothing is left"
         })
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
@@ -62,40 +69,42 @@ final class Reproduce implements Callable<Integer> {
     @Parameters(
             paramLabel = "NAME",
             arity = "0..1",
-            description = "kazanavicius, weerasinghe, niswar, iwanowski, zhang or all; or a folder with a paper.yaml.")
+            description =
+                    "kazanavicius, weerasinghe, niswar, iwanowski or zhang; all for each of them; or the folder of a"
+                            + " study of your own, with a paper.yaml in it (docs/studies.md).")
     private Optional<String> name = Optional.empty();
 
     @Option(
             names = "--scale",
             paramLabel = "SCALE",
             description =
-                    "quick, standard or paper: how much of the published plan. Default: quick. parley studies says what each cuts.")
+                    "How much of the published plan is carried out: quick decides little or nothing, standard decides"
+                            + " what the paper concludes, paper is as published. Default: quick. parley studies says"
+                            + " what each of them shortens.")
     private Optional<String> scale = Optional.empty();
 
     @Option(
             names = "--restarts",
             paramLabel = "N",
             description =
-                    "So many restarts in place of the scale's; 1 to try everything once. Under 3 no claim is decided.")
+                    "How often all services are started anew and measured. Default: the scale's. 1 tries everything"
+                            + " once; under 3 no claim is decided.")
     private Optional<Integer> restarts = Optional.empty();
 
-    @Option(
-            names = "--out",
-            paramLabel = "DIR",
-            description = "Where results go. Default: a new folder results/<date-time>/.")
+    @Option(names = "--out", paramLabel = "DIR", description = Job.OUT_MEANS)
     private Optional<Path> out = Optional.empty();
 
     @Option(
             names = "--resume",
             paramLabel = "DIR",
-            description = "Go on with what was begun in DIR; NAME can be left out.")
+            description = "Do the rest of what was begun in DIR. NAME can be left out.")
     private Optional<Path> resumed = Optional.empty();
 
     @Option(
             names = "--read",
             paramLabel = "DIR",
             description =
-                    "Write the pages of DIR anew from its stores, and run nothing. Several times for one record of"
+                    "Write the pages of DIR anew from its runs, and measure nothing. Several times for one record of"
                             + " papers that were run apart.")
     private List<Path> read = List.of();
 
@@ -106,11 +115,14 @@ final class Reproduce implements Callable<Integer> {
             names = "--record",
             paramLabel = "FILE.md",
             description =
-                    "Also write a page to be kept: what held, what did not, what depends; with --read from what was"
-                            + " run before. Papers that FILE.md has already keep their rows.")
+                    "Also write a page to be kept: what held, what did not, and what depends on how it is measured;"
+                            + " and a folder FILE with each paper's page and CSV. With --read from what was run"
+                            + " before. Papers that FILE.md has already keep their rows.")
     private Optional<Path> record = Optional.empty();
 
-    @Option(names = "--plan", description = "Say how many trials and about how long, and run nothing.")
+    @Option(
+            names = "--plan",
+            description = "Say how many trials there are and about how long they take, and measure nothing.")
     private boolean isPlan;
 
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
@@ -144,7 +156,7 @@ final class Reproduce implements Callable<Integer> {
     }
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() throws IOException, InterruptedException {
         Catalog catalog = Catalog.read();
         record.filter(file -> !file.toString().endsWith(".md")).ifPresent(file -> {
             throw new BadInput("--record", file, "a name that ends in .md");
@@ -166,6 +178,12 @@ final class Reproduce implements Callable<Integer> {
         }
         Asked asked = resumed.isPresent() ? begun(resumed.get(), "--resume") : asked();
         List<Paper> papers = asked.papers();
+        lab(catalog)
+                .checkBackends(papers.stream()
+                        .flatMap(paper -> paper.parts().stream())
+                        .flatMap(part -> asked.study(part, catalog.names()).stream())
+                        .map(Scale.Scaled::study)
+                        .toList());
         plan(papers, asked, catalog);
         if (isPlan) {
             return 0;
@@ -208,7 +226,9 @@ final class Reproduce implements Callable<Integer> {
         });
         return new Asked(
                 given,
-                Scale.named(wanted).orElseThrow(() -> new BadInput("--scale", wanted, "quick, standard or paper")),
+                Scale.named(wanted)
+                        .orElseThrow(() -> BadInput.near(
+                                "--scale", wanted, List.of("quick", "standard", "paper"), "quick, standard or paper")),
                 restarts);
     }
 
@@ -248,7 +268,7 @@ final class Reproduce implements Callable<Integer> {
 
     private void plan(List<Paper> papers, Asked asked, Catalog catalog) {
         List<String> here = catalog.names();
-        Duration sum = Duration.ZERO;
+        TimeRange sum = TimeRange.NONE;
         int trials = 0;
         for (Paper paper : papers) {
             for (Paper.Part part : paper.parts()) {
@@ -264,16 +284,14 @@ final class Reproduce implements Callable<Integer> {
                     trials += plan.trials().size();
                     System.out.println(paper.name() + "/" + part.name() + ": "
                             + plan.trials().size() + " trials in "
-                            + plan.boots().size() + " boots of services, about " + Progress.text(plan.estimate())
-                            + left);
+                            + plan.boots().size() + " boots of services, about " + plan.estimate() + left);
                 } else {
                     System.out.println(paper.name() + "/" + part.name() + ": nothing of it can be measured" + left);
                 }
             }
         }
-        System.out.println("in all " + trials + " trials, about " + Progress.text(sum)
-                + ", and longer where a load goes on until its work is done; scale " + asked.scale() + ": "
-                + asked.scale().rule()
+        System.out.println("in all " + trials + " trials, about " + sum + Progress.LONGER + "; scale " + asked.scale()
+                + ": " + asked.scale().rule()
                 + asked.restarts().map(n -> "; here " + n + " restarts").orElse(""));
     }
 
@@ -306,7 +324,7 @@ final class Reproduce implements Callable<Integer> {
      */
     private Optional<String> obstacle(Study study, Catalog catalog) {
         try {
-            new Lab(catalog, Progress.toTerminal(), Job.backends(backends)).check(study);
+            lab(catalog).check(study);
             return Optional.empty();
         } catch (LabException | ProcessException e) {
             return Optional.of(String.valueOf(e.getMessage()));
@@ -317,6 +335,11 @@ final class Reproduce implements Callable<Integer> {
             }
             throw e;
         }
+    }
+
+    /** One that checks, and runs nothing. */
+    private Lab lab(Catalog catalog) {
+        return new Lab(catalog, Progress.toTerminal(), Job.backends(backends));
     }
 
     /** @param isRun false where the pages alone are to be written, from what is in the stores */
@@ -389,7 +412,7 @@ final class Reproduce implements Callable<Integer> {
                 return NOTHING;
             }
             Plan plan = Plan.of(scaled.get().study());
-            Duration boot = plan.estimate().dividedBy(plan.boots().size());
+            Duration boot = plan.estimate().most().dividedBy(plan.boots().size());
             if (until.isPresent() && Instant.now().plus(boot).isAfter(until.get())) {
                 // not even described: a part that is not begun is begun at the commit of the sitting that begins it
                 return new Lab.Ending(0, 0, 0, plan.trials().size() - finished(), Optional.empty());

@@ -49,6 +49,9 @@ final class RunsCompared {
                 .append(' ')
                 .append(kind.name().toLowerCase(Locale.ROOT)));
         out.println(sum.isEmpty() ? "nothing in common" : "second run against the first: " + sum);
+        if (comparison.isOfSomething()) {
+            out.println("×: the median of the second run over that of the first, with its 95 % interval");
+        }
     }
 
     private static String verdict(RunComparison.Row row) {

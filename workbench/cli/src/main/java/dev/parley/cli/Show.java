@@ -1,6 +1,7 @@
 package dev.parley.cli;
 
 import dev.parley.lab.Lab;
+import dev.parley.model.BadInput;
 import dev.parley.model.Run;
 import dev.parley.model.TrialRow;
 import dev.parley.report.Report;
@@ -18,14 +19,24 @@ import picocli.CommandLine.Parameters;
 /** One stored run. */
 @Command(
         name = "show",
-        description = {"Shows a stored run: its study, command, machine, trials that did not count, and its table.", ""
+        description = {
+            "Shows a stored run: its command, machine and study, the trials that do not count, and its table. Writes"
+                    + " nothing.",
+            ""
         },
-        footer = {"", "Exit codes: 0 good, 1 error."})
+        footer = {
+            "",
+            "Exit codes: 0 good, 1 error.",
+            "",
+            "Examples:",
+            "  parley show results/2026-11-21T08-15-30",
+            "  parley show --study results/2026-11-21T08-15-30 > study.yaml"
+        })
 final class Show implements Callable<Integer> {
     @Parameters(paramLabel = "RUN", description = "The folder of the run.")
     private Path folder = Path.of("");
 
-    @Option(names = "--study", description = "Only its study, as a file that parley run reads.")
+    @Option(names = "--study", description = "Print the run's study alone, as a file that parley run reads.")
     private boolean isStudy;
 
     @Override
@@ -34,8 +45,9 @@ final class Show implements Callable<Integer> {
         try (RunStore store = RunStore.open(file)) {
             Optional<StoredStudy> study = store.study();
             if (isStudy) {
-                System.out.print(study.map(StoredStudy::text).orElse(""));
-                return study.isPresent() ? 0 : 1;
+                System.out.print(study.map(StoredStudy::text)
+                        .orElseThrow(() -> new BadInput("--study", folder, "a run that keeps its study")));
+                return 0;
             }
             Run run = store.run();
             System.out.println("command  " + run.command());

@@ -2,11 +2,11 @@ package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Plan;
+import dev.parley.lab.TimeRange;
 import dev.parley.spi.Work;
 import dev.parley.studies.Paper;
 import dev.parley.studies.PublishedFigure;
 import dev.parley.studies.Scale;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -17,10 +17,12 @@ import picocli.CommandLine.Command;
 @Command(
         name = "studies",
         description = {
-            "Lists the published experiments that parley reproduce runs again: what each has, what it needs, what is missing here, how long it takes.",
+            "Lists the published experiments that parley reproduce runs again: what each of them measured, what it"
+                    + " needs, what of that is missing here, and about how long it takes at each scale. Measures"
+                    + " nothing, and writes nothing.",
             ""
         },
-        footer = {"", "Exit code: 0."})
+        footer = {"", "Exit codes: 0 good, 1 error.", "", "Example: parley studies"})
 final class Studies implements Callable<Integer> {
     @Override
     public Integer call() {
@@ -46,7 +48,7 @@ final class Studies implements Callable<Integer> {
             }
             List<String> times = new ArrayList<>();
             for (Scale scale : Scale.values()) {
-                times.add(scale + " about " + Progress.text(estimate(paper, here, scale)));
+                times.add(scale + " about " + estimate(paper, here, scale));
             }
             System.out.println("  takes " + String.join(", ", times));
             System.out.println();
@@ -65,11 +67,11 @@ final class Studies implements Callable<Integer> {
                 .orElse("");
     }
 
-    static Duration estimate(Paper paper, List<String> here, Scale scale) {
+    static TimeRange estimate(Paper paper, List<String> here, Scale scale) {
         return paper.parts().stream()
                 .map(part -> part.study(here, scale))
                 .flatMap(Optional::stream)
                 .map(scaled -> Plan.of(scaled.study()).estimate())
-                .reduce(Duration.ZERO, Duration::plus);
+                .reduce(TimeRange.NONE, TimeRange::plus);
     }
 }

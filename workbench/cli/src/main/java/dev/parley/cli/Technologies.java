@@ -19,20 +19,31 @@ import tools.jackson.databind.json.JsonMapper;
 @Command(
         name = "technologies",
         description = {
-            "Says what each technology asks of a system: style, components, who knows whom, broker, queues, encoding, settings,"
-                    + " libraries with versions, licences and sizes. Measures nothing."
+            "Lists the technologies with their variants; or says what one of them asks of a system: style, components,"
+                    + " who knows whom, broker, queues, encoding, settings, libraries with versions, licences and"
+                    + " sizes. Measures nothing, and writes nothing.",
+            ""
+        },
+        footer = {
+            "",
+            "Exit codes: 0 good, 1 error.",
+            "",
+            "Examples: parley technologies; parley technologies grpc,grpc-tuned; parley technologies --json"
         })
 final class Technologies implements Callable<Integer> {
     private static final int NAME = 18;
     private static final int WIDTH = 100;
 
+    /** What a title may take of the list's width. */
+    private static final int TITLE = 52;
+
     @Parameters(
             arity = "0..1",
             paramLabel = "NAME",
-            description = "One technology, or several with commas; all with fewer words if left out.")
+            description = "One technology, or several with commas between: all that is known of them.")
     private String names = "";
 
-    @Option(names = "--json", description = "For programs: everything, of all technologies or of those named.")
+    @Option(names = "--json", description = "Print all that is known as JSON, of every technology or of those named.")
     private boolean isJson;
 
     private final PrintStream out = System.out;
@@ -40,7 +51,8 @@ final class Technologies implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         Catalog catalog = Catalog.read();
-        List<Inventory.Entry> entries = new Inventory(catalog).of(catalog.select(names.isEmpty() ? "all" : names));
+        List<Inventory.Entry> entries =
+                new Inventory(catalog).of(names.isEmpty() ? catalog.names() : catalog.select(names));
         if (isJson) {
             out.println(JsonMapper.builder()
                     .build()
@@ -56,24 +68,24 @@ final class Technologies implements Callable<Integer> {
     }
 
     private void table(List<Inventory.Entry> entries) {
-        row("technology", "style", "needs", "files", "MB", "encoding");
+        row("technology", "what it is", "needs", "files", "MB");
         for (Inventory.Entry entry : entries) {
             Technology technology = entry.technology();
             row(
                     technology.name() + (entry.isBeyondPapers() ? " *" : ""),
-                    style(technology),
+                    cut(technology.title(), TITLE),
                     technology.broker().orElse("-"),
                     Integer.toString(entry.libraries().size()),
-                    megabytes(entry.bytes()),
-                    cut(technology.encoding(), WIDTH - 58));
+                    megabytes(entry.bytes()));
         }
         out.println();
         out.println("files, MB: what a service runs from, without the JDK. * beyond the papers.");
+        out.println("Tables, options and studies name a technology as the first column does.");
         out.println("More of one: parley technologies NAME; everything for programs: --json.");
     }
 
-    private void row(String name, String style, String needs, String files, String megabytes, String encoding) {
-        out.printf(Locale.ROOT, "%-20s %-12s %-9s %5s %6s  %s%n", name, style, needs, files, megabytes, encoding);
+    private void row(String name, String title, String needs, String files, String megabytes) {
+        out.printf(Locale.ROOT, "%-24s %-" + TITLE + "s %-9s %5s %6s%n", name, title, needs, files, megabytes);
     }
 
     private void sheet(Inventory.Entry entry) {

@@ -18,26 +18,36 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "validate",
         description = {
-            "Reads a study and tells every mistake with file, line, key, value and what was expected. Runs nothing.",
+            "Reads a study's file and tells all of its mistakes, each with line, key, value and what was expected."
+                    + " Measures nothing, and writes nothing.",
             ""
         },
         footer = {
             "",
             "Whether this machine can keep the study's limits is told by parley plan.",
             "",
-            "Exit codes: 0 good, 1 mistakes."
+            "Exit codes: 0 good, 1 mistakes.",
+            "",
+            "Examples:",
+            "  parley validate study.yaml",
+            "  parley validate --schema > study.schema.json"
         })
 final class Validate implements Callable<Integer> {
-    @Parameters(paramLabel = "SPEC", arity = "0..1", description = "The study, as in docs/specs.md.")
+    @Parameters(
+            paramLabel = "SPEC",
+            arity = "0..1",
+            description = "The study's file; docs/specs.md says what stands in it.")
     private Optional<Path> file = Optional.empty();
 
-    @Option(names = "--schema", description = "Print the form's JSON Schema, for editors.")
+    @Option(
+            names = "--schema",
+            description = "Print the JSON Schema of studies, with which editors complete and check them.")
     private boolean isSchema;
 
     @Option(names = "--loads", description = "Print what loads there are, with their parts and short forms.")
     private boolean isLoads;
 
-    @Option(names = "--full", description = "Print the study with every default written out, as runs keep it.")
+    @Option(names = "--full", description = "Print the study with every default written out, as a run keeps it.")
     private boolean isFull;
 
     @Override

@@ -51,7 +51,17 @@ class ArgumentsTest {
                 "--p999 2s                   | target: p999 2000ms (expected: at most the time within which a reply",
                 "--success 99.9              | --success: 99.9 (expected: a share above 0, up to 100%",
                 "--seed many                 | --seed",
-                "--colour red                | --colour"
+                "--colour red                | --colour",
+                "--technologies grcp         | technology: grcp (did you mean grpc? expected: one of rest",
+                "--topology lien:5           | topology: lien:5 (did you mean line:n? expected: line:n",
+                "--work mesages              | --work: mesages (did you mean messages? expected: one of messages",
+                "--technologes rest          | (did you mean --technologies?) (see parley compare --help)",
+                "--technologes=rest          | (did you mean --technologies?)",
+                "--backend mysql=there:3306  | --backend: mysql=there:3306 (expected: a database that the work messages"
+                        + " uses: none)",
+                "--backend kafak=there:9092  | --backend: kafak (did you mean kafka? expected: one of rabbitmq, kafka,",
+                "--backend kafka             | --backend: kafka (expected: NAME=HOST:PORT, each name once",
+                "--backend kafka=there       | --backend: kafka=there (expected: NAME=HOST:PORT, each name once"
             })
     void whatCannotBeUsedIsNamedInOneLineAndLeavesNothing(String typed, String said) {
         Path out = folder.resolve("run");
@@ -113,7 +123,10 @@ class ArgumentsTest {
                 "show ",
                 "gate ",
                 "export ",
+                "reproduce ",
+                "studies ",
                 "report ",
+                "technologies ",
                 "doctor ",
                 "dist "
             })
@@ -121,6 +134,10 @@ class ArgumentsTest {
         Typed result = Typed.line((command + "--help").split(" "));
         assertThat(result.exitCode()).isZero();
         assertThat(result.out()).startsWith("Usage: parley");
+        assertThat(result.out()).contains("Exit codes: 0 ").containsPattern("Examples?:[ \n]");
+        if (!command.isEmpty()) {
+            assertThat(result.out()).as("what it leaves, and where").containsPattern("[Ww]rites");
+        }
         assertThat(result.out().lines().mapToInt(String::length).max().orElseThrow())
                 .isLessThanOrEqualTo(100);
     }

@@ -3,6 +3,7 @@ package dev.parley.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.lab.Catalog;
+import dev.parley.lab.TimeRange;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Scale;
 import java.io.IOException;
@@ -29,14 +30,29 @@ class ReproduceTest {
 
     /** The estimate has in it what stands around boots and trials: descriptions, the generator's ceiling, reports. */
     @Test
-    void thePlanOfAllFiveTakesUnderAnHourAndRunsNothing() {
-        Duration quick = Paper.NAMES.stream()
+    void thePlanOfAllFiveTakesAboutAnHourAndRunsNothing() {
+        TimeRange quick = Paper.NAMES.stream()
                 .map(name -> Studies.estimate(Paper.named(name), Catalog.read().names(), Scale.QUICK))
-                .reduce(Duration.ZERO, Duration::plus);
-        assertThat(quick).isLessThan(Duration.ofHours(1));
+                .reduce(TimeRange.NONE, TimeRange::plus);
+        assertThat(quick.least()).isLessThan(Duration.ofHours(1));
+        assertThat(quick.most()).isLessThan(Duration.ofMinutes(80));
         Typed result = Typed.line("reproduce", "all", "--plan");
         assertThat(result.exitCode()).isZero();
-        assertThat(result.out()).contains("zhang/shared: 342 trials").contains("in all ");
+        assertThat(result.out())
+                .containsPattern("zhang/shared: 342 trials in 9 boots of services, about \\d+ to \\d+ min")
+                .containsPattern("in all \\d+ trials, about \\d+ to \\d+ min, and longer where a load ");
+    }
+
+    @Test
+    void aBackendThatNoPartUsesIsNamed() {
+        Typed unused = Typed.line("reproduce", "zhang", "--plan", "--backend", "mysql=there:3306");
+        assertThat(unused.err())
+                .isEqualTo("parley: --backend: mysql=there:3306 (expected: a database that the work messages uses:"
+                        + " none)\n");
+        assertThat(unused.exitCode()).isEqualTo(1);
+        assertThat(Typed.line("reproduce", "niswar", "--plan", "--backend", "mysql=there:3306")
+                        .exitCode())
+                .isZero();
     }
 
     @Test
@@ -71,8 +87,12 @@ class ReproduceTest {
     void whatCannotBeUsedIsNamed() throws IOException {
         assertThat(Typed.line("reproduce").err()).contains("NAME: none (expected: one of kazanavicius, ");
         assertThat(Typed.line("reproduce", "smith").err()).contains("NAME: smith (expected: one of kazanavicius, ");
+        assertThat(Typed.line("reproduce", "zahng").err())
+                .contains("NAME: zahng (did you mean zhang? expected: one of kazanavicius, ");
         assertThat(Typed.line("reproduce", "zhang", "--scale", "huge").err())
                 .contains("--scale: huge (expected: quick, standard or paper)");
+        assertThat(Typed.line("reproduce", "zhang", "--scale", "quik").err())
+                .contains("--scale: quik (did you mean quick? expected: quick, standard or paper)");
         assertThat(Typed.line("reproduce", "--resume", folder.toString()).err())
                 .contains("(expected: a folder in which parley reproduce was begun)");
         assertThat(Typed.line("reproduce", "--read", folder.toString()).err())

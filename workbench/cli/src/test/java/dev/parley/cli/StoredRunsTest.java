@@ -46,22 +46,33 @@ class StoredRunsTest {
     }
 
     private Path run(String name, double ms, Map<String, String> machine, String... voidReasons) throws IOException {
-        return stored(name, ms, machine, "study: made up\n", List.of(voidReasons));
+        return run(name, "rest", ms, machine, voidReasons);
     }
 
-    private Path stored(String name, double ms, Map<String, String> machine, String study, List<String> voidReasons)
+    private Path run(String name, String technology, double ms, Map<String, String> machine, String... voidReasons)
+            throws IOException {
+        return stored(name, technology, ms, machine, "study: made up\n", List.of(voidReasons));
+    }
+
+    private Path stored(
+            String name,
+            String technology,
+            double ms,
+            Map<String, String> machine,
+            String study,
+            List<String> voidReasons)
             throws IOException {
         Path run = Files.createDirectory(folder.resolve(name));
-        Technology rest =
-                new Technology("rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
-        Run described = new Run(name, START, "./parley " + name, 1, "x", machine, "25", List.of(), List.of(rest));
+        Technology measured = new Technology(
+                technology, "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
+        Run described = new Run(name, START, "./parley " + name, 1, "x", machine, "25", List.of(), List.of(measured));
         SplittableRandom random = new SplittableRandom(name.hashCode());
         try (RunStore store = RunStore.create(run.resolve("results.duckdb"), described)) {
             List<TrialSpec> plan = new ArrayList<>();
             for (int restart = 1; restart <= RESTARTS; restart++) {
                 plan.add(new TrialSpec(
                         restart - 1,
-                        "rest",
+                        technology,
                         Topology.parse("line:2"),
                         "messages",
                         MessageSpec.parse("text:10"),
@@ -119,12 +130,64 @@ class StoredRunsTest {
         assertThat(worse.out()).contains("latency_median").containsPattern("worse, × 1\\.(19|20)");
         assertThat(gate(slower, baseline).exitCode()).isZero();
 
-        assertThat(gate(folder.resolve("none"), baseline).exitCode()).isEqualTo(2);
+        Path empty = Files.createDirectory(folder.resolve("no baseline yet"));
+        assertThat(gate(empty, baseline).exitCode()).isEqualTo(2);
+        Typed mistyped = gate(folder.resolve("none"), baseline);
+        assertThat(mistyped.exitCode()).isEqualTo(1);
+        assertThat(mistyped.err())
+                .startsWith("parley: --baseline: " + folder.resolve("none") + " (expected: a folder with results.duckdb"
+                        + " in it, or one that is empty ");
         assertThat(gate(baseline, folder.resolve("none")).exitCode()).isEqualTo(1);
         assertThat(gate(baseline, run("void", 10, "a", "swap seen")).exitCode()).isEqualTo(2);
         Path elsewhere = run("elsewhere", 10, "b");
         assertThat(gate(baseline, elsewhere).exitCode()).isEqualTo(2);
         assertThat(gate(baseline, elsewhere, "--other-machine").exitCode()).isZero();
+    }
+
+    @Test
+    void aBrokerInOneOfTwoRunsIsNoOtherMachine() throws IOException {
+        Path plain = run("plain", 10, Map.of("cpu", "a"));
+        Path brokered = run("brokered", 10, Map.of("cpu", "a", "broker kafka", "4.0"));
+        Path newer = run("newer", 10, Map.of("cpu", "a", "broker kafka", "4.1"));
+        assertThat(gate(plain, brokered).exitCode()).isZero();
+        assertThat(gate(brokered, plain).exitCode()).isZero();
+        Typed result = gate(brokered, newer);
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.out()).contains("not the same: broker kafka: 4.0 → 4.1");
+        assertThat(result.err()).contains("machine, JDK or broker differ");
+    }
+
+    @Test
+    void twoRunsOfNothingInCommonAreNoSuccess() throws IOException {
+        Path rest = run("of rest", 10, "a");
+        Path grpc = run("of grpc", "grpc", 10, Map.of("cpu", "a"));
+        Typed result = Typed.line("compare", rest.toString(), grpc.toString());
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.out()).contains("1 cells of the first run are not in the second", "nothing in common");
+        assertThat(result.err())
+                .isEqualTo("parley: the two runs have no figure in common that can be compared"
+                        + System.lineSeparator());
+        assertThat(gate(rest, grpc).exitCode()).isEqualTo(2);
+    }
+
+    /** A disk that was full, or a copy that was stopped, leaves the beginning of a store. */
+    @Test
+    void aStoreThatWasCutShortIsOneLineThatSaysWhatToDo() throws IOException {
+        Path run = run("cut", 10, "a");
+        Path other = run("whole", 10, "a");
+        Path store = run.resolve("results.duckdb");
+        byte[] whole = Files.readAllBytes(store);
+        Files.write(store, Arrays.copyOf(whole, whole.length / 2));
+        String said = store + ": damaged or cut short, so that it cannot be read (expected: ";
+        for (Typed result : List.of(
+                Typed.line("show", run.toString()),
+                Typed.line("report", run.toString()),
+                Typed.line("compare", other.toString(), run.toString()),
+                gate(run, other))) {
+            assertThat(result.err()).startsWith("parley: " + said).hasLineCount(1);
+            assertThat(result.exitCode()).isEqualTo(1);
+        }
+        assertThat(Typed.line("list", "--in", folder.toString()).out()).contains(run + "  ", other + "  8 of 8 trials");
     }
 
     @Test
@@ -157,6 +220,7 @@ class StoredRunsTest {
         Typed result = Typed.line("compare", before.toString(), after.toString());
         assertThat(result.exitCode()).isZero();
         assertThat(result.out())
+                .contains("×: the median of the second run over that of the first, with its 95 % interval")
                 .contains("not the same: cpu: a → b", "latency_p99", "2 worse")
                 .containsPattern("worse, × 1\\.(19|20)");
         assertThat(Typed.line("compare", before.toString()).err())
@@ -169,7 +233,7 @@ class StoredRunsTest {
     /** Replies take from 0.9 to 1.1 times 10 ms, so that their 99th percentile is 11 ms. */
     @Test
     void theReportOfAStoredRunAnswersItsTarget() throws IOException {
-        Path met = stored("met", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of());
+        Path met = stored("met", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of());
         Typed report = Typed.line("report", met.toString());
         assertThat(report.err()).isEmpty();
         assertThat(report.exitCode()).isZero();
@@ -177,7 +241,7 @@ class StoredRunsTest {
                 .contains("Target: 1000 requests/s, p99 at most 20 ms")
                 .containsPattern("  rest  meets it   p99 1[01](\\.\\d)? ms of 20 ms, 4\\d % to spare; interval ");
         assertThat(Files.readAllLines(met.resolve("targets.csv"))).hasSize(2);
-        Path missed = stored("missed", 10, Map.of(), "target: {rate: 1000, p99: 5ms}\n", List.of());
+        Path missed = stored("missed", "rest", 10, Map.of(), "target: {rate: 1000, p99: 5ms}\n", List.of());
         Typed shown = Typed.line("show", missed.toString());
         assertThat(shown.exitCode()).isZero();
         assertThat(shown.out()).contains("  rest  does not   p99 1");
@@ -236,5 +300,8 @@ class StoredRunsTest {
         assertThat(Typed.line("export", run("one", 1, "a").toString(), "--format", "xls", "--out", folder.toString())
                         .err())
                 .startsWith("parley: --format: xls (expected: csv, json or parquet)");
+        assertThat(Typed.line("export", folder.resolve("one").toString(), "--format", "cvs", "--out", folder.toString())
+                        .err())
+                .startsWith("parley: --format: cvs (did you mean csv? expected: csv, json or parquet)");
     }
 }

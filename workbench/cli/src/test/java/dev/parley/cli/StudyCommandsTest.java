@@ -95,6 +95,38 @@ class StudyCommandsTest {
         Typed result = Typed.line("messure", "study.yaml");
         assertThat(result.err()).startsWith("parley: no command messure study.yaml (expected: one of compare, run, ");
         assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(Typed.line("compar").err())
+                .startsWith("parley: no command compar (did you mean compare? expected: one of compare, run, ");
+    }
+
+    @Test
+    void aTimeThatIsNoneIsNamedBeforeAnythingIsRun() throws IOException {
+        Path file = Files.writeString(folder.resolve("study.yaml"), """
+                technologies: rpcx
+                messages: text:10
+                loads: closed:1
+                window: 99999999h
+                """);
+        for (String command : new String[] {"validate", "plan", "run"}) {
+            Typed result = Typed.line(command, file.toString());
+            assertThat(result.err()).isEqualTo("parley: " + file + ":4: window: 99999999h (expected: at most 720h)\n");
+            assertThat(result.exitCode()).isEqualTo(1);
+        }
+    }
+
+    /** A search counted as one window. */
+    @Test
+    void thePlanOfWhatIsNotKnownIsARange() throws IOException {
+        Path file = Files.writeString(folder.resolve("study.yaml"), """
+                technologies: rpcx
+                topologies: line:2
+                messages: text:10
+                loads: ["highest:100-800:p99:50ms:5s", "burst:5:1"]
+                effort: quick
+                restarts: 3
+                """);
+        assertThat(Typed.line("plan", file.toString()).out())
+                .containsPattern("about \\d+ to \\d+ min, and longer where a load goes on until its work is done\n");
     }
 
     @Test

@@ -37,6 +37,19 @@ class TechnologiesTest {
     }
 
     @Test
+    void theListHasEveryNameThatCanBeTypedAndSaysOnceWhatItIs() {
+        assumeTrue(Lab.unbuilt(Catalog.read()).isEmpty(), "every technology describes itself: run mvn verify");
+        Typed typed = Typed.line("technologies");
+
+        assertThat(typed.err()).isEmpty();
+        assertThat(typed.out().lines())
+                .allSatisfy(line -> assertThat(line.length()).isLessThanOrEqualTo(100))
+                .filteredOn(line -> Catalog.read().names().contains(line.split(" ", 2)[0]))
+                .hasSameSizeAs(Catalog.read().names());
+        assertThat(typed.out()).containsPattern("\\nrest +HTTP REST \\(JSON\\) +- ");
+    }
+
+    @Test
     void programsGetEverything() {
         Typed typed = Typed.line("technologies", "rpcx", "--json");
 

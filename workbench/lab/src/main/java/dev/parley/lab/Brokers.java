@@ -2,6 +2,7 @@ package dev.parley.lab;
 
 import dev.parley.backend.BackendUnavailable;
 import dev.parley.backend.Backends;
+import dev.parley.model.Run;
 import dev.parley.model.Technology;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
@@ -113,7 +114,7 @@ final class Brokers implements AutoCloseable {
     Map<String, String> facts() {
         Map<String, String> facts = new LinkedHashMap<>();
         running.forEach((name, broker) -> facts.put(
-                "broker " + name,
+                Run.BROKER + name,
                 broker.running().version()
                         + (external.containsKey(name) ? ", not ours" : ", one process on this machine")));
         return facts;

@@ -90,7 +90,7 @@ public final class Catalog {
     String module(String technology) {
         String module = modules.get(technology);
         if (module == null) {
-            throw new BadInput("technology", technology, "one of " + String.join(", ", names()));
+            throw BadInput.oneOf("technology", technology, names());
         }
         return module;
     }

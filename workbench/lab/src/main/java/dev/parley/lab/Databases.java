@@ -5,6 +5,7 @@ import dev.parley.backend.BackendUnavailable;
 import dev.parley.backend.Backends;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
+import dev.parley.model.Run;
 import dev.parley.model.Topology;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
@@ -137,8 +138,9 @@ final class Databases implements AutoCloseable {
     /** What is known of each, for the run's record. */
     Map<String, String> facts() {
         Map<String, String> facts = new LinkedHashMap<>();
-        running.forEach((name, up) -> facts.put("database " + name, up.version() + ", one process on this machine"));
-        others.forEach((name, at) -> facts.put("database " + name, "as it runs at " + at + ", not ours"));
+        running.forEach(
+                (name, up) -> facts.put(Run.DATABASE + name, up.version() + ", one process on this machine"));
+        others.forEach((name, at) -> facts.put(Run.DATABASE + name, "as it runs at " + at + ", not ours"));
         return facts;
     }
 

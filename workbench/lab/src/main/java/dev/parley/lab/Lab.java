@@ -1,5 +1,6 @@
 package dev.parley.lab;
 
+import dev.parley.backend.Backends;
 import dev.parley.limits.Confinement;
 import dev.parley.model.BadInput;
 import dev.parley.model.MessageSpec;
@@ -20,6 +21,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -241,6 +243,42 @@ public final class Lab {
                 }
             }
         }
+    }
+
+    /**
+     * Finds backends that were named and that none of these studies uses. Asks each technology what it needs, in a
+     * process of a second, where a broker was named.
+     *
+     * @throws BadInput naming one
+     */
+    public void checkBackends(List<Study> studies) throws InterruptedException {
+        Set<String> works = studies.stream().map(Study::work).collect(Collectors.toCollection(LinkedHashSet::new));
+        Set<String> databases = works.stream()
+                .flatMap(work -> Work.named(work).backends().stream())
+                .collect(Collectors.toCollection(LinkedHashSet::new));
+        Set<String> brokers = new LinkedHashSet<>();
+        if (backends.keySet().stream().anyMatch(Backends.BROKERS::contains)) {
+            List<String> technologies = studies.stream()
+                    .flatMap(study -> study.technologies().stream())
+                    .distinct()
+                    .toList();
+            new Inventory(catalog)
+                    .of(technologies)
+                    .forEach(entry -> entry.technology().broker().ifPresent(brokers::add));
+        }
+        backends.forEach((name, at) -> {
+            boolean isBroker = Backends.BROKERS.contains(name);
+            Set<String> used = isBroker ? brokers : databases;
+            if (!used.contains(name)) {
+                throw new BadInput(
+                        "--backend",
+                        name + "=" + at,
+                        (isBroker
+                                        ? "a broker that one of the technologies uses: "
+                                        : "a database that the work " + String.join(", ", works) + " uses: ")
+                                + (used.isEmpty() ? "none" : String.join(", ", used)));
+            }
+        });
     }
 
     private Ending carryOut(

@@ -73,17 +73,32 @@ public record Plan(List<Boot> boots) {
 
     // What follows is measured on two cores, and only for the estimate.
 
-    /** A JVM with a transport answers within this time. */
-    private static final Duration BOOT_EACH = Duration.ofMillis(900);
+    /** A JVM with a transport answers within this time: RPCX after the least of it, REST after the most. */
+    private static final TimeRange BOOT_EACH = new TimeRange(Duration.ofMillis(600), Duration.ofMillis(1_400));
 
-    /** Technologies describe themselves, the generator's ceiling is measured, and at the end the report is written. */
-    private static final Duration AROUND = Duration.ofSeconds(12);
+    /** A technology describes itself. */
+    private static final Duration DESCRIPTION = Duration.ofMillis(500);
+
+    /** The generator's ceiling is measured before the first boot, and anew when it is too old. */
+    static final Duration CEILING = Duration.ofSeconds(6);
 
     /** The empty service that each block begins with. */
-    private static final Duration EMPTY_SERVICE = Duration.ofSeconds(1);
+    static final Duration EMPTY_SERVICE = Duration.ofSeconds(1);
 
     /** Between two trials bytes are counted, and services settle. */
     private static final Duration BETWEEN = Duration.ofMillis(200);
+
+    /** The report, whatever it is of. */
+    private static final TimeRange REPORT = new TimeRange(Duration.ofSeconds(1), Duration.ofSeconds(3));
+
+    /** What the report takes for each trial. */
+    private static final TimeRange REPORT_EACH = new TimeRange(Duration.ofMillis(20), Duration.ofMillis(100));
+
+    /**
+     * A search has at most so many tries more than doublings from its lowest rate to its highest: two of a rate that
+     * misses, and two of each of four rates between it and the half of it, after which 5 % are left.
+     */
+    private static final int TRIES_BESIDE_DOUBLINGS = 10;
 
     public static Plan of(Study study) {
         Random random = new Random(study.seed());
@@ -196,50 +211,85 @@ public record Plan(List<Boot> boots) {
     }
 
     /**
-     * How long all of it takes, from the first process to the report, with rehearsals that take all of their time.
-     * Warm-ups count as between those that end at once and those that take as long as they may; a load that is over
-     * when its work is done counts as one window.
+     * How long all of it takes, from the first process to the report, but for the start of brokers and databases:
+     * between rehearsals and warm-ups that end at once and those that take all of their time. A load that is over when
+     * its work is done counts as one window: see {@link #isOpenEnded}.
      */
-    public Duration estimate() {
-        Duration sum = boots.isEmpty() ? Duration.ZERO : AROUND;
+    public TimeRange estimate() {
+        if (boots.isEmpty()) {
+            return TimeRange.NONE;
+        }
+        long technologies = boots.stream().map(Boot::technology).distinct().count();
+        TimeRange sum = afterBoots().plus(DESCRIPTION.multipliedBy(technologies));
         for (Boot boot : boots) {
             sum = sum.plus(estimate(boot));
         }
-        return sum;
+        return new TimeRange(withCeilings(sum.least()), withCeilings(sum.most()));
     }
 
-    static Duration estimate(Boot boot) {
-        Duration sum = BOOT_EACH
-                .multipliedBy(boot.topology().nodes().size() + 2L)
-                .plus(rehearsal(boot))
-                .plus(boot.opensBlock() ? EMPTY_SERVICE : Duration.ZERO);
+    private static Duration withCeilings(Duration time) {
+        return time.plus(CEILING.multipliedBy(1 + time.dividedBy(Ceiling.MAX_AGE)));
+    }
+
+    /** True where some load goes on until its work is done, or its users have gone, however long that takes. */
+    public boolean isOpenEnded() {
+        return trials().stream()
+                .map(TrialSpec::load)
+                .anyMatch(load ->
+                        load instanceof Load.Burst || load instanceof Load.Rounds || load instanceof Load.Users);
+    }
+
+    /** The report. */
+    TimeRange afterBoots() {
+        return REPORT.plus(REPORT_EACH.times(trials().size()));
+    }
+
+    static TimeRange estimate(Boot boot) {
+        TimeRange sum = aside(boot);
         for (TrialSpec trial : boot.trials()) {
-            sum = sum.plus(estimate(trial)).plus(BETWEEN);
+            sum = sum.plus(estimate(trial));
         }
-        return sum;
+        return boot.opensBlock() ? sum.plus(EMPTY_SERVICE) : sum;
     }
 
-    /** The time for it, or that of the slices that are played whatever the time is. */
-    private static Duration rehearsal(Boot boot) {
+    /** What a boot takes beside its trials: its services start, rehearse and settle. */
+    static TimeRange aside(Boot boot) {
+        return BOOT_EACH
+                .times(boot.topology().nodes().size() + 2L)
+                .plus(rehearsal(boot))
+                .plus(BETWEEN.multipliedBy(boot.trials().size()));
+    }
+
+    /**
+     * Services that are warm at once play the slices without which nothing is known; others take the time for it. Both
+     * take those slices where the time is shorter.
+     */
+    private static TimeRange rehearsal(Boot boot) {
         if (boot.rehearsal().isZero()) {
-            return Duration.ZERO;
+            return TimeRange.NONE;
         }
-        Duration needed = Rehearsal.MIN_SLICE
-                .multipliedBy(Rehearsal.SHORT_IN_A_ROW)
-                .multipliedBy(boot.trials().stream()
-                        .flatMap(trial -> Stream.of(
-                                new Study.Cell(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),
-                                new Study.Cell(trial.message(), Rehearsal.standIn(trial.load()))))
-                        .distinct()
-                        .count());
-        return needed.compareTo(boot.rehearsal()) > 0 ? needed : boot.rehearsal();
+        long played = boot.trials().stream()
+                .flatMap(trial -> Stream.of(
+                        new Study.Cell(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),
+                        new Study.Cell(trial.message(), Rehearsal.standIn(trial.load()))))
+                .distinct()
+                .count();
+        return new TimeRange(boot.rehearsalLeast(), boot.rehearsal())
+                .atLeast(TimeRange.of(Rehearsal.needed(boot.rehearsal()).multipliedBy(played)));
     }
 
-    static Duration estimate(TrialSpec trial) {
+    static TimeRange estimate(TrialSpec trial) {
         TrialSpec.Window window = trial.window();
-        return window.warmUpLeast()
-                .plus(window.warmUpMost())
-                .dividedBy(2)
-                .plus(trial.load().ownLength().orElse(window.length()));
+        return new TimeRange(window.warmUpLeast(), window.warmUpMost()).plus(measured(trial));
+    }
+
+    private static TimeRange measured(TrialSpec trial) {
+        if (trial.load() instanceof Load.HighestRate search) {
+            long doublings = (long) Math.ceil(Math.log(search.to() / search.from()) / Math.log(2));
+            return new TimeRange(
+                    search.tryLength().multipliedBy(Math.min(2, doublings + 1)),
+                    search.tryLength().multipliedBy(doublings + TRIES_BESIDE_DOUBLINGS));
+        }
+        return TimeRange.of(trial.load().ownLength().orElse(trial.window().length()));
     }
 }

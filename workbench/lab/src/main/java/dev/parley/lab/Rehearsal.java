@@ -87,13 +87,26 @@ final class Rehearsal {
      */
     Rehearsal(Stage stage, Duration least, Duration most, int cells) {
         this.stage = stage;
-        this.slice =
-                Duration.ofNanos(Math.clamp(most.toNanos() / SLICE_SHARE, MIN_SLICE.toNanos(), MAX_SLICE.toNanos()));
-        this.inARow = slice.compareTo(MAX_SLICE) < 0 ? SHORT_IN_A_ROW : QUIET_IN_A_ROW;
+        this.slice = slice(most);
+        this.inARow = inARow(slice);
         this.leastNs = least.toNanos();
         this.isAsked = most.isPositive();
         this.leftNs = most.toNanos();
         this.cellsLeft = cells;
+    }
+
+    /** How long a slice is where all of the rehearsal may take so much. */
+    private static Duration slice(Duration most) {
+        return Duration.ofNanos(Math.clamp(most.toNanos() / SLICE_SHARE, MIN_SLICE.toNanos(), MAX_SLICE.toNanos()));
+    }
+
+    private static int inARow(Duration slice) {
+        return slice.compareTo(MAX_SLICE) < 0 ? SHORT_IN_A_ROW : QUIET_IN_A_ROW;
+    }
+
+    /** What a message under a load is rehearsed for at the least, where all of the rehearsal may take so much. */
+    static Duration needed(Duration most) {
+        return slice(most).multipliedBy(inARow(slice(most)));
     }
 
     /** Time for which the services were rehearsed so far. */

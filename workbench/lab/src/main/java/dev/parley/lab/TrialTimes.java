@@ -15,7 +15,7 @@ import java.util.Map;
  * nobody knows before the first restart; from the second on it is what the same took before. One thread.
  */
 final class TrialTimes {
-    private final Map<Place, Duration> longest = new HashMap<>();
+    private final Map<Place, TimeRange> seen = new HashMap<>();
 
     private record Place(String technology, Topology topology, MessageSpec message, Load load) {
         static Place of(TrialSpec trial) {
@@ -30,25 +30,30 @@ final class TrialTimes {
 
     void took(TrialRow trial) {
         if (trial.state() == TrialRow.State.FINISHED) {
-            longest.merge(
-                    Place.of(trial.spec()),
-                    Duration.between(trial.startedAt(), trial.endedAt()),
-                    (a, b) -> a.compareTo(b) > 0 ? a : b);
+            seen.merge(Place.of(trial.spec()), TimeRange.of(length(trial)), TimeRange::around);
         }
     }
 
-    /** The longest that the same took in another restart, but not under what it is planned to take. */
-    Duration of(TrialSpec trial) {
-        Duration planned = Plan.estimate(trial);
-        Duration seen = longest.getOrDefault(Place.of(trial), planned);
-        return seen.compareTo(planned) > 0 ? seen : planned;
+    static Duration length(TrialRow trial) {
+        Duration length = Duration.between(trial.startedAt(), trial.endedAt());
+        return TimeRange.longer(length, Duration.ZERO);
+    }
+
+    /** From the shortest to the longest that the same took in another restart; what is planned where none has ended. */
+    TimeRange of(TrialSpec trial) {
+        return seen.getOrDefault(Place.of(trial), Plan.estimate(trial));
+    }
+
+    /** The longest that the same took in another restart, but not under what it is planned to take at the most. */
+    Duration longest(TrialSpec trial) {
+        return TimeRange.longer(of(trial).most(), Plan.estimate(trial).most());
     }
 
     /** The services' start and rehearsal too. */
-    Duration of(Plan.Boot boot) {
-        Duration sum = Plan.estimate(boot);
+    Duration longest(Plan.Boot boot) {
+        Duration sum = Plan.estimate(boot).most();
         for (TrialSpec trial : boot.trials()) {
-            sum = sum.plus(of(trial)).minus(Plan.estimate(trial));
+            sum = sum.plus(longest(trial)).minus(Plan.estimate(trial).most());
         }
         return sum;
     }

@@ -39,11 +39,8 @@ public record WorkChoice(String typed, String work, String messages, String topo
                 }
             }
         }
-        throw new BadInput(
-                "--work",
-                text,
-                "one of "
-                        + String.join(", ", all.stream().map(WorkChoice::typed).toList()));
+        throw BadInput.oneOf(
+                "--work", text, all.stream().map(WorkChoice::typed).toList());
     }
 
     static List<WorkChoice> read() {

@@ -50,6 +50,12 @@ class CatalogTest {
                 .hasMessageContaining("expected");
     }
 
+    @Test
+    void theNearestTechnologyIsNamed() {
+        assertThatThrownBy(() -> catalog.select("rest,grcp"))
+                .hasMessage("technology: grcp (did you mean grpc? expected: one of rest, grpc, grpc-tuned)");
+    }
+
     @ParameterizedTest
     @CsvSource({
         "netty-handler-4.2.18.Final.jar, netty-handler, 4.2.18.Final, ''",

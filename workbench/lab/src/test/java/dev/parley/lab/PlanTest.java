@@ -119,13 +119,70 @@ class PlanTest {
     }
 
     /**
-     * Six boots of 3.6 s with 31 s of rehearsal, 12 trials of 5.4 s, two empty services, and 12 s around all of it.
+     * Six boots of 2.4 to 5.6 s with 3 s of slices to 31 s of rehearsal, 12 trials of 5.4 s, two empty services, three
+     * descriptions, the generator's ceiling and a report of 12 trials.
      */
     @Test
     void aQuickComparisonTakesUnderFiveMinutesWithAllThatStandsAroundIt() {
-        Duration estimate = Plan.of(study(1, 2, MessageSpec.parse("types:100"))).estimate();
-        assertThat(estimate).isEqualTo(Duration.ofMillis(6 * (3_600 + 31_000) + 12 * 5_400 + 2 * 1_000 + 12_000));
-        assertThat(estimate).isLessThan(Duration.ofMinutes(5));
+        TimeRange estimate = Plan.of(study(1, 2, MessageSpec.parse("types:100"))).estimate();
+        int known = 12 * 5_400 + 2 * 1_000 + 3 * 500 + 6_000;
+        assertThat(estimate)
+                .isEqualTo(new TimeRange(
+                        Duration.ofMillis(6 * (2_400 + 3_000) + known + 1_240),
+                        Duration.ofMillis(6 * (5_600 + 31_000) + known + 4_200)))
+                .hasToString("2 to 5 min");
+        assertThat(estimate.most()).isLessThan(Duration.ofMinutes(5));
+    }
+
+    /** It is measured anew each quarter of an hour. */
+    @Test
+    void aLongRunMeasuresTheGeneratorsCeilingMoreThanOnce() {
+        Plan plan = Plan.of(study(1, 100));
+        TimeRange parts = plan.afterBoots().plus(Duration.ofMillis(3 * 500));
+        for (Plan.Boot boot : plan.boots()) {
+            parts = parts.plus(Plan.estimate(boot));
+        }
+        long quarters = parts.most().dividedBy(Duration.ofMinutes(15));
+        assertThat(quarters).isGreaterThan(10);
+        assertThat(plan.estimate().most()).isEqualTo(parts.most().plus(Plan.CEILING.multipliedBy(1 + quarters)));
+    }
+
+    private static Plan of(String load) {
+        Study all = study(1, 1);
+        return Plan.of(new Study(
+                all.title(),
+                List.of("rpcx"),
+                all.topologies(),
+                all.work(),
+                List.of(MessageSpec.parse("text:10")),
+                List.of(Load.parse(load)),
+                new Effort(
+                        "own", 1, Duration.ZERO, Duration.ofSeconds(2), Duration.ofSeconds(5), Duration.ofSeconds(5)),
+                1,
+                all.limit(),
+                1,
+                all.limits()));
+    }
+
+    /** A search counted as a window of 5 s, and took a minute and a half. */
+    @Test
+    void aSearchTakesTwoTriesToThoseOfAllItsDoublingsAndHalvings() {
+        assertThat(Plan.estimate(of("highest:100-800:p99:50ms:4s").trials().getFirst()))
+                .isEqualTo(new TimeRange(Duration.ofSeconds(2 + 2 * 4), Duration.ofSeconds(5 + (3 + 10) * 4)));
+        assertThat(Plan.estimate(of("highest:100-100:p99:50ms:4s").trials().getFirst())
+                        .least())
+                .as("its one rate is met at once")
+                .isEqualTo(Duration.ofSeconds(2 + 4));
+    }
+
+    @Test
+    void aLoadWhoseWorkDecidesItsLengthHasNoEndThatIsKnown() {
+        for (String load : List.of("burst:5:1", "rounds:10x10:2:600s:shared", "users:5:1s:1")) {
+            assertThat(of(load).isOpenEnded()).as(load).isTrue();
+        }
+        for (String load : List.of("closed:1", "open:5:even", "highest:1-2:p99:50ms:1s", "held:5:1s:1")) {
+            assertThat(of(load).isOpenEnded()).as(load).isFalse();
+        }
     }
 
     @Test
@@ -144,10 +201,12 @@ class PlanTest {
                 all.limit(),
                 1,
                 all.limits());
-        Duration four = Plan.estimate(Plan.of(asked).boots().getLast());
+        TimeRange four = Plan.estimate(Plan.of(asked).boots().getLast());
         assertThat(four)
                 .as("2 messages by 1 and by 16 clients, 2 slices of 200 ms each")
-                .isEqualTo(Duration.ofMillis(3_600 + 4 * 2 * 200 + 4 * 1_200));
+                .isEqualTo(new TimeRange(
+                        Duration.ofMillis(2_400 + 4 * 2 * 200 + 4 * 1_200),
+                        Duration.ofMillis(5_600 + 4 * 2 * 200 + 4 * 1_200)));
     }
 
     @Test

@@ -29,8 +29,13 @@ class TrialTimesTest {
         TrialTimes times = new TrialTimes(List.of(took(Duration.ofSeconds(70), TrialRow.State.FINISHED)));
         times.took(took(Duration.ofSeconds(90), TrialRow.State.FINISHED));
         times.took(took(Duration.ofSeconds(80), TrialRow.State.FINISHED));
-        assertThat(times.of(TRIAL)).isEqualTo(Duration.ofSeconds(90));
-        assertThat(times.of(BOOT)).isEqualTo(Plan.estimate(BOOT).plusSeconds(90).minus(Plan.estimate(TRIAL)));
+        assertThat(times.of(TRIAL)).isEqualTo(new TimeRange(Duration.ofSeconds(70), Duration.ofSeconds(90)));
+        assertThat(times.longest(TRIAL)).isEqualTo(Duration.ofSeconds(90));
+        assertThat(times.longest(BOOT))
+                .isEqualTo(Plan.estimate(BOOT)
+                        .most()
+                        .plusSeconds(90)
+                        .minus(Plan.estimate(TRIAL).most()));
     }
 
     @Test
@@ -38,11 +43,12 @@ class TrialTimesTest {
         TrialTimes times = new TrialTimes(List.of(
                 took(Duration.ofMinutes(9), TrialRow.State.FAILED),
                 took(Duration.ofMillis(1), TrialRow.State.FINISHED)));
-        assertThat(times.of(TRIAL))
+        assertThat(times.longest(TRIAL))
                 .as("neither what failed nor what ended early tells")
-                .isEqualTo(Plan.estimate(TRIAL));
+                .isEqualTo(Plan.estimate(TRIAL).most());
         assertThat(times.of(other(TRIAL, new Load.Closed(31)))).isEqualTo(Plan.estimate(TRIAL));
-        assertThat(new TrialTimes(List.of()).of(BOOT)).isEqualTo(Plan.estimate(BOOT));
+        assertThat(new TrialTimes(List.of()).longest(BOOT))
+                .isEqualTo(Plan.estimate(BOOT).most());
     }
 
     private static TrialSpec other(TrialSpec trial, Load load) {

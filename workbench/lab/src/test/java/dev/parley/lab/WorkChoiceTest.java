@@ -24,6 +24,8 @@ class WorkChoiceTest {
                     .isInstanceOf(BadInput.class)
                     .hasMessageContaining("expected");
         }
+        assertThatThrownBy(() -> WorkChoice.of("lecturers-nestd"))
+                .hasMessageStartingWith("--work: lecturers-nestd (did you mean lecturers-nested? expected: one of ");
         assertThatThrownBy(() -> WorkChoice.parse("a = b")).isInstanceOf(BadInput.class);
     }
 }

@@ -546,12 +546,17 @@ public enum Metric {
                 .toList();
     }
 
+    /** The keys of all metrics, in their order. */
+    public static List<String> keys() {
+        return Arrays.stream(values()).map(Metric::key).toList();
+    }
+
     public static Metric ofKey(String key) {
         for (Metric metric : values()) {
             if (metric.key().equals(key)) {
                 return metric;
             }
         }
-        throw new BadInput("metric", key, "one of the keys in Metric");
+        throw BadInput.near("metric", key, keys(), "a metric of summary.csv, such as latency_median");
     }
 }

@@ -18,9 +18,14 @@ public final class Quantity {
     private Quantity() {}
 
     public static Duration duration(String text) {
-        return text.equals("0")
-                ? Duration.ZERO
-                : Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
+        if (text.equals("0")) {
+            return Duration.ZERO;
+        }
+        Duration duration = Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
+        if (duration.compareTo(Study.MAX_TIME) > 0) {
+            throw new BadInput("", text, "at most " + Study.MAX_TIME.toHours() + "h");
+        }
+        return duration;
     }
 
     public static long bytes(String text) {

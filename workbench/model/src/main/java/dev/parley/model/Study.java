@@ -73,6 +73,9 @@ public record Study(
     /** Requests that a window of an open load can be asked to hold. */
     public static final int MAX_OPEN_REQUESTS = 10_000;
 
+    /** No time that a study names is longer: beyond it is a mistake, and far beyond it a time in ns overflows. */
+    public static final Duration MAX_TIME = Duration.ofHours(720);
+
     /** A trial waits for its last calls, so that a longer one would hold up the run. */
     private static final Duration MAX_CALL_LIMIT = Duration.ofMinutes(30);
 

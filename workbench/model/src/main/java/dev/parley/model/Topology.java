@@ -28,6 +28,7 @@ public record Topology(String text, List<Node> nodes, boolean restFront) {
     private static final Pattern COUNTED = Pattern.compile("(line|star):(\\d{1,9})");
     private static final String FORMS =
             "line:n, star:n (n from 1 to " + MAX_NODES + "), star, tree, pair, or graph:a>b,c;b>d&e";
+    private static final List<String> NAMED = List.of("line:n", "star:n", "star", "tree", "pair");
 
     /** How a service with several neighbours calls them. */
     public enum Calling {
@@ -86,7 +87,7 @@ public record Topology(String text, List<Node> nodes, boolean restFront) {
             case "pair" -> new Topology(text, line(2).nodes(), true);
             default -> {
                 if (!text.startsWith("graph:")) {
-                    throw new BadInput("topology", given, FORMS);
+                    throw BadInput.near("topology", given, NAMED, FORMS);
                 }
                 yield graph(text, text.substring("graph:".length()));
             }

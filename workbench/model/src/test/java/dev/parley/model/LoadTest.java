@@ -205,6 +205,14 @@ class LoadTest {
     }
 
     @Test
+    void noTimeIsLongerThanAMonth() {
+        assertThat(Load.parse("ramp:1-2:720h:even").ownLength()).contains(Study.MAX_TIME);
+        assertThatThrownBy(() -> Load.parse("ramp:1-2:99999999h:even"))
+                .isInstanceOf(BadInput.class)
+                .hasMessage("duration: 99999999h (expected: at most 720h)");
+    }
+
+    @Test
     void aGridGivesItsCellsWithItsEndsAmongThem() {
         List<Load> cells = Load.parseAll("grid:10-990+100:10-900+200:10:600s:shared");
         assertThat(cells)

@@ -8,31 +8,43 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class NearestTest {
-    private static final List<String> KNOWN = List.of("closed", "staircase", "open", "users");
+    private static final List<String> KNOWN = List.of("rest", "grpc", "rpcx", "rest-spring", "success-within", "get");
 
     @ParameterizedTest
     @CsvSource({
-        "closd, closed",
-        "cloosed, closed",
-        "clased, closed",
-        "stairs-case, staircase",
-        "user, users",
-        "open, open"
+        "grcp, grpc",
+        "GRPC, grpc",
+        "rst, rest",
+        "rests, rest",
+        "rast, rest",
+        "rest-sprin, rest-spring",
+        "spring-rest, ''",
+        "success_within, success-within",
+        "gat, get",
+        "gt, get",
+        "gt1, ''",
+        "soap, ''",
+        "'', ''"
     })
-    void aSlipOfThePenIsFound(String given, String meant) {
-        assertThat(Nearest.of(given, KNOWN)).contains(meant);
+    void aNameIsNearWithinAThirdOfTheLongerOne(String given, String nearest) {
+        assertThat(Nearest.of(given, KNOWN).orElse("")).isEqualTo(nearest);
     }
 
     @Test
-    void whatIsMoreThanAThirdAwayIsNoSlip() {
-        assertThat(Nearest.of("stair", KNOWN)).isEmpty();
-        assertThat(Nearest.of("trickle", KNOWN)).isEmpty();
-        assertThat(Nearest.of("", KNOWN)).isEmpty();
-        assertThat(Nearest.of("closed", List.of())).isEmpty();
+    void theFirstOfEquallyNearNamesIsMeant() {
+        assertThat(Nearest.of("tesc", List.of("test", "tesa"))).contains("test");
+        assertThat(Nearest.of("tesc", List.of("tesa", "test"))).contains("tesa");
+        assertThat(Nearest.of("test", List.of("tesa", "test"))).contains("test");
+        assertThat(Nearest.of("test", List.of())).isEmpty();
     }
 
     @Test
-    void ofTwoTheNearerIsMeant() {
-        assertThat(Nearest.of("messages", List.of("massage", "message"))).contains("message");
+    void aMistakeNamesTheNearestBeforeWhatWasExpected() {
+        assertThat(BadInput.oneOf("technology", "grcp", List.of("rest", "grpc")))
+                .hasMessage("technology: grcp (did you mean grpc? expected: one of rest, grpc)");
+        assertThat(BadInput.oneOf("technology", "soap", List.of("rest", "grpc")))
+                .hasMessage("technology: soap (expected: one of rest, grpc)");
+        assertThat(BadInput.near("metric", "bot_time", List.of("boot_time"), "a metric"))
+                .hasMessage("metric: bot_time (did you mean boot_time? expected: a metric)");
     }
 }

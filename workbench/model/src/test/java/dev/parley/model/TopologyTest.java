@@ -50,6 +50,16 @@ class TopologyTest {
         assertThat(Topology.parse("line:2").restFront()).isFalse();
     }
 
+    @Test
+    void aFormThatIsNearlyRightIsNamed() {
+        assertThatThrownBy(() -> Topology.parse("lien:5"))
+                .hasMessageStartingWith("topology: lien:5 (did you mean line:n? expected: line:n, ");
+        assertThatThrownBy(() -> Topology.parse("tre")).hasMessageContaining("(did you mean tree? expected: ");
+        assertThatThrownBy(() -> Topology.parse("line:0"))
+                .as("the form is right, and the number is not")
+                .hasMessageStartingWith("topology: line:0 (expected: ");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

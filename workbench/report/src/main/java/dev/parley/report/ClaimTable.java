@@ -47,13 +47,8 @@ final class ClaimTable {
         }
         Set<String> missing = new LinkedHashSet<>();
         findings.stream().filter(f -> f.ratio().isMissing()).forEach(f -> missing.add(f.why()));
-        List<Finding> compared =
-                findings.stream().filter(f -> !f.ratio().isMissing()).toList();
-        long holding =
-                compared.stream().filter(f -> f.verdict() == Verdict.HOLDS).count();
-        long not = compared.stream()
-                .filter(f -> f.verdict() == Verdict.DOES_NOT_HOLD)
-                .count();
+        long holding = judgement.count(Verdict.HOLDS);
+        long not = judgement.count(Verdict.DOES_NOT_HOLD);
         StringBuilder html = new StringBuilder(
                 findings.size() == 1
                         ? Html.escaped(findings.getFirst().why())
@@ -93,8 +88,8 @@ final class ClaimTable {
                                 judgement.verdict().words(),
                                 Boolean.toString(judgement.isIndicative()),
                                 Integer.toString(judgement.findings().size()),
-                                Long.toString(count(judgement, Verdict.HOLDS)),
-                                Long.toString(count(judgement, Verdict.DOES_NOT_HOLD)),
+                                Long.toString(judgement.count(Verdict.HOLDS)),
+                                Long.toString(judgement.count(Verdict.DOES_NOT_HOLD)),
                                 claim.expression(),
                                 claim.note(),
                                 claim.beside())
@@ -103,9 +98,5 @@ final class ClaimTable {
                         .collect(Collectors.joining(",")))
                 .append('\n'));
         return csv.toString();
-    }
-
-    private static long count(Judgement judgement, Verdict verdict) {
-        return judgement.findings().stream().filter(f -> f.verdict() == verdict).count();
     }
 }

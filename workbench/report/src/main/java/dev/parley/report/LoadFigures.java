@@ -2,6 +2,8 @@ package dev.parley.report;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.analysis.Situation;
+import dev.parley.analysis.Summary;
+import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import java.util.Arrays;
 import java.util.List;
@@ -25,6 +27,19 @@ final class LoadFigures {
                                 .anyMatch(t -> analysis.summary(t.name(), situation, metric)
                                         .isPresent()))
                 .toList();
+    }
+
+    /** For people; of a search that ended at the highest or the lowest rate that it may try, what that says. */
+    static String brief(Summary summary) {
+        double value = summary.estimate().value();
+        if (summary.metric() == Metric.HIGHEST_RATE
+                && summary.load() instanceof Load.HighestRate search
+                && summary.estimate().isPresent()) {
+            return value >= search.to()
+                    ? "at least " + Figures.brief(value)
+                    : value > 0 ? Figures.brief(value) : "under " + Figures.brief(search.from());
+        }
+        return Figures.brief(value);
     }
 
     /**

@@ -272,16 +272,12 @@ public final class PaperRecord {
                 .filter(f -> !f.ratio().isMissing())
                 .sorted(Comparator.comparingDouble(f -> f.ratio().value()))
                 .toList();
-        String went = count(findings, Verdict.HOLDS) + " of " + findings.size() + " comparisons hold, "
-                + count(findings, Verdict.DOES_NOT_HOLD) + " do not";
+        String went = judgement.count(Verdict.HOLDS) + " of " + findings.size() + " comparisons hold, "
+                + judgement.count(Verdict.DOES_NOT_HOLD) + " do not";
         return compared.isEmpty()
                 ? went + "; " + findings.getFirst().why()
                 : went + "; ratios " + Figures.brief(compared.getFirst().ratio().value()) + " to "
                         + Figures.brief(compared.getLast().ratio().value());
-    }
-
-    private static long count(List<Finding> findings, Verdict verdict) {
-        return findings.stream().filter(f -> f.verdict() == verdict).count();
     }
 
     private static List<String> circumstances(PaperReport report) {

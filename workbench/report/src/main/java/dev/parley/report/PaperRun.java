@@ -7,6 +7,7 @@ import dev.parley.analysis.Summary;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
+import dev.parley.model.Nearest;
 import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.Study;
@@ -18,7 +19,6 @@ import dev.parley.studies.Paper.Part;
 import dev.parley.studies.Scale;
 import dev.parley.studies.StudyText;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -214,8 +214,11 @@ public final class PaperRun {
         List<String> invalid = new ArrayList<>();
         Measured figure = paper.measured(cell, inner -> {
             String technology = inner.condition("technology");
-            if (Arrays.stream(Metric.values()).noneMatch(m -> m.key().equals(inner.metric()))) {
-                return Measured.missing(inner.metric() + " is not measured here");
+            if (!Metric.keys().contains(inner.metric())) {
+                return Measured.missing(inner.metric() + " is not measured here"
+                        + Nearest.of(inner.metric(), Metric.keys())
+                                .map(near -> "; did you mean " + near + "?")
+                                .orElse(""));
             }
             Metric metric = Metric.ofKey(inner.metric());
             undecided(place, metric).ifPresent(why -> invalid.addFirst(UNDECIDED + why));

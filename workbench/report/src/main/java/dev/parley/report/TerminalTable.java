@@ -6,14 +6,17 @@ import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
 import dev.parley.analysis.TargetAnswer;
 import dev.parley.analysis.Validity;
+import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.Metric.Subject;
 import dev.parley.model.Target;
 import dev.parley.model.Technology;
+import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -28,6 +31,17 @@ final class TerminalTable {
             .filter(metric -> metric.column().isPresent())
             .toList();
 
+    /** Figures that mean something at one rate only. */
+    private static final Set<Metric> OF_ONE_RATE = Set.of(
+            Metric.LATENCY_MEAN,
+            Metric.LATENCY_MEDIAN,
+            Metric.LATENCY_P99,
+            Metric.THROUGHPUT,
+            Metric.SUCCESS_SHARE);
+
+    /** Behind a percentile of fewer requests than it wants. */
+    private static final String FEW_SAMPLES = "*";
+
     private final Analysis analysis;
 
     TerminalTable(Analysis analysis) {
@@ -39,10 +53,13 @@ final class TerminalTable {
         Set<String> notes = new LinkedHashSet<>();
         for (Situation situation : analysis.situations()) {
             text.append(title(situation)).append('\n');
-            append(text, situation, COLUMNS, " ", notes);
+            append(text, situation, columns(situation), " ");
             List<Metric> own = LoadFigures.of(analysis, situation);
             if (!own.isEmpty()) {
-                append(text, situation, own, "  ", notes);
+                append(text, situation, own, "  ");
+            }
+            for (Technology technology : analysis.run().technologies()) {
+                remarks(technology.name(), situation, notes).forEach(remark -> wrap(text, remark));
             }
             text.append('\n');
             if (situation.load().hasRate()) {
@@ -62,10 +79,23 @@ final class TerminalTable {
         return s.topology() + " · " + s.message() + " · " + s.load().title();
     }
 
-    private void append(StringBuilder text, Situation situation, List<Metric> wanted, String gap, Set<String> notes) {
+    /** The tries of a search go at rates of their own, and the mean of all of them is the latency of none. */
+    private static List<Metric> columns(Situation situation) {
+        return situation.load() instanceof Load.HighestRate
+                ? COLUMNS.stream()
+                        .filter(metric -> !OF_ONE_RATE.contains(metric))
+                        .toList()
+                : COLUMNS;
+    }
+
+    private List<Summary> of(String technology, Situation situation) {
+        return HtmlPage.of(analysis, situation, technology);
+    }
+
+    private void append(StringBuilder text, Situation situation, List<Metric> wanted, String gap) {
         List<List<String>> lines = new ArrayList<>();
         List<String> head = new ArrayList<>(List.of(""));
-        boolean hasSurvivors = wanted.equals(COLUMNS)
+        boolean hasSurvivors = COLUMNS.containsAll(wanted)
                 && analysis.summaries().stream()
                         .anyMatch(s -> decidesVoid(s.metric())
                                 && !s.survivors().isEmpty()
@@ -76,12 +106,9 @@ final class TerminalTable {
         wanted.forEach(metric -> head.add(head(metric)));
         lines.add(head);
         for (Technology technology : analysis.run().technologies()) {
-            List<Summary> own = analysis.summaries().stream()
-                    .filter(s -> s.technology().equals(technology.name()))
-                    .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
-                    .toList();
+            List<Summary> own = of(technology.name(), situation);
             if (!own.isEmpty()) {
-                List<String> line = line(technology.name(), situation, wanted, own, notes);
+                List<String> line = line(technology.name(), situation, wanted, own);
                 if (hasSurvivors) {
                     line.add(1, restarts(own));
                 }
@@ -150,41 +177,77 @@ final class TerminalTable {
         text.append('\n');
     }
 
-    private List<String> line(
-            String technology, Situation situation, List<Metric> wanted, List<Summary> own, Set<String> notes) {
+    private List<String> line(String technology, Situation situation, List<Metric> wanted, List<Summary> own) {
         List<String> line = new ArrayList<>();
         for (Metric metric : wanted) {
-            Summary summary =
-                    own.stream().filter(s -> s.metric() == metric).findFirst().orElse(null);
-            if (summary == null) {
-                line.add(
-                        LoadFigures.absence(analysis, situation, technology, metric)
-                                        .isPresent()
-                                ? "none"
-                                : "–");
+            line.add(own.stream()
+                    .filter(s -> s.metric() == metric)
+                    .findFirst()
+                    .map(summary -> cell(metric, summary))
+                    .orElseGet(() -> LoadFigures.absence(analysis, situation, technology, metric)
+                                    .isPresent()
+                            ? "none"
+                            : "–"));
+        }
+        boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
+        boolean isOpen = own.stream().anyMatch(s -> decidesVoid(s.metric()) && !s.counts())
+                || !uncounted(technology, situation).isEmpty();
+        line.addFirst((isVoid ? "! " : isOpen ? "~ " : "  ")
+                + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
+        return line;
+    }
+
+    private static String cell(Metric metric, Summary summary) {
+        if (summary.isCold() || summary.isUnknown()) {
+            // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
+            return summary.isCold() ? "cold" : "unknown";
+        }
+        return (metric.unit().equals("B")
+                        ? Figures.bytes(summary.estimate().value())
+                        : LoadFigures.brief(summary))
+                + (summary.isOfFewSamples() ? FEW_SAMPLES : "")
+                + (COLUMNS.contains(metric) || summary.survivors().isEmpty()
+                        ? ""
+                        : " (" + summary.survivors() + ")");
+    }
+
+    /** Trials of a row that ended and do not count. */
+    private List<JudgedTrial> uncounted(String technology, Situation situation) {
+        return analysis.trials().stream()
+                .filter(trial -> !trial.isValid())
+                .filter(trial -> trial.row().spec().technology().equals(technology))
+                .filter(trial -> situation(trial.row().spec()).equals(situation))
+                .toList();
+    }
+
+    private static Situation situation(TrialSpec spec) {
+        return new Situation(spec.topology().text(), spec.message().toString(), spec.load());
+    }
+
+    /**
+     * What the mark of a row stands for, in lines that begin with it.
+     *
+     * @param notes takes what is said once for all rows
+     */
+    private Set<String> remarks(String technology, Situation situation, Set<String> notes) {
+        Set<String> remarks = new LinkedHashSet<>();
+        String row = technology + ", " + situation.message() + ", " + situation.load() + ": ";
+        for (Summary summary : of(technology, situation)) {
+            if (summary.isOfFewSamples() && columns(situation).contains(summary.metric())) {
+                notes.add(FEW_SAMPLES + " Of under 1 000 requests in some restart: a few of them make this percentile,"
+                        + " and of under 100 the slowest alone.");
+            }
+            if (!decidesVoid(summary.metric())) {
                 continue;
             }
-            if (summary.isCold() || summary.isUnknown()) {
-                // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
-                line.add(summary.isCold() ? "cold" : "unknown");
-                if (decidesVoid(metric)) {
-                    notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
-                            + summary.validity());
-                }
-                continue;
-            }
-            double value = summary.estimate().value();
-            line.add((metric.unit().equals("B") ? Figures.bytes(value) : Figures.brief(value))
-                    + (COLUMNS.contains(metric) || summary.survivors().isEmpty()
-                            ? ""
-                            : " (" + summary.survivors() + ")"));
-            if (decidesVoid(metric)) {
-                if (summary.isVoid()) {
-                    notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
-                            + summary.validity());
-                } else if (summary.isTooFew()) {
-                    notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
-                            + summary.validity() + "; figures of half of the restarts or fewer have no verdict");
+            if (summary.isVoid()) {
+                remarks.add("! " + row + summary.validity());
+            } else if (summary.isCold() || summary.isUnknown()) {
+                remarks.add("~ " + row + summary.validity());
+            } else {
+                if (summary.isTooFew()) {
+                    remarks.add("~ " + row + summary.validity()
+                            + "; figures of half of the restarts or fewer have no verdict");
                 } else if (summary.isColdStart()) {
                     notes.add("Figures of a cold start: services were not rehearsed, as the study asks.");
                 } else if (!summary.isValid() && summary.restarts() < Validity.ENOUGH_RESTARTS) {
@@ -193,13 +256,20 @@ final class TerminalTable {
                                     ? ", and under " + Validity.MIN_VERDICT_RESTARTS + " there is no verdict."
                                     : "."));
                 }
+                leftOut(technology, situation).ifPresent(why -> remarks.add("~ " + row + why));
             }
         }
-        boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
-        boolean isOpen = own.stream().anyMatch(s -> decidesVoid(s.metric()) && !s.counts());
-        line.addFirst((isVoid ? "! " : isOpen ? "~ " : "  ")
-                + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
-        return line;
+        return remarks;
+    }
+
+    /** The trials that a row's figures are without, and why; what failed is told with all that failed. */
+    private Optional<String> leftOut(String technology, Situation situation) {
+        String why = uncounted(technology, situation).stream()
+                .filter(JudgedTrial::isFinished)
+                .map(trial -> "restart " + trial.row().spec().restart() + " is " + Warmth.word(analysis, trial) + ": "
+                        + Warmth.why(trial))
+                .collect(Collectors.joining("; "));
+        return why.isEmpty() ? Optional.empty() : Optional.of(why);
     }
 
     /** Beside figures that do not rest on every restart there was. */

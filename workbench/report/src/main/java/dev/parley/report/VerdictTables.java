@@ -13,6 +13,11 @@ import java.util.Optional;
 
 /** One table a situation: every technology's figures, and how each stands to the best one in that column. */
 final class VerdictTables {
+    /** Why a ratio need not be what a reader makes of the two figures that it stands between. */
+    private static final String RATIO =
+            "×: the median over restarts of the ratio within each restart, since what slows a whole restart slows both"
+                    + " sides of it. It may differ from the quotient of the two medians that are shown.";
+
     private final Analysis analysis;
 
     VerdictTables(Analysis analysis) {
@@ -30,7 +35,7 @@ final class VerdictTables {
                 html.append(table(situation, ofLoad));
             }
         }
-        return html.toString();
+        return html.append("<p class=lead>" + Html.escaped(RATIO) + "</p>\n").toString();
     }
 
     private String table(Situation situation, List<Metric> metrics) {
@@ -58,7 +63,7 @@ final class VerdictTables {
                     + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></div></td>";
         }
         Summary s = own.get();
-        String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
+        String figures = "<b>" + LoadFigures.brief(s) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>"
                 + (s.survivors().isEmpty()

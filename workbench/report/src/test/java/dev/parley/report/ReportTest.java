@@ -145,6 +145,25 @@ class ReportTest {
                 .contains("300 requests/s (open load, poisson)");
     }
 
+    /** The 99th percentile of 62 requests is the slowest of them. */
+    @Test
+    void aPercentileOfFewRequestsIsMarked() {
+        List<String> lines = troubled.table().lines().toList();
+        int few = lines.indexOf("line:5 · text:1000000 · 16 clients (closed load)");
+        assertThat(lines.get(few + 2)).containsPattern("^. rest +(\\S+ +)?\\S+ +\\S+ +[\\d.]+\\* ");
+        assertThat(troubled.table().replaceAll("\\s+", " "))
+                .contains("* Of under 1 000 requests in some restart: a few of them make this percentile, and of"
+                        + " under 100 the slowest alone.");
+        assertThat(report.table()).doesNotContain("*");
+    }
+
+    @Test
+    void thePageSaysHowARatioIsMade() throws Exception {
+        assertThat(Files.readString(folder.resolve("well/report.html")))
+                .containsOnlyOnce("×: the median over restarts of the ratio within each restart")
+                .contains("It may differ from the quotient of the two medians that are shown.");
+    }
+
     @Test
     void thePageNeedsNoNetworkAndLetsNothingOutOfARunsText() throws Exception {
         String page = Files.readString(folder.resolve("troubled/report.html"));

@@ -78,15 +78,27 @@ class StepChartsTest {
                         "Best throughput (1/s) Clients at the best Clients when it gave out",
                         "rest 400 40.0 none",
                         "graphql 400 40.0 30.0")
-                .containsSequence("Highest rate within the limit (1/s)", "rest 283", "graphql 283")
+                .containsSequence("Highest rate within the limit (1/s)", "rest 283", "graphql at least 800")
                 .containsSequence(
                         "Mean scenario (ms) Users at the first failure", "rest 5.50 none", "graphql 5.50 none")
                 .containsSequence("All done in (s)", "rest 1.50", "graphql 1.50");
     }
 
+    /** A mean over tries at 100, 800 and 283 requests a second is the latency at none of these rates. */
+    @Test
+    void noLatencyOfAllTriesStandsBesideTheRateThatASearchFound() {
+        List<String> lines = report.table().lines().toList();
+        int search = lines.indexOf("line:2 · text:10 · highest rate with p99 ≤ 50ms (open load, poisson)");
+        assertThat(lines.get(search + 1).strip().replaceAll(" +", " "))
+                .isEqualTo("B out B back CPU ms mem MB size MB boot ms");
+        int users = lines.indexOf("line:2 · text:10 · 300 new users/s for 4s, 2 times each (open load, even)");
+        assertThat(lines.get(users + 1)).contains("mean ms", "p99 ms");
+    }
+
     @Test
     void thePageHasItToo() throws Exception {
         assertThat(Files.readString(folder.resolve(Report.HTML)))
+                .contains("<b>at least 800</b>", "<b>283</b>")
                 .contains("<a href=\"#steps\">Step by step</a>", "<section id=steps>")
                 .contains(
                         "<div>none: no step gave out</div>", "<th scope=col>Highest rate within the limit (1/s)</th>");

@@ -31,9 +31,12 @@ class SurvivorsTest {
     void theTerminalsTableSaysHowManyOfHowMany() {
         assertThat(most.table().lines())
                 .allSatisfy(line -> assertThat(line.length()).isLessThanOrEqualTo(100))
-                .filteredOn(line -> line.startsWith("  rest "))
+                .filteredOn(line -> line.startsWith("~ rest "))
                 .hasSize(4)
                 .allSatisfy(line -> assertThat(line).containsPattern("rest +3 of 4 "));
+        assertThat(most.table().replaceAll("\\s+", " "))
+                .contains("~ rest, text:1000, closed:1: restart 1 is cold: compilers took 34.0 % of the services'"
+                        + " processor time (at most 10 %)");
         assertThat(most.table().lines())
                 .filteredOn(line -> line.startsWith("  grpc "))
                 .hasSize(4)
@@ -44,6 +47,26 @@ class SurvivorsTest {
                 .allSatisfy(line -> assertThat(line).containsPattern("rest +2 of 5 "));
         assertThat(few.table().replaceAll("\\s+", " "))
                 .contains("~ rest, text:1000, closed:1: too few: 2 of 5 restarts");
+    }
+
+    /** It was left out of the figures, and of the table too. */
+    @Test
+    void aVoidTrialMarksItsRowAndIsToldBelowIt(@TempDir Path run) {
+        List<String> lines =
+                Report.of(SampleStore.swapped(run, 2, 5)).table().lines().toList();
+        assertThat(lines)
+                .filteredOn(line -> line.startsWith("~ rest "))
+                .hasSize(4)
+                .allSatisfy(line -> assertThat(line).containsPattern("rest +4 of 5 "));
+        int first = lines.indexOf("line:5 · text:1000 · 1 client (closed load)");
+        assertThat(lines.subList(first + 2, first + 7))
+                .satisfiesExactly(
+                        rest -> assertThat(rest).startsWith("~ rest "),
+                        grpc -> assertThat(grpc).startsWith("  grpc "),
+                        rpcx -> assertThat(rpcx).startsWith("  rpcx "),
+                        why -> assertThat(why)
+                                .isEqualTo("~ rest, text:1000, closed:1: restart 2 is void: 3 pages were swapped"),
+                        end -> assertThat(end).isEmpty());
     }
 
     @Test

@@ -117,6 +117,6 @@ public interface Work {
             }
             there.add(work.name());
         }
-        throw new BadInput("work", name, "one on the class path: " + String.join(", ", there));
+        throw BadInput.oneOf("work", name, there);
     }
 }

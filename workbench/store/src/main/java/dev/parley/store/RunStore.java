@@ -30,6 +30,18 @@ import org.jspecify.annotations.Nullable;
  * <p>Safe from any thread; calls block on the disk. Everything throws {@link StoreException}.
  */
 public final class RunStore implements AutoCloseable {
+    /** What DuckDB says of a file that ends too early, or whose contents are not what it wrote. */
+    private static final List<String> OF_DAMAGE = List.of(
+            "could not read",
+            "checksum",
+            "corrupt",
+            "serializ",
+            "replaying wal",
+            "catalog error",
+            "internal error",
+            "fatal error",
+            "invalidated");
+
     private final Path file;
     private final Connection connection;
     private final @Nullable RowWriter writer;
@@ -372,7 +384,8 @@ public final class RunStore implements AutoCloseable {
             return new StoreException(
                     Code.LOCKED, file + ": in use by another process, or open in this one; wait until it ends", e);
         }
-        if (low.contains("not a valid duckdb database")) {
+        // DuckDB asks for an extension where the file is one of SQLite
+        if (low.contains("not a valid duckdb database") || low.contains("extension") && low.contains("install")) {
             return new StoreException(
                     Code.NOT_A_STORE, file + ": not a DuckDB file (expected: results.duckdb of a run)", e);
         }
@@ -390,6 +403,13 @@ public final class RunStore implements AutoCloseable {
         }
         if (low.contains("connection was closed") || low.contains("connection has been closed")) {
             return new StoreException(Code.NOT_OPEN_FOR_THAT, file + ": already closed", e);
+        }
+        if (OF_DAMAGE.stream().anyMatch(low::contains)) {
+            return new StoreException(
+                    Code.DAMAGED,
+                    file + ": damaged or cut short, so that it cannot be read (expected: the whole results.duckdb of a"
+                            + " run; copy it again, or measure again)",
+                    e);
         }
         return new StoreException(Code.FAILED, file + ": " + oneLine, e);
     }

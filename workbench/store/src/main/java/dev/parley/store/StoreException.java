@@ -12,6 +12,8 @@ public final class StoreException extends RuntimeException {
         ALREADY_THERE,
         /** The file is something else. */
         NOT_A_STORE,
+        /** The file was a store, and parts of it are missing or changed. */
+        DAMAGED,
         /** Written by a later version, in a form that this one does not know. */
         NEWER_SCHEMA,
         /** Another process has it open for writing. */

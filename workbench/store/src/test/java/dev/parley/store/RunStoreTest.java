@@ -13,6 +13,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.store.StoreException.Code;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -20,11 +21,15 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class RunStoreTest {
+    /** How every database of SQLite begins. Source: sqlite.org, Database File Format, section 1.3. */
+    private static final byte[] SQLITE = "SQLite format 3\0".getBytes(StandardCharsets.US_ASCII);
+
     @TempDir
     Path folder;
 
@@ -175,8 +180,48 @@ class RunStoreTest {
         assertThat(code(() -> RunStore.open(text))).isEqualTo(Code.NOT_A_STORE);
         assertThat(code(() -> RunStore.open(empty))).isEqualTo(Code.NOT_A_STORE);
         assertThat(code(() -> RunStore.open(other))).isEqualTo(Code.NOT_A_STORE);
+        Path sqlite = Files.write(folder.resolve("sqlite.duckdb"), Arrays.copyOf(SQLITE, 8_192));
+        assertThat(code(() -> RunStore.open(sqlite))).isEqualTo(Code.NOT_A_STORE);
         assertThat(code(() -> RunStore.open(folder))).isEqualTo(Code.NOT_A_STORE);
         assertThat(code(() -> RunStore.open(folder.resolve("none.duckdb")))).isEqualTo(Code.MISSING);
+    }
+
+    private static void readAll(Path file) {
+        try (RunStore store = RunStore.open(file)) {
+            store.run();
+            store.study();
+            store.plan();
+            store.trials();
+            store.seconds();
+            store.histograms();
+            store.figures();
+            store.libraries();
+        }
+    }
+
+    /** A disk that was full, or a copy that was stopped, leaves the beginning of a store. */
+    @Test
+    void aStoreThatWasCutShortIsNamedWithWhatToDo() throws IOException {
+        Path file = folder.resolve("results.duckdb");
+        try (RunStore store = RunStore.create(file, SampleRun.run())) {
+            store.appendPlan(List.of(SampleRun.spec(0)));
+            store.append(
+                    SampleRun.ended(0, State.FINISHED),
+                    SampleRun.seconds(0),
+                    SampleRun.histograms(0),
+                    SampleRun.figures(0));
+        }
+        byte[] whole = Files.readAllBytes(file);
+        for (int left : new int[] {whole.length / 2, 20_000, 5_000}) {
+            Path cut = Files.write(folder.resolve(left + ".duckdb"), Arrays.copyOf(whole, left));
+            StoreException e = catchThrowableOfType(StoreException.class, () -> readAll(cut));
+            assertThat(e).as(left + " of " + whole.length + " bytes").isNotNull();
+            assertThat(e.code()).isEqualTo(Code.DAMAGED);
+            assertThat(e.getMessage())
+                    .isEqualTo(cut
+                            + ": damaged or cut short, so that it cannot be read (expected: the whole results.duckdb of"
+                            + " a run; copy it again, or measure again)");
+        }
     }
 
     @Test

@@ -24,7 +24,7 @@ public record Criterion(String name, String shows, String figure, String unit, S
         }
         map.keySet().forEach(key -> {
             if (!KEYS.contains(String.valueOf(key))) {
-                throw new BadInput(place, key, "one of " + String.join(", ", new TreeSet<>(KEYS)));
+                throw BadInput.oneOf(place, String.valueOf(key), new TreeSet<>(KEYS));
             }
         });
         Criterion read = new Criterion(
@@ -33,7 +33,7 @@ public record Criterion(String name, String shows, String figure, String unit, S
             throw new BadInput(place, given, "a name, and either a figure or a fact");
         }
         if (!read.fact().isEmpty() && !FACTS.contains(read.fact())) {
-            throw new BadInput(place + ": fact", read.fact(), "one of " + String.join(", ", new TreeSet<>(FACTS)));
+            throw BadInput.oneOf(place + ": fact", read.fact(), new TreeSet<>(FACTS));
         }
         if (!read.figure().isEmpty()) {
             ExpressionParser.figure(place + ": figure", read.figure());

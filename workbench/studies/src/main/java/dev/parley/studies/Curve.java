@@ -60,7 +60,7 @@ public record Curve(
 
     private static void known(String where, String key) {
         if (!TOLD_APART.contains(key)) {
-            throw new BadInput(where, key, "one of " + String.join(", ", new TreeSet<>(TOLD_APART)));
+            throw BadInput.oneOf(where, key, new TreeSet<>(TOLD_APART));
         }
     }
 
@@ -70,7 +70,7 @@ public record Curve(
         }
         map.keySet().forEach(key -> {
             if (!KEYS.contains(String.valueOf(key))) {
-                throw new BadInput(place, key, "one of " + String.join(", ", new TreeSet<>(KEYS)));
+                throw BadInput.oneOf(place, String.valueOf(key), new TreeSet<>(KEYS));
             }
         });
         return new Curve(

@@ -68,15 +68,7 @@ sealed interface Expression {
     /** @param sure by the wider intervals: the verdict, or not decided */
     record Said(Verdict verdict, Verdict sure) {
         private Said not() {
-            return new Said(not(verdict), not(sure));
-        }
-
-        private static Verdict not(Verdict verdict) {
-            return switch (verdict) {
-                case HOLDS -> Verdict.DOES_NOT_HOLD;
-                case DOES_NOT_HOLD -> Verdict.HOLDS;
-                case NOT_DECIDED -> Verdict.NOT_DECIDED;
-            };
+            return new Said(verdict.not(), sure.not());
         }
     }
 
@@ -117,7 +109,12 @@ sealed interface Expression {
                 Measured right = figure(similar.right(), measurements);
                 yield add(findings, compared(similar.text(), left, right, 1 / similar.factor(), similar.factor()));
             }
-            case Not not -> said(not.statement(), measurements, findings).not();
+            case Not not -> {
+                List<Finding> denied = new ArrayList<>();
+                Said said = said(not.statement(), measurements, denied);
+                denied.forEach(finding -> findings.add(finding.not()));
+                yield said.not();
+            }
             case Count count -> {
                 List<Said> all = new ArrayList<>();
                 for (Statement one : count.statements()) {

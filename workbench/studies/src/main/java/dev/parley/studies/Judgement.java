@@ -7,7 +7,8 @@ import java.util.Locale;
  * What measurements say about a claim.
  *
  * @param isIndicative decided, but only because few restarts lie close together
- * @param findings every comparison that was made, in the order of the claim
+ * @param findings every comparison that was made, in the order of the claim, each as the claim has it: one behind a
+ *     {@code not} holds where the comparison itself does not
  */
 public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> findings) {
     public static final Judgement OPEN = new Judgement(Verdict.NOT_DECIDED, false, List.of());
@@ -30,6 +31,15 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
         public String words() {
             return words;
         }
+
+        /** What is missing stays missing. */
+        Verdict not() {
+            return switch (this) {
+                case HOLDS -> DOES_NOT_HOLD;
+                case DOES_NOT_HOLD -> HOLDS;
+                case NOT_DECIDED -> NOT_DECIDED;
+            };
+        }
     }
 
     /**
@@ -50,8 +60,13 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
             Measured ratio,
             double border,
             String none) {
+        /** The same behind a {@code not}. */
+        Finding not() {
+            return new Finding(verdict.not(), isIndicative, "not " + what, left, right, ratio, border, none);
+        }
+
         public String words() {
-            return Judgement.words(verdict, isIndicative);
+            return Judgement.words(verdict, "", isIndicative);
         }
 
         /** Why this is the verdict. */
@@ -71,11 +86,21 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
         findings = List.copyOf(findings);
     }
 
+    /**
+     * The verdict, and of several comparisons how many of them it is the verdict on: {@code holds in 2 of 4} is said of
+     * a claim that asks for no more than two.
+     */
     public String words() {
-        return words(verdict, isIndicative);
+        boolean isOfSeveral = findings.size() > 1 && verdict != Verdict.NOT_DECIDED;
+        return words(verdict, isOfSeveral ? " in " + count(verdict) + " of " + findings.size() : "", isIndicative);
     }
 
-    private static String words(Verdict verdict, boolean isIndicative) {
-        return verdict.words() + (isIndicative ? " (indicative)" : "");
+    /** How many of the comparisons have this verdict. */
+    public long count(Verdict wanted) {
+        return findings.stream().filter(finding -> finding.verdict() == wanted).count();
+    }
+
+    private static String words(Verdict verdict, String many, boolean isIndicative) {
+        return verdict.words() + many + (isIndicative ? " (indicative)" : "");
     }
 }

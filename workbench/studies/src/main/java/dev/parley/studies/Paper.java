@@ -169,8 +169,8 @@ public record Paper(
     /** One that comes with the workbench. */
     public static Paper named(String name) {
         if (!NAMES.contains(name)) {
-            throw new BadInput(
-                    "NAME", name, "one of " + String.join(", ", NAMES) + ", all, or a folder with a paper.yaml");
+            throw BadInput.near(
+                    "NAME", name, NAMES, "one of " + String.join(", ", NAMES) + ", all, or a folder with a paper.yaml");
         }
         return read(name, file -> resource(name + "/" + file));
     }
@@ -193,7 +193,7 @@ public record Paper(
         Map<String, Object> keys = map(file, files.apply("paper.yaml"));
         for (String key : keys.keySet()) {
             if (!KEYS.contains(key)) {
-                throw new BadInput(file, key, "one of " + String.join(", ", new TreeSet<>(KEYS)));
+                throw BadInput.oneOf(file, key, new TreeSet<>(KEYS));
             }
         }
         List<Part> parts = new ArrayList<>();

@@ -4,6 +4,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Nearest;
 import dev.parley.model.Quantity;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
@@ -242,7 +243,7 @@ public final class StudyFile {
                 } else if (technologies.contains(name)) {
                     addOnce(chosen, name, item);
                 } else {
-                    item.wrong(name + " (expected: " + expected + ")");
+                    item.wrong(name + " (" + Nearest.hint(name, technologies) + "expected: " + expected + ")");
                 }
             });
         }

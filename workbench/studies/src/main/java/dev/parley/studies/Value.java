@@ -142,7 +142,8 @@ final class Value {
             String name = tuple.getKeyNode() instanceof ScalarNode scalar ? scalar.getValue() : "?";
             Value keyPlace = new Value(join(name), tuple.getKeyNode(), mistakes);
             if (!known.isEmpty() && !known.contains(name)) {
-                keyPlace.wrong("unknown key (expected: " + expectedKey(name, known) + ")");
+                keyPlace.wrong("unknown key (" + Nearest.hint(name, known) + "expected: one of "
+                        + String.join(", ", known) + ")");
             } else if (fields.putIfAbsent(name, new Value(join(name), tuple.getValueNode(), mistakes)) != null) {
                 keyPlace.wrong("twice (expected: each key once)");
             }
@@ -152,16 +153,6 @@ final class Value {
 
     private String join(String name) {
         return key.isEmpty() ? name : key + "." + name;
-    }
-
-    private static String expectedKey(String name, Set<String> known) {
-        return known.stream()
-                .filter(k -> k.replace("-", "").equalsIgnoreCase(name.replaceAll("[-_ ]", ""))
-                        || k.equals(name + "s")
-                        || (k + "s").equals(name))
-                .findFirst()
-                .or(() -> Nearest.of(name, known))
-                .orElseGet(() -> "one of " + String.join(", ", known));
     }
 
     /** As the file has it, cut short. */

@@ -143,11 +143,32 @@ class ClaimTest {
         assertThat(judge(claim + " or latency[technology=grpc] < latency[technology=rest]")
                         .words())
                 .as("decided by the other side, which is far from its border")
-                .isEqualTo("holds");
+                .isEqualTo("holds in 1 of 2");
         assertThat(judge("latency[technology=kafka] < 1").isIndicative()).isFalse();
         latencies.put("rest", measured(10, 10, 37));
         latencies.put("grpc", measured(5, 10, 41));
         assertThat(judge(claim).words()).isEqualTo("does not hold");
+    }
+
+    /** "Holds" beside "2 of 4 hold, 2 do not" said two things of one claim. */
+    @Test
+    void aClaimOfSeveralComparisonsSaysInHowManyItHolds() {
+        String each = " t in {rest, grpc, rpcx, kafka}: latency[technology=@t] < 6";
+        assertThat(judge("2 of" + each).words()).isEqualTo("holds in 2 of 4 (indicative)");
+        assertThat(judge("every" + each).words()).isEqualTo("does not hold in 1 of 4");
+        assertThat(judge("3 of" + each).words()).isEqualTo("not decided here");
+        assertThat(judge("latency[technology=rest] < 6").words()).isEqualTo("does not hold");
+    }
+
+    @Test
+    void aComparisonBehindANotHoldsWhereItselfDoesNot() {
+        Judgement denied = judge("every t in {rest, kafka}: not latency[technology=@t] < latency[technology=grpc]");
+        assertThat(denied.findings())
+                .extracting(Judgement.Finding::verdict)
+                .containsExactly(Verdict.HOLDS, Verdict.NOT_DECIDED);
+        assertThat(denied.findings().getFirst().what()).startsWith("not latency[technology=rest] < ");
+        assertThat(judge("not (latency[technology=rest] < 6 and latency[technology=grpc] < 1)").words())
+                .isEqualTo("holds in 2 of 2");
     }
 
     @Test

@@ -490,5 +490,7 @@ class PaperTest {
                 .hasMessage(
                         "NAME: mine (expected: one of kazanavicius, weerasinghe, niswar, iwanowski, zhang, all, or a folder"
                                 + " with a paper.yaml)");
+        assertThatThrownBy(() -> Paper.named("zahng"))
+                .hasMessageStartingWith("NAME: zahng (did you mean zhang? expected: one of kazanavicius, ");
     }
 }

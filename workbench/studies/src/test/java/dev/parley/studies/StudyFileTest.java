@@ -189,8 +189,11 @@ class StudyFileTest {
             quoteCharacter = '`',
             value = {
                 "technologies: [rest, soap] | technologies[1]: soap (expected: one of rest, grpc, rpcx",
+                "technologies: [rest, grcp] | technologies[1]: grcp (did you mean grpc? expected: one of rest, grpc",
                 "technologies: [rest, rest] | technologies[1]: rest twice (expected: each once)",
                 "topologies: ring:3         | topologies: ring:3 (expected: line:n",
+                "topologies: lien:3         | topologies: lien:3 (did you mean line:n? expected: line:n",
+                "work: mesages              | work: mesages (did you mean messages? expected: one of ",
                 "work: soap                 | work: soap (expected:",
                 "messages: [text:10, types:7] | messages[1]: ",
                 "messages: []               | messages: [] (expected:",
@@ -199,7 +202,10 @@ class StudyFileTest {
                 "loads: [{closed: {clients: 0}}] | loads[0].closed: clients: 0 (expected: 1 to 100000)",
                 "loads: [{closed: {clients: many}}] | loads[0].closed.clients: many (expected: a whole number)",
                 "loads: [{staircase: {from: 1, to: 2, step: 1}}] | loads[0].staircase: every is missing",
-                "loads: [{open: {per-second: 5, arrival: even}}] | loads[0].open.arrival: unknown key (expected: arrivals)",
+                "loads: [{open: {per-second: 5, arrival: even}}] | loads[0].open.arrival: unknown key (did you mean"
+                        + " arrivals? expected: one of per-second, arrivals)",
+                "loads: ['ramp:1-2:99999999h:even'] | loads[0]: duration: 99999999h (expected: at most 720h)",
+                "loads: [{ramp: {from: 1, to: 2, length: 721h}}] | loads[0].ramp.length: 721h (expected: at most 720h)",
                 "loads: [{open: {per-second: 5, arrivals: odd}}] | loads[0].open.arrivals: odd (expected: even or poisson)",
                 "loads: [{closed: 5}]       | loads[0].closed: 5 (expected: keys with values: clients)",
                 "loads: [{trickle: {rate: 5}}] | loads[0].trickle: unknown key (expected: one of closed,",
@@ -224,7 +230,10 @@ class StudyFileTest {
                 "warm-up: {least: 5s, most: 1s} | warm-up: most 1s (expected: not under the least, 5s)",
                 "success-within: 0          | success-within: 0 (expected: longer than nothing)",
                 "seed: x                    | seed: x (expected: a whole number)",
-                "windows: 5s                | windows: unknown key (expected: window)",
+                "windows: 5s                | windows: unknown key (did you mean window? expected: one of study, tech",
+                "Success_Within: 5s         | Success_Within: unknown key (did you mean success-within? expected:",
+                "window: 99999999h          | window: 99999999h (expected: at most 720h)",
+                "rehearsal: 99999999h       | rehearsal: 99999999h (expected: at most 720h)",
                 "limits: {cores: 0}         | limits.cores: 0.0 (expected: 0.01 to 1024)",
                 "limits: {memory: 512}      | limits.memory: 512 (expected: a size such as 512MB",
                 "limits: {services: {m9: {cores: 1}}} | limits: service: m9 (expected: a service of line:5)",
@@ -513,21 +522,69 @@ class StudyFileTest {
                 .getSchema(StudyFile.schema(), InputFormat.JSON);
     }
 
+    /** Each number of the guide that is a default, beside a study that leaves the key out. */
+    @Test
+    void theDefaultsOfTheGuideAreThoseOfTheReader() {
+        Study study = read(SHORTEST);
+        Study.Effort quick = read(SHORTEST + "effort: quick\n").effort();
+        Study.Effort standard = study.effort();
+        assertThat(row("study")).endsWith("| `" + study.title() + "` |");
+        assertThat(row("topologies")).endsWith("| `" + study.topologies().getFirst() + "` |");
+        assertThat(row("work")).endsWith("| `" + study.work() + "` |");
+        assertThat(row("effort")).endsWith("| `" + standard.name() + "` |");
+        assertThat(row("seed")).endsWith("| `" + study.seed() + "` |");
+        assertThat(row("alone")).endsWith("| `" + study.isAlone() + "` |");
+        assertThat(row("restarts"))
+                .contains("1 to " + Study.MAX_RESTARTS + " |")
+                .endsWith("| quick " + quick.restarts() + ", standard " + standard.restarts() + " |");
+        assertThat(row("rehearsal")).endsWith(both(quick.rehearsal(), standard.rehearsal()));
+        assertThat(row("window")).endsWith(both(quick.window(), standard.window()));
+        assertThat(quick.warmUpMost()).isEqualTo(quick.warmUpLeast());
+        assertThat(row("warm-up"))
+                .endsWith(both(quick.warmUpLeast(), standard.warmUpLeast())
+                        .replace(" |", " to " + Quantity.text(standard.warmUpMost()) + " |"));
+        assertThat(row("success-within")).endsWith("| `" + Quantity.text(study.limit()) + "` |");
+        assertThat(row("call-limit"))
+                .contains("at most `30m` |")
+                .endsWith("| `success-within`, but at least "
+                        + Quantity.text(Study.defaultCallLimit(Duration.ofMillis(1))) + " and at most "
+                        + Quantity.text(Study.defaultCallLimit(Duration.ofHours(1))) + " |");
+        assertThat(read(SHORTEST + "call-limit: 30m\n").callLimit()).isEqualTo(Duration.ofMinutes(30));
+        assertThatThrownBy(() -> read(SHORTEST + "call-limit: 1801s\n")).isInstanceOf(BadStudy.class);
+        assertThat(guide()).contains("none is longer than `" + Study.MAX_TIME.toHours() + "h`");
+    }
+
+    private static String both(Duration quick, Duration standard) {
+        return "| quick " + Quantity.text(quick) + ", standard " + Quantity.text(standard) + " |";
+    }
+
+    /** The line of the guide's tables that begins with a key or a load. */
+    private static String row(String name) {
+        return guide().lines()
+                .filter(line -> line.startsWith("| `" + name + "` |"))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(name + " is in no table of the guide"));
+    }
+
+    /** The YAML of the guide. */
+    private static String example() {
+        String guide = guide();
+        return guide.substring(guide.indexOf("```yaml\n") + 8, guide.lastIndexOf("```"));
+    }
+
+    private static String guide() {
+        try {
+            return Files.readString(home().resolve("docs/specs.md"));
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
     private static Path home() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("docs/specs.md"))) {
             folder = folder.getParent();
         }
         return folder;
-    }
-
-    /** The YAML of the guide. */
-    private static String example() {
-        try {
-            String guide = Files.readString(home().resolve("docs/specs.md"));
-            return guide.substring(guide.indexOf("```yaml\n") + 8, guide.lastIndexOf("```"));
-        } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
-        }
     }
 }
