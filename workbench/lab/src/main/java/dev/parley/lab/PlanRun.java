@@ -74,7 +74,7 @@ final class PlanRun {
             Plan.Boot planned = plan.boots().get(i);
             Plan.Boot boot = planned.rehearsing(rehearsals.next(planned));
             Duration rehearsed = Duration.ZERO;
-            if (hasTimeFor(times.of(boot))) {
+            if (hasTimeFor(times.longest(boot))) {
                 setting.listener().booting(boot, i);
                 if (boot.opensBlock()) {
                     measureEmptyService(boot);
@@ -156,7 +156,7 @@ final class PlanRun {
                 try {
                     path.prepare();
                     while (!toDo.isEmpty()) {
-                        if (!hasTimeFor(times.of(toDo.getFirst()))) {
+                        if (!hasTimeFor(times.longest(toDo.getFirst()))) {
                             left += toDo.size();
                             return before.plus(path.rehearsed());
                         }
