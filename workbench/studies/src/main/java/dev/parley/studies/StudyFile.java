@@ -119,6 +119,22 @@ public final class StudyFile {
         return study.get();
     }
 
+    /**
+     * The title in the text of a study; empty where it has none. Nothing else is read, so that its technologies and its
+     * work need not be there.
+     */
+    static Optional<String> title(String name, String text) {
+        return new Compose(LoadSettings.builder()
+                        .setLabel(name)
+                        .setCodePointLimit(MAX_CHARACTERS)
+                        .build())
+                .composeString(text)
+                .map(root -> new Value("", root, new Mistakes(name)))
+                .filter(Value::isMapping)
+                .flatMap(root -> Optional.ofNullable(root.fields(Set.of()).get("study")))
+                .flatMap(title -> title.text("a title of one line"));
+    }
+
     /** The JSON Schema of the form, for editors; the reader checks more than a schema can say. */
     public static String schema() {
         try (InputStream in = StudyFile.class.getResourceAsStream("study.schema.json")) {

@@ -8,6 +8,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -76,6 +77,11 @@ public final class StudyText {
     /** @throws BadStudy if the text was not written here, or names a technology that is no longer there */
     public static Study read(String text, List<String> technologies) {
         return StudyFile.parse("stored study", text, technologies);
+    }
+
+    /** The title in a text; its technologies and its work need not be there. */
+    public static Optional<String> title(String text) {
+        return StudyFile.title("stored study", text);
     }
 
     /** SHA-256 of the text, in hexadecimal: tells runs of the same study from others. */
