@@ -2,12 +2,14 @@ package dev.parley.report;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.store.RunStore;
+import dev.parley.studies.StudyText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Optional;
 
 /** What a run came to, in every form. */
 public final class Report {
@@ -19,9 +21,11 @@ public final class Report {
     public static final String JSON = "summary.json";
 
     private final Analysis analysis;
+    private final Optional<String> title;
 
-    private Report(Analysis analysis) {
+    private Report(Analysis analysis, Optional<String> title) {
         this.analysis = analysis;
+        this.title = title;
     }
 
     /**
@@ -31,12 +35,16 @@ public final class Report {
      */
     public static Report of(Path storeFile) {
         try (RunStore store = RunStore.open(storeFile)) {
-            return new Report(Analysis.of(store));
+            return new Report(
+                    Analysis.of(store),
+                    store.study()
+                            .flatMap(study -> StudyText.title(study.text()))
+                            .flatMap(Question::title));
         }
     }
 
     public static Report of(Analysis analysis) {
-        return new Report(analysis);
+        return new Report(analysis, Optional.empty());
     }
 
     public Analysis analysis() {
@@ -63,7 +71,7 @@ public final class Report {
         write(folder.resolve(CSV), SummaryFiles.csv(analysis.summaries()));
         write(folder.resolve(DETAILS), SummaryFiles.csv(analysis.details()));
         write(folder.resolve(JSON), SummaryFiles.json(analysis));
-        return write(folder.resolve(HTML), new HtmlPage(analysis).text());
+        return write(folder.resolve(HTML), RunPage.of(analysis, title).html());
     }
 
     static Path write(Path file, String text) {

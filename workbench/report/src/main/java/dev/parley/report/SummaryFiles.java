@@ -14,39 +14,48 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** {@code summary.csv} and {@code summary.json}. Columns may be added at the end; those that are there stay. */
 final class SummaryFiles {
-    private static final String HEADER =
-            "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty,tried\n";
+    private static final List<String> COLUMNS = List.of(
+            "technology",
+            "topology",
+            "message",
+            "clients",
+            "metric",
+            "value",
+            "unit",
+            "low",
+            "high",
+            "restarts",
+            "validity",
+            "subject",
+            "load",
+            "empty",
+            "tried");
 
     private SummaryFiles() {}
 
-    /** RFC 4180, but with line feeds; one row a technology × topology × message × load × metric. */
+    /** One row a technology × topology × message × load × metric. */
     static String csv(List<Summary> summaries) {
-        StringBuilder text = new StringBuilder(HEADER);
-        for (Summary s : summaries) {
-            text.append(String.join(
-                            ",",
-                            quoted(s.technology()),
-                            quoted(s.topology()),
-                            quoted(s.message()),
-                            s.clients(),
-                            s.metric().key(),
-                            Figures.exact(s.estimate().value()),
-                            s.metric().unit(),
-                            Figures.exact(s.estimate().low()),
-                            Figures.exact(s.estimate().high()),
-                            Integer.toString(s.restarts()),
-                            quoted(s.validity()),
-                            quoted(s.subject()),
-                            quoted(s.load().toString()),
-                            Figures.exact(s.empty()),
-                            Integer.toString(s.tried())))
-                    .append('\n');
-        }
-        return text.toString();
+        return CsvText.of(
+                COLUMNS, summaries.stream().map(SummaryFiles::cells).toList());
     }
 
-    static String quoted(String text) {
-        return text.matches("[^\",\\r\\n]*") ? text : '"' + text.replace("\"", "\"\"") + '"';
+    private static List<String> cells(Summary s) {
+        return List.of(
+                s.technology(),
+                s.topology(),
+                s.message(),
+                s.clients(),
+                s.metric().key(),
+                Figures.exact(s.estimate().value()),
+                s.metric().unit(),
+                Figures.exact(s.estimate().low()),
+                Figures.exact(s.estimate().high()),
+                Integer.toString(s.restarts()),
+                s.validity(),
+                s.subject(),
+                s.load().toString(),
+                Figures.exact(s.empty()),
+                Integer.toString(s.tried()));
     }
 
     static String json(Analysis analysis) {
