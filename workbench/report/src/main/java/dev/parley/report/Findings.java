@@ -77,7 +77,8 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
                 ? ""
                 : "Not compared: "
                         + byReason.entrySet().stream()
-                                .map(reason -> Words.first(MAX_LISTED, reason.getValue()) + " (" + reason.getKey() + ")")
+                                .map(reason ->
+                                        Words.first(MAX_LISTED, reason.getValue()) + " (" + reason.getKey() + ")")
                                 .collect(Collectors.joining(", "))
                         + ".";
     }

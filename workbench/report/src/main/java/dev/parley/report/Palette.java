@@ -70,8 +70,11 @@ final class Palette {
         for (String technology : technologies) {
             String family = family(technology);
             int hue = hues.getOrDefault(family, 0);
-            int variant = family.equals(technology) ? 0 : variants.getOrDefault(family, 0) + 1;
-            variants.put(family, Math.max(variant, variants.getOrDefault(family, 0)));
+            int variant = 0;
+            if (!family.equals(technology)) {
+                variant = variants.getOrDefault(family, 0) + 1;
+                variants.put(family, variant);
+            }
             marks.add(new Mark(technology, "--t" + hue, (hue + variant) % SHAPES.size()));
         }
         return List.copyOf(marks);

@@ -44,6 +44,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
      */
     record Remark(String words, String kind, String why) {
         static final Remark NONE = new Remark("", "", "");
+        static final Remark OFFERED = new Remark("as offered", "", "");
 
         boolean isEmpty() {
             return words.isEmpty();
@@ -160,7 +161,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
                             metric.better(), s -> s.counts(), s -> s.estimate().value()));
             if (best.isEmpty() || best.get().technology().equals(own.technology())) {
                 return isOffered(metric)
-                        ? new Remark("as offered", "", "")
+                        ? Remark.OFFERED
                         : new Remark(metric.better() == Metric.Better.HIGHER ? "highest" : "lowest", "good", "");
             }
             return comparison(own.technology(), best.get().technology(), metric)
@@ -179,12 +180,14 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
                 case BETTER -> new Remark(ratio + "better", "", VerdictWords.figures(c));
                 case WORSE -> new Remark(ratio + "worse", "", VerdictWords.figures(c));
                 case EQUIVALENT ->
-                    new Remark(isOffered(metric) ? "as offered" : "equivalent", "good", VerdictWords.figures(c));
+                    isOffered(metric) ? Remark.OFFERED : new Remark("equivalent", "good", VerdictWords.figures(c));
                 case UNDECIDED ->
-                    new Remark(
-                            "undecided, " + VerdictWords.whatDecides(List.of(c), own.restarts()),
-                            "",
-                            VerdictWords.figures(c));
+                    isOffered(metric)
+                            ? Remark.OFFERED
+                            : new Remark(
+                                    "undecided, " + VerdictWords.whatDecides(List.of(c), own.restarts()),
+                                    "",
+                                    VerdictWords.figures(c));
                 case VOID -> new Remark("void", "", VerdictWords.figures(c));
                 case COLD -> new Remark("cold", "", VerdictWords.figures(c));
                 case UNKNOWN -> new Remark("warmth unknown", "", VerdictWords.figures(c));

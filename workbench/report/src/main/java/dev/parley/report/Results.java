@@ -57,7 +57,7 @@ record Results(
                 tables.stream().skip(1).toList());
     }
 
-    /** All charts and tables of one load before those of the next; the load with the most clients, or else rate, first. */
+    /** Load by load. The first is the closed load with the most clients or, where none is closed, the highest rate. */
     private static List<Situation> leadFirst(List<Situation> situations) {
         List<Load> loads = situations.stream().map(Situation::load).distinct().toList();
         Optional<Load> lead = loads.stream()

@@ -1,8 +1,9 @@
 /**
- * The results of a run as people and scripts read them: a table for the terminal, {@code summary.csv}, {@code summary.json} and one
- * self-contained {@code report.html}. Reads the store and nothing else, so that a report can be built again at any time.
+ * The results of a run as people and scripts read them: a table for the terminal, {@code summary.csv}, {@code
+ * summary.json} and one self-contained {@code report.html}. Reads the store and nothing else, so that a report can be
+ * built again at any time.
  *
- * <p>A page is a record of plain data, such as {@link dev.parley.report.RunPage}, and a template that writes it. Templates stand in
+ * <p>A page is a record of plain data, such as {@code RunPage}, and a template that writes it. Templates stand in
  * {@code src/main/jte}; the build makes classes of them in this package, so that what they show need not be public.
  *
  * <p>Starting point: {@link dev.parley.report.Report}. Immutable. Imports the analysis; starts nothing.

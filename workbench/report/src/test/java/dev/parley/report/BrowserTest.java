@@ -103,7 +103,8 @@ class BrowserTest {
                   const found = await view.axe.run(page, { preload: false });
                   const grave = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
                   note("passes", found.passes.length);
-                  note("grave", grave.map((v) => v.id + ": " + v.nodes.slice(0, 3).map((n) => n.html).join(" ")).join("; "));
+                  const where = (v) => v.nodes.slice(0, 3).map((n) => n.html).join(" ");
+                  note("grave", grave.map((v) => v.id + ": " + where(v)).join("; "));
                 });</script>""".formatted(run, width, rules.replace("<", "\\u003c")));
         List<String> output = browser.document(frame, scheme);
         String dom = String.join("\n", output);

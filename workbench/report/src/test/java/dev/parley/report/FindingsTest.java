@@ -126,7 +126,8 @@ class FindingsTest {
                 Double.NaN,
                 Double.NaN);
         assertThat(findings("rpcx", "grpc").sentence())
-                .isEqualTo("Median response time: nothing is decided; a restart without a figure above 0 has no ratio.");
+                .isEqualTo("Median response time: nothing is decided; a restart without a figure above 0 has no"
+                        + " ratio.");
     }
 
     @Test

@@ -41,7 +41,7 @@ class PaletteTest {
         assertThat(Palette.of(all)).extracting(Mark::colour).doesNotHaveDuplicates();
     }
 
-    /** Differences in Oklab, which are as large as they look (Ottosson, 2020); contrast as WCAG 2.2, 1.4.11 asks for. */
+    /** Differences are those of Oklab, as large as they look (Ottosson, 2020). Contrast: WCAG 2.2, 1.4.11. */
     @Test
     void huesDifferFromEachOtherAndFromThePageInLightAndDark() {
         String css = Pages.resource("page.css");

@@ -29,7 +29,8 @@ class QuestionTest {
     @Test
     void sizesOfOneKindAreListedAndOtherMessagesCounted() {
         assertThat(of("line:5", "text:10 text:1000000", "closed:1"))
-                .isEqualTo("Five services in a line, 10 and 1 000 000 characters a message, 1 client: which technology?");
+                .isEqualTo("Five services in a line, 10 and 1 000 000 characters a message, 1 client: which"
+                        + " technology?");
         assertThat(of("line:1", "text:10 types:100", "closed:16"))
                 .isEqualTo("One service, two messages, 16 clients: which technology?");
         assertThat(of("line:2", "list>add:1000", "closed:16"))
@@ -39,7 +40,8 @@ class QuestionTest {
     @Test
     void topologiesHaveTheirForm() {
         assertThat(of("star:4", "types:1", "closed:2"))
-                .isEqualTo("A gateway and three services behind it, 1 property a message, 2 clients: which technology?");
+                .isEqualTo("A gateway and three services behind it, 1 property a message, 2 clients: which"
+                        + " technology?");
         assertThat(of("tree", "types:100", "closed:2")).startsWith("Six services in a tree, ");
         assertThat(of("pair", "types:100", "closed:2")).startsWith("A REST front and one service behind it, ");
         assertThat(of("graph:a>b;a2>b", "types:100", "closed:2")).startsWith("Three services, ");

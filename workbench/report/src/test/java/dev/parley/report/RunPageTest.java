@@ -102,7 +102,9 @@ class RunPageTest {
     @Test
     void aTitleOfATechnologyStandsOnceAndItsNameElsewhere() {
         assertThat(well.technologies()).extracting(Named::title).containsExactly("HTTP REST (JSON)", "gRPC", "RPCX");
-        assertThat(well.asked().technologies().rows()).extracting(List::getFirst).containsExactly("rest", "grpc", "rpcx");
+        assertThat(well.asked().technologies().rows())
+                .extracting(row -> row.getFirst())
+                .containsExactly("rest", "grpc", "rpcx");
         assertThat(well.html()).containsOnlyOnce("HTTP REST (JSON)");
     }
 
