@@ -9,35 +9,48 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section 3.1. */
-final class AskedPage {
-    private final Analysis analysis;
+/**
+ * What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section
+ * 3.1.
+ *
+ * @param libraries of each technology; none where the run did not keep what its services were made of
+ */
+record AskedPage(Table technologies, List<Libraries> libraries) {
+    /** The files that a service of one technology needs. */
+    record Libraries(String title, Table files) {}
 
-    AskedPage(Analysis analysis) {
-        this.analysis = analysis;
+    static AskedPage of(Analysis analysis) {
+        Table technologies = new Table(
+                "What each technology asks for",
+                List.of(
+                        "technology",
+                        "style",
+                        "needs",
+                        "a service contains",
+                        "who knows whom",
+                        "queues, topics",
+                        "encoding",
+                        "files",
+                        "MB"),
+                analysis.run().technologies().stream()
+                        .map(technology -> row(technology, files(analysis, technology.name())))
+                        .toList());
+        List<String> names = new ArrayList<>(
+                analysis.run().technologies().stream().map(Technology::name).toList());
+        names.add(FigureRow.EMPTY);
+        List<Libraries> libraries = new ArrayList<>();
+        for (String name : names) {
+            List<LibraryRow> files = files(analysis, name);
+            if (!files.isEmpty()) {
+                libraries.add(libraries(name.equals(FigureRow.EMPTY) ? "the empty service" : name, files));
+            }
+        }
+        return new AskedPage(technologies, List.copyOf(libraries));
     }
 
-    String html() {
-        return "<div class=scroll>"
-                + Html.table(
-                        List.of(
-                                "technology",
-                                "style",
-                                "needs",
-                                "a service contains",
-                                "who knows whom",
-                                "queues, topics",
-                                "encoding",
-                                "files",
-                                "MB"),
-                        analysis.run().technologies().stream().map(this::row).toList())
-                + "</div>\n" + libraries();
-    }
-
-    private List<String> row(Technology technology) {
-        List<LibraryRow> files = files(technology.name());
+    private static List<String> row(Technology technology, List<LibraryRow> files) {
         return List.of(
-                technology.title(),
+                technology.name(),
                 technology.style().name().toLowerCase(Locale.ROOT),
                 technology.broker().orElse("no broker"),
                 String.join("; ", technology.components()),
@@ -52,34 +65,19 @@ final class AskedPage {
                 files.isEmpty() ? "–" : megabytes(files));
     }
 
-    private String libraries() {
-        if (analysis.libraries().isEmpty()) {
-            return "<p class=none>This run did not keep what its services were made of.</p>\n";
-        }
-        StringBuilder html = new StringBuilder("<h3>What a service is made of</h3>\n");
-        List<String> names = new ArrayList<>(
-                analysis.run().technologies().stream().map(Technology::name).toList());
-        names.add(FigureRow.EMPTY);
-        for (String name : names) {
-            List<LibraryRow> files = files(name);
-            if (!files.isEmpty()) {
-                html.append("<details><summary>"
-                        + Html.escaped(name.equals(FigureRow.EMPTY) ? "the empty service" : name) + ": " + files.size()
-                        + (files.size() == 1 ? " file, " : " files, ") + megabytes(files)
-                        + " MB</summary><div class=scroll>"
-                        + Html.table(
-                                List.of("file", "version", "licence", "kB"),
-                                files.stream()
-                                        .map(f -> List.of(
-                                                f.name(), f.version(), f.licence(), Figures.brief(f.bytes() / 1e3)))
-                                        .toList())
-                        + "</div></details>\n");
-            }
-        }
-        return html.toString();
+    private static Libraries libraries(String name, List<LibraryRow> files) {
+        String title = name + ": " + Words.count(files.size(), "file") + ", " + megabytes(files) + " MB";
+        return new Libraries(
+                title,
+                new Table(
+                        title,
+                        List.of("file", "version", "licence", "kB"),
+                        files.stream()
+                                .map(f -> List.of(f.name(), f.version(), f.licence(), Figures.brief(f.bytes() / 1e3)))
+                                .toList()));
     }
 
-    private List<LibraryRow> files(String technology) {
+    private static List<LibraryRow> files(Analysis analysis, String technology) {
         return analysis.libraries().stream()
                 .filter(library -> library.technology().equals(technology))
                 .toList();

@@ -1,17 +1,23 @@
 package dev.parley.report;
 
 import java.util.List;
+import java.util.stream.DoubleStream;
 
 /**
  * What one chart shows; drawn by the page's script, and printed as a table and as CSV beside it.
  *
  * @param axis title of the value axis, with its unit
  * @param note one line below the heading: what the figure is, and whether its load was open or closed
+ * @param isWide true where an axis from 0 would hide the small values beside the large ones: then marks and lines stand
+ *     on a logarithmic axis, and bars, which have no honest length on one, show shares
  */
-record Chart(String id, Kind kind, String heading, String axis, String note, List<Row> rows) {
+record Chart(String id, Kind kind, String heading, String axis, String note, List<Row> rows, boolean isWide) {
+    /** Values further apart than this do not share an axis from 0. */
+    private static final double WIDE = 30;
+
     /** How it is drawn. */
     enum Kind {
-        /** A dot and its interval for each technology. */
+        /** A mark and its interval for each technology. */
         INTERVALS,
         /** A bar for each technology, payload and what surrounds it. */
         STACK,
@@ -22,7 +28,12 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
         /** A bar for each technology, cut into the hops that its time went to, in the order of the calls. */
         HOPS,
         /** A line for each technology over a number, such as hops, neighbours or clients. */
-        LINES
+        LINES;
+
+        /** True where technologies are told by their marks alone, since no name stands beside them. */
+        boolean needsLegend() {
+            return this == TAIL || this == LINES;
+        }
     }
 
     /** One line of the chart: a message, for {@link Kind#TAIL} a situation to choose, for {@link Kind#LINES} the title of its other axis. */
@@ -52,8 +63,74 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
         static Point line(String technology, String flag, List<double[]> line) {
             return new Point(technology, Double.NaN, Double.NaN, Double.NaN, Double.NaN, flag, line, List.of());
         }
+
+        /** All that is drawn of it along the value axis. */
+        private DoubleStream values() {
+            return DoubleStream.concat(
+                            DoubleStream.of(value, low, high), tail.stream().mapToDouble(at -> at[1]))
+                    .filter(Double::isFinite);
+        }
     }
 
     /** One hop's own share of a time. */
     record Part(String label, double value) {}
+
+    /** A chart by itself: {@link #alike} says how wide the charts of a section are. */
+    Chart(String id, Kind kind, String heading, String axis, String note, List<Row> rows) {
+        this(id, kind, heading, axis, note, rows, false);
+    }
+
+    /**
+     * The same charts, of which those of one kind have one kind of axis: two that stand side by side are compared by
+     * eye.
+     */
+    static List<Chart> alike(List<Chart> charts) {
+        return charts.stream().map(chart -> chart.beside(charts)).toList();
+    }
+
+    /** A single bar has neither an honest length on a logarithmic axis nor a share of anything. */
+    private Chart beside(List<Chart> charts) {
+        List<Chart> like =
+                charts.stream().filter(other -> other.kind == kind).toList();
+        boolean wide = kind != Kind.BARS
+                && like.stream().anyMatch(Chart::isSpread)
+                && like.stream().allMatch(Chart::isPositive);
+        return new Chart(id, kind, heading, axis, note, rows, wide);
+    }
+
+    /** The least value above 0 counts: what is 0 is drawn at 0. */
+    private boolean isSpread() {
+        return values().max().orElse(0)
+                > WIDE * values().filter(value -> value > 0).min().orElse(Double.POSITIVE_INFINITY);
+    }
+
+    private boolean isPositive() {
+        return values().allMatch(value -> value > 0);
+    }
+
+    private DoubleStream values() {
+        return rows.stream().flatMap(row -> row.points().stream()).flatMapToDouble(Point::values);
+    }
+
+    boolean isMeasured() {
+        return rows.stream().anyMatch(row -> !row.points().isEmpty());
+    }
+
+    /** What stands in brackets at the end of the axis' title. */
+    String unit() {
+        return axis.substring(axis.lastIndexOf('(') + 1, axis.lastIndexOf(')'));
+    }
+
+    /** What the axis shows as it is drawn. */
+    String drawnAxis() {
+        if (!isWide) {
+            return axis;
+        }
+        return switch (kind) {
+            case INTERVALS, TAIL, LINES -> axis + ", logarithmic";
+            case STACK -> "Share of the message's largest (%)";
+            case HOPS -> "Share of its own response time (%)";
+            case BARS -> axis;
+        };
+    }
 }

@@ -15,9 +15,11 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.Predicate;
 
-/** The charts of a run, section by section. Open and closed loads never share a chart, nor do two topologies. */
+/**
+ * The charts of a run, section by section, technologies best first. Open and closed loads never share a chart, nor do
+ * two topologies.
+ */
 final class Charts {
     private final Analysis analysis;
     private final List<String> technologies;
@@ -34,8 +36,18 @@ final class Charts {
                 > 1;
     }
 
-    /** A heading, what it tells, and its charts. */
-    record Section(String id, String title, String lead, List<Chart> charts) {}
+    /** A heading, what it tells, and its charts: those of one kind have one kind of axis. */
+    record Section(String id, String title, String lead, List<Chart> charts) {
+        Section {
+            charts = Chart.alike(charts);
+        }
+    }
+
+    /** The chart that answers first: median response times under one load. */
+    Chart lead(Load load) {
+        Chart chart = intervals(Metric.LATENCY_MEDIAN, load, "lead-");
+        return Chart.alike(List.of(chart)).getFirst();
+    }
 
     List<Section> sections() {
         List<Section> sections = new ArrayList<>();
@@ -52,7 +64,8 @@ final class Charts {
                 new Section(
                         "latency",
                         "Response time",
-                        "From the moment a request is due to its right reply. Dots are medians over restarts, lines their 95 % intervals.",
+                        "From the moment a request is due to its right reply. Marks are medians over restarts, lines"
+                                + " their 95 % intervals.",
                         perLoad(Metric.Section.LATENCY)),
                 new Section(
                         "percentiles",
@@ -63,7 +76,8 @@ final class Charts {
                 new Section(
                         "throughput",
                         "Throughput",
-                        "Replies a second that were right and came within the limit.",
+                        "Replies a second that were right and came within the limit. Under an open load that is what"
+                                + " was offered, less what was not answered in time.",
                         perLoad(Metric.Section.THROUGHPUT)),
                 new Section(
                         "cost",
@@ -97,9 +111,8 @@ final class Charts {
         for (Load load :
                 analysis.situations().stream().map(Situation::load).distinct().toList()) {
             for (Metric metric : Metric.chartedIn(section)) {
-                Chart chart = intervals(metric, load);
-                if (!metric.isOptional()
-                        || chart.rows().stream().anyMatch(row -> !row.points().isEmpty())) {
+                Chart chart = intervals(metric, load, "");
+                if (!metric.isOptional() || chart.isMeasured()) {
                     charts.add(chart);
                 }
             }
@@ -107,7 +120,7 @@ final class Charts {
         return charts;
     }
 
-    private Chart intervals(Metric metric, Load load) {
+    private Chart intervals(Metric metric, Load load, String place) {
         List<Row> rows = new ArrayList<>();
         for (Situation situation : analysis.situations()) {
             if (situation.load().equals(load)) {
@@ -116,11 +129,12 @@ final class Charts {
                         technologies.stream()
                                 .flatMap(t -> find(t, situation, metric).stream())
                                 .map(Charts::point)
+                                .sorted(Ranking.points(metric))
                                 .toList()));
             }
         }
         return new Chart(
-                metric.key() + "-" + load.toString().replaceAll("[^a-z0-9]", "-"),
+                place + metric.key() + "-" + load.toString().replaceAll("[^a-z0-9]", "-"),
                 Kind.INTERVALS,
                 metric.title(),
                 metric.axis(),
@@ -175,6 +189,7 @@ final class Charts {
                                 List.of(),
                                 List.of())));
             }
+            points.sort(Ranking.points(wire));
             rows.add(new Row(label(situation), points));
         }
         return new Chart(wire.key(), Kind.STACK, wire.title(), wire.axis(), "payload inside wire bytes", rows);
@@ -184,30 +199,24 @@ final class Charts {
     private Chart service(Metric metric) {
         List<Point> points = new ArrayList<>();
         for (String technology : technologies) {
-            all(metric, s -> s.technology().equals(technology))
+            analysis.situations().stream()
+                    .flatMap(situation -> find(technology, situation, metric).stream())
                     .max(Comparator.comparingDouble(s -> s.estimate().value()))
                     .map(Charts::point)
                     .ifPresent(points::add);
         }
-        all(metric, s -> Double.isFinite(s.empty()))
+        points.sort(Ranking.points(metric));
+        analysis.summaries().stream()
+                .filter(s -> s.metric() == metric && Double.isFinite(s.empty()))
                 .findFirst()
                 .ifPresent(s -> points.add(Point.of(FigureRow.EMPTY, s.empty(), Double.NaN, Double.NaN, "")));
         String note = metric.isOfLoad() ? "highest over messages and loads" : "typical service";
         return new Chart(metric.key(), Kind.BARS, metric.title(), metric.axis(), note, List.of(new Row("", points)));
     }
 
-    private java.util.stream.Stream<Summary> all(Metric metric, Predicate<Summary> wanted) {
-        return analysis.summaries().stream()
-                .filter(s -> s.metric() == metric && s.estimate().isPresent())
-                .filter(wanted);
-    }
-
     private Optional<Summary> find(String technology, Situation situation, Metric metric) {
-        return all(
-                        metric,
-                        s -> s.technology().equals(technology)
-                                && new Situation(s.topology(), s.message(), s.load()).equals(situation))
-                .findFirst();
+        return analysis.summary(technology, situation, metric)
+                .filter(s -> s.estimate().isPresent());
     }
 
     private String label(Situation situation) {

@@ -9,7 +9,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 /** A paper's claims, each with its verdict and why. */
 final class ClaimTable {
@@ -79,24 +78,36 @@ final class ClaimTable {
     }
 
     String csv() {
-        StringBuilder csv = new StringBuilder(
-                "id,place,sentence,verdict,indicative,comparisons,hold,do_not_hold,expression,note,beside\n");
-        judgements.forEach((claim, judgement) -> csv.append(List.of(
-                                claim.id(),
-                                claim.place(),
-                                claim.sentence(),
-                                judgement.verdict().words(),
-                                Boolean.toString(judgement.isIndicative()),
-                                Integer.toString(judgement.findings().size()),
-                                Long.toString(judgement.count(Verdict.HOLDS)),
-                                Long.toString(judgement.count(Verdict.DOES_NOT_HOLD)),
-                                claim.expression(),
-                                claim.note(),
-                                claim.beside())
-                        .stream()
-                        .map(SummaryFiles::quoted)
-                        .collect(Collectors.joining(",")))
-                .append('\n'));
-        return csv.toString();
+        return CsvText.of(
+                List.of(
+                        "id",
+                        "place",
+                        "sentence",
+                        "verdict",
+                        "indicative",
+                        "comparisons",
+                        "hold",
+                        "do_not_hold",
+                        "expression",
+                        "note",
+                        "beside"),
+                judgements.entrySet().stream()
+                        .map(judged -> cells(judged.getKey(), judged.getValue()))
+                        .toList());
+    }
+
+    private static List<String> cells(Claim claim, Judgement judgement) {
+        return List.of(
+                claim.id(),
+                claim.place(),
+                claim.sentence(),
+                judgement.verdict().words(),
+                Boolean.toString(judgement.isIndicative()),
+                Integer.toString(judgement.findings().size()),
+                Long.toString(judgement.count(Verdict.HOLDS)),
+                Long.toString(judgement.count(Verdict.DOES_NOT_HOLD)),
+                claim.expression(),
+                claim.note(),
+                claim.beside());
     }
 }

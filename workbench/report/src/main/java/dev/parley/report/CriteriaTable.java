@@ -6,6 +6,7 @@ import dev.parley.model.Technology;
 import dev.parley.report.PaperRun.PartRun;
 import dev.parley.studies.Criterion;
 import dev.parley.studies.Measured;
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -55,26 +56,22 @@ final class CriteriaTable {
     }
 
     private String csv(Set<String> technologies) {
-        StringBuilder csv = new StringBuilder("criterion,what,technology,theirs,ours,unit\n");
+        List<List<String>> rows = new ArrayList<>();
         for (Criterion criterion : run.paper().criteria()) {
             for (String technology : technologies) {
                 boolean isFact = !criterion.fact().isEmpty();
                 Measured ours = isFact ? Measured.missing("a fact") : measured(criterion, technology);
                 Measured theirs = isFact ? Measured.missing("a fact") : published(criterion, technology);
-                csv.append(List.of(
-                                        criterion.name(),
-                                        criterion.shows(),
-                                        technology,
-                                        Figures.exact(theirs.value()),
-                                        isFact ? fact(criterion, technology) : Figures.exact(ours.value()),
-                                        criterion.unit())
-                                .stream()
-                                .map(SummaryFiles::quoted)
-                                .collect(Collectors.joining(",")))
-                        .append('\n');
+                rows.add(List.of(
+                        criterion.name(),
+                        criterion.shows(),
+                        technology,
+                        Figures.exact(theirs.value()),
+                        isFact ? fact(criterion, technology) : Figures.exact(ours.value()),
+                        criterion.unit()));
             }
         }
-        return csv.toString();
+        return CsvText.of(List.of("criterion", "what", "technology", "theirs", "ours", "unit"), rows);
     }
 
     private String theirs(Criterion criterion, String technology) {

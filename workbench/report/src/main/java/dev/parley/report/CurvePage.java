@@ -280,28 +280,36 @@ final class CurvePage {
     }
 
     private String csv() {
-        StringBuilder csv = new StringBuilder(
-                "technology,topology,message,load,part,across,value,low,high,theirs,unit,validity,restarts\n");
-        for (Point p : points) {
-            csv.append(List.of(
-                                    p.told().getOrDefault("technology", ""),
-                                    p.told().getOrDefault("topology", ""),
-                                    p.told().getOrDefault("message", ""),
-                                    p.told().getOrDefault("load", ""),
-                                    p.told().getOrDefault("part", ""),
-                                    Figures.exact(p.x()),
-                                    Figures.exact(p.value()),
-                                    Figures.exact(p.low()),
-                                    Figures.exact(p.high()),
-                                    Figures.exact(p.theirs()),
-                                    curve.unit(),
-                                    p.ours().validity(),
-                                    p.ours().figure().count())
-                            .stream()
-                            .map(SummaryFiles::quoted)
-                            .collect(Collectors.joining(",")))
-                    .append('\n');
-        }
-        return csv.toString();
+        return CsvText.of(
+                List.of(
+                        "technology",
+                        "topology",
+                        "message",
+                        "load",
+                        "part",
+                        "across",
+                        "value",
+                        "low",
+                        "high",
+                        "theirs",
+                        "unit",
+                        "validity",
+                        "restarts"),
+                points.stream()
+                        .map(p -> List.of(
+                                p.told().getOrDefault("technology", ""),
+                                p.told().getOrDefault("topology", ""),
+                                p.told().getOrDefault("message", ""),
+                                p.told().getOrDefault("load", ""),
+                                p.told().getOrDefault("part", ""),
+                                Figures.exact(p.x()),
+                                Figures.exact(p.value()),
+                                Figures.exact(p.low()),
+                                Figures.exact(p.high()),
+                                Figures.exact(p.theirs()),
+                                curve.unit(),
+                                p.ours().validity(),
+                                p.ours().figure().count()))
+                        .toList());
     }
 }

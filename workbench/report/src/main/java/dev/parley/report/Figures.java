@@ -1,5 +1,6 @@
 package dev.parley.report;
 
+import dev.parley.analysis.Estimate;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.util.Locale;
@@ -25,6 +26,27 @@ final class Figures {
         int decimals = size >= 100 || value == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.01 ? 3 : 4;
         String text = String.format(Locale.ROOT, "%." + decimals + "f", value);
         return text.equals("100.0") ? "100" : text;
+    }
+
+    /** Two significant digits, as many as a ratio of two figures is good for; a dash for NaN. For people. */
+    static String ratio(double value) {
+        if (!Double.isFinite(value) || value <= 0) {
+            return "–";
+        }
+        BigDecimal rounded = new BigDecimal(value).round(new MathContext(2));
+        int powerOfFirstDigit = rounded.precision() - rounded.scale() - 1;
+        String text = rounded.setScale(Math.max(0, 1 - powerOfFirstDigit)).toPlainString();
+        return powerOfFirstDigit < 3 ? text : brief(rounded.doubleValue());
+    }
+
+    /** Its 95 % interval, such as {@code 2.4 to 2.8}. */
+    static String interval(Estimate ratio) {
+        return ratio(ratio.low()) + " to " + ratio(ratio.high());
+    }
+
+    /** A count, with thousands apart. */
+    static String whole(long value) {
+        return String.format(Locale.ROOT, "%,d", value).replace(',', ' ');
     }
 
     /** Whole bytes, from 100 000 on in thousands. */

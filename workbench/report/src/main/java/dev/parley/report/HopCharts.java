@@ -65,6 +65,7 @@ final class HopCharts {
                         point(technology, situation, topology, points);
                     }
                     if (!points.isEmpty()) {
+                        points.sort(Ranking.points(Metric.LATENCY_MEAN));
                         rows.add(new Row(situation.message(), points));
                     }
                 }
@@ -276,33 +277,27 @@ final class HopCharts {
     }
 
     private OptionalDouble client(String technology, Situation situation, Metric metric) {
-        return value(HtmlPage.of(analysis, situation, technology), metric, CLIENT);
+        return analysis.summary(technology, situation, metric).stream()
+                .filter(s -> s.estimate().isPresent())
+                .mapToDouble(s -> s.estimate().value())
+                .findFirst();
     }
 
     private OptionalDouble hop(String technology, Situation situation, String hop, Metric metric) {
-        return value(
-                analysis.details().stream()
-                        .filter(s -> s.technology().equals(technology)
-                                && new Situation(s.topology(), s.message(), s.load()).equals(situation))
-                        .toList(),
-                metric,
-                hop);
-    }
-
-    private static OptionalDouble value(List<Summary> summaries, Metric metric, String subject) {
-        return summaries.stream()
-                .filter(s -> s.metric() == metric
-                        && s.subject().equals(subject)
+        return analysis.details().stream()
+                .filter(s -> s.technology().equals(technology)
+                        && new Situation(s.topology(), s.message(), s.load()).equals(situation)
+                        && s.metric() == metric
+                        && s.subject().equals(hop)
                         && s.estimate().isPresent())
                 .mapToDouble(s -> s.estimate().value())
                 .findFirst();
     }
 
     private String flag(String technology, Situation situation) {
-        return HtmlPage.of(analysis, situation, technology).stream()
-                .filter(s -> s.metric() == Metric.LATENCY_MEAN && !s.isValid())
+        return analysis.summary(technology, situation, Metric.LATENCY_MEAN)
+                .filter(s -> !s.isValid())
                 .map(Summary::validity)
-                .findFirst()
                 .orElse("");
     }
 }

@@ -4,7 +4,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Pieces of HTML. Everything that comes from a run goes through {@link #escaped}. */
+/** Pieces of HTML for the pages of papers. Everything that comes from a run goes through {@link #escaped}. */
 final class Html {
     private Html() {}
 
@@ -27,7 +27,7 @@ final class Html {
         html.append("</tr></thead><tbody>");
         for (List<String> row : rows) {
             html.append("<tr>");
-            row.forEach(cell -> html.append(cell.matches("[\\d.  –-]+") ? "<td class=number>" : "<td>")
+            row.forEach(cell -> html.append(Table.isNumber(cell) ? "<td class=number>" : "<td>")
                     .append(escaped(cell))
                     .append("</td>"));
             html.append("</tr>");

@@ -5,13 +5,27 @@ import dev.parley.analysis.JudgedTrial;
 import dev.parley.model.Run;
 import dev.parley.model.Technology;
 import dev.parley.model.TrialSpec;
+import dev.parley.report.Palette.Mark;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
-/** "How this was measured": all that is needed to judge or repeat the run. */
-final class MeasuredPage {
+/**
+ * "How this was measured": all that is needed to judge or repeat the run.
+ *
+ * @param unfinished how much of the plan was not carried out; empty where all was
+ */
+record MeasuredPage(
+        List<Fact> run,
+        List<Fact> machine,
+        List<Setup> setups,
+        List<String> rules,
+        List<Trials> trials,
+        String unfinished) {
     private static final List<String> RULES = List.of(
             "A reply counts only if it is right in every field and comes within the limit. Wrong, late, "
                     + "failed and unsent requests are counted apart.",
@@ -51,92 +65,108 @@ final class MeasuredPage {
                     + " The sum over all processes holds each part once.",
             "Wire bytes are counted on one hop in steady state, framing included, IP and TCP headers not.");
 
-    private final Analysis analysis;
-    private final Run run;
+    /** One technology as it was set up. */
+    record Setup(Mark mark, List<Fact> facts) {}
 
-    MeasuredPage(Analysis analysis) {
-        this.analysis = analysis;
-        this.run = analysis.run();
+    /**
+     * Trials of which something has to be said.
+     *
+     * @param none what stands in place of the table where there are none
+     */
+    record Trials(String heading, String none, Table table) {}
+
+    static MeasuredPage of(Analysis analysis, List<Mark> marks) {
+        return new MeasuredPage(
+                runFacts(analysis),
+                analysis.run().machine().entrySet().stream()
+                        .map(fact -> new Fact(fact.getKey(), fact.getValue()))
+                        .toList(),
+                setups(analysis.run(), marks),
+                RULES,
+                List.of(
+                        trials(analysis, "Void trials", "No trial was void.", JudgedTrial::isVoid),
+                        trials(analysis, "Cold trials", "No trial was cold.", JudgedTrial::isCold),
+                        trials(
+                                analysis,
+                                "Trials of unknown warmth",
+                                "Of every trial it is known.",
+                                JudgedTrial::isUnknown),
+                        trials(analysis, "Failed and interrupted trials", "No trial failed.", t -> !t.isFinished())),
+                analysis.unfinished() == 0
+                        ? ""
+                        : analysis.unfinished() + " of " + analysis.plan().size()
+                                + " planned trials were not run: the run was stopped before its end.");
     }
 
-    String html() {
-        return "<h3>The run</h3>\n" + Html.facts(runFacts()) + "<h3>The machine</h3>\n"
-                + Html.facts(run.machine().entrySet().stream()
-                        .map(e -> List.of(e.getKey(), e.getValue()))
-                        .toList())
-                + "<h3>Each technology as it was set up</h3>\n<div class=setups>" + technologies() + "</div>\n"
-                + "<h3>Rules</h3>\n<ul class=rules>"
-                + RULES.stream().map(r -> "<li>" + Html.escaped(r) + "</li>").collect(Collectors.joining()) + "</ul>\n"
-                + trials("Void trials", "No trial was void.", JudgedTrial::isVoid)
-                + trials("Cold trials", "No trial was cold.", JudgedTrial::isCold)
-                + trials("Trials of unknown warmth", "Of every trial it is known.", JudgedTrial::isUnknown)
-                + trials("Failed and interrupted trials", "No trial failed.", t -> !t.isFinished())
-                + (analysis.unfinished() > 0
-                        ? "<p>" + analysis.unfinished() + " of "
-                                + analysis.plan().size()
-                                + " planned trials were not run: the run was stopped before its end.</p>\n"
-                        : "");
+    private static List<Fact> runFacts(Analysis analysis) {
+        Run run = analysis.run();
+        return List.of(
+                new Fact("Command", run.command()),
+                new Fact("Run", run.id()),
+                new Fact("Started", run.startedAt().toString()),
+                new Fact("Seed", Long.toString(run.seed())),
+                new Fact("Commit", run.commit()),
+                new Fact("JDK", run.jdk()),
+                new Fact(
+                        "Flags of every service",
+                        run.jvmFlags().isEmpty() ? "none" : String.join(" ", run.jvmFlags())),
+                new Fact("Work", distinct(analysis, TrialSpec::work)),
+                new Fact("Topologies", distinct(analysis, s -> s.topology().text())),
+                new Fact("Messages", distinct(analysis, s -> s.message().toString())),
+                new Fact("Loads", distinct(analysis, s -> Charts.load(s.load()))),
+                new Fact("Restarts", Integer.toString(restarts(analysis))),
+                new Fact(
+                        "Warm-up",
+                        distinct(
+                                analysis,
+                                s -> seconds(s.window().warmUpLeast()) + " to "
+                                        + seconds(s.window().warmUpMost()) + ", until stable")),
+                new Fact("Warm?", Warmth.note(analysis).orElse("every trial that was not void was warm")),
+                new Fact(
+                        "Measured window",
+                        distinct(analysis, s -> seconds(s.window().length()))),
+                new Fact("A reply counts within", distinct(analysis, s -> seconds(s.limit()))));
     }
 
-    private List<List<String>> runFacts() {
-        List<List<String>> facts = new ArrayList<>();
-        facts.add(List.of("Command", run.command()));
-        facts.add(List.of("Run", run.id()));
-        facts.add(List.of("Started", run.startedAt().toString()));
-        facts.add(List.of("Seed", Long.toString(run.seed())));
-        facts.add(List.of("Commit", run.commit()));
-        facts.add(List.of("JDK", run.jdk()));
-        facts.add(List.of(
-                "Flags of every service", run.jvmFlags().isEmpty() ? "none" : String.join(" ", run.jvmFlags())));
-        facts.add(List.of("Work", distinct(TrialSpec::work)));
-        facts.add(List.of("Topologies", distinct(s -> s.topology().text())));
-        facts.add(List.of("Messages", distinct(s -> s.message().toString())));
-        facts.add(List.of("Loads", distinct(s -> Charts.load(s.load()))));
-        facts.add(List.of(
-                "Restarts",
-                Integer.toString(analysis.plan().stream()
-                        .mapToInt(TrialSpec::restart)
-                        .max()
-                        .orElse(0))));
-        facts.add(List.of(
-                "Warm-up",
-                distinct(s -> seconds(s.window().warmUpLeast()) + " to "
-                        + seconds(s.window().warmUpMost()) + ", until stable")));
-        facts.add(List.of("Warm?", Warmth.note(analysis).orElse("every trial that was not void was warm")));
-        facts.add(List.of("Measured window", distinct(s -> seconds(s.window().length()))));
-        facts.add(List.of("A reply counts within", distinct(s -> seconds(s.limit()))));
-        return facts;
+    /** How many were planned. */
+    static int restarts(Analysis analysis) {
+        return analysis.plan().stream().mapToInt(TrialSpec::restart).max().orElse(0);
     }
 
-    private String distinct(java.util.function.Function<TrialSpec, String> what) {
+    private static String distinct(Analysis analysis, Function<TrialSpec, String> what) {
         return analysis.plan().stream().map(what).distinct().collect(Collectors.joining("; "));
     }
 
-    private static String seconds(java.time.Duration d) {
+    private static String seconds(Duration d) {
         return Figures.exact(d.toNanos() / 1e9) + " s";
     }
 
-    private String technologies() {
-        StringBuilder html = new StringBuilder();
-        for (Technology t : run.technologies()) {
-            List<List<String>> facts = new ArrayList<>();
-            facts.add(List.of("Style", t.style().name().toLowerCase(Locale.ROOT)));
-            t.broker().ifPresent(b -> facts.add(List.of("Needs", b)));
-            if (!t.components().isEmpty()) {
-                facts.add(List.of("A service contains", String.join("; ", t.components())));
-            }
-            if (!t.knows().isEmpty()) {
-                facts.add(List.of("Who knows whom", t.knows()));
-            }
-            t.settings().forEach((name, value) -> facts.add(List.of(name, value)));
-            html.append(
-                    "<article><h4><i data-technology=\"" + Html.escaped(t.name()) + "\"></i>" + Html.escaped(t.title())
-                            + " <code>" + Html.escaped(t.name()) + "</code></h4>" + Html.facts(facts) + "</article>");
+    private static List<Setup> setups(Run run, List<Mark> marks) {
+        List<Setup> setups = new ArrayList<>();
+        for (Mark mark : marks) {
+            run.technologies().stream()
+                    .filter(technology -> technology.name().equals(mark.technology()))
+                    .map(technology -> new Setup(mark, facts(technology)))
+                    .forEach(setups::add);
         }
-        return html.toString();
+        return List.copyOf(setups);
     }
 
-    private String trials(String heading, String none, java.util.function.Predicate<JudgedTrial> wanted) {
+    private static List<Fact> facts(Technology t) {
+        List<Fact> facts = new ArrayList<>();
+        facts.add(new Fact("Style", t.style().name().toLowerCase(Locale.ROOT)));
+        t.broker().ifPresent(broker -> facts.add(new Fact("Needs", broker)));
+        if (!t.components().isEmpty()) {
+            facts.add(new Fact("A service contains", String.join("; ", t.components())));
+        }
+        if (!t.knows().isEmpty()) {
+            facts.add(new Fact("Who knows whom", t.knows()));
+        }
+        t.settings().forEach((name, value) -> facts.add(new Fact(name, value)));
+        return List.copyOf(facts);
+    }
+
+    private static Trials trials(Analysis analysis, String heading, String none, Predicate<JudgedTrial> wanted) {
         List<List<String>> rows = analysis.trials().stream()
                 .filter(wanted)
                 .map(t -> List.of(
@@ -150,11 +180,9 @@ final class MeasuredPage {
                                 : t.row().state().name().toLowerCase(Locale.ROOT) + ": "
                                         + t.row().message()))
                 .toList();
-        return "<h3>" + heading + "</h3>\n"
-                + (rows.isEmpty()
-                        ? "<p>" + none + "</p>\n"
-                        : "<div class=scroll>"
-                                + Html.table(List.of("trial", "technology", "message", "load", "restart", "why"), rows)
-                                + "</div>\n");
+        return new Trials(
+                heading,
+                none,
+                new Table(heading, List.of("trial", "technology", "message", "load", "restart", "why"), rows));
     }
 }

@@ -145,7 +145,7 @@ final class PaperPage {
                 + "<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">"
                 + "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
                 + "<title>" + Html.escaped(paper.name()) + ", held against this machine</title><style>\n"
-                + HtmlPage.resource("page.css") + "\n" + HtmlPage.resource("paper.css") + "</style></head><body>\n");
+                + Pages.resource("page.css") + "\n" + Pages.resource("paper.css") + "</style></head><body>\n");
         html.append("<header><h1>" + Html.escaped(paper.title()) + "</h1>\n<p class=facts>"
                 + Html.escaped(paper.citation()) + "</p>\n<p class=flags>");
         counts().forEach((verdict, n) -> html.append(
@@ -348,35 +348,29 @@ final class PaperPage {
     }
 
     private static String csv(List<Row> some) {
-        StringBuilder csv = new StringBuilder(String.join(",", COLUMNS) + "\n");
-        for (Row row : some) {
-            PublishedFigure f = row.theirs();
-            csv.append(List.of(
-                                    f.place(),
-                                    f.technology(),
-                                    f.topology(),
-                                    f.message(),
-                                    f.load(),
-                                    f.metric(),
-                                    f.subject(),
-                                    f.unit(),
-                                    f.written(),
-                                    Figures.exact(row.ours().value()),
-                                    Figures.exact(row.ours().low()),
-                                    Figures.exact(row.ours().high()),
-                                    row.isBoth() && !f.unit().equals("%") ? Figures.exact(row.ratio()) : "",
-                                    row.part(),
-                                    row.load(),
-                                    row.isMeasured()
-                                            ? row.validity()
-                                            : row.ours().missing(),
-                                    f.note(),
-                                    row.ours().count())
-                            .stream()
-                            .map(SummaryFiles::quoted)
-                            .collect(Collectors.joining(",")))
-                    .append('\n');
-        }
-        return csv.toString();
+        return CsvText.of(COLUMNS, some.stream().map(PaperPage::cells).toList());
+    }
+
+    private static List<String> cells(Row row) {
+        PublishedFigure f = row.theirs();
+        return List.of(
+                f.place(),
+                f.technology(),
+                f.topology(),
+                f.message(),
+                f.load(),
+                f.metric(),
+                f.subject(),
+                f.unit(),
+                f.written(),
+                Figures.exact(row.ours().value()),
+                Figures.exact(row.ours().low()),
+                Figures.exact(row.ours().high()),
+                row.isBoth() && !f.unit().equals("%") ? Figures.exact(row.ratio()) : "",
+                row.part(),
+                row.load(),
+                row.isMeasured() ? row.validity() : row.ours().missing(),
+                f.note(),
+                row.ours().count());
     }
 }

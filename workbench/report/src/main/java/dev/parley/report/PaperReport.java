@@ -79,7 +79,7 @@ public final class PaperReport {
         StringBuilder html = new StringBuilder(
                 "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\">"
                         + "<meta name=color-scheme content=\"light dark\"><title>Published experiments, run again</title><style>\n"
-                        + HtmlPage.resource("page.css")
+                        + Pages.resource("page.css")
                         + "</style></head><body><header><h1>Published experiments, run again</h1></header><main>"
                         + "<table><thead><tr><th scope=col>Paper</th>");
         for (Verdict verdict : Verdict.values()) {

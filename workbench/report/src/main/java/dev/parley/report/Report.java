@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Optional;
 
 /** What a run came to, in every form. */
 public final class Report {
@@ -23,9 +24,11 @@ public final class Report {
     public static final String TARGETS = "targets.csv";
 
     private final Analysis analysis;
+    private final Optional<String> title;
 
-    private Report(Analysis analysis) {
+    private Report(Analysis analysis, Optional<String> title) {
         this.analysis = analysis;
+        this.title = title;
     }
 
     /**
@@ -36,12 +39,15 @@ public final class Report {
     public static Report of(Path storeFile) {
         try (RunStore store = RunStore.open(storeFile)) {
             return new Report(
-                    Analysis.of(store, store.study().flatMap(study -> StudyText.target(study.text()))));
+                    Analysis.of(store, store.study().flatMap(study -> StudyText.target(study.text()))),
+                    store.study()
+                            .flatMap(study -> StudyText.title(study.text()))
+                            .flatMap(Question::title));
         }
     }
 
     public static Report of(Analysis analysis) {
-        return new Report(analysis);
+        return new Report(analysis, Optional.empty());
     }
 
     public Analysis analysis() {
@@ -72,7 +78,7 @@ public final class Report {
         if (analysis.target().isPresent()) {
             write(folder.resolve(TARGETS), SummaryFiles.targets(analysis.targetAnswers()));
         }
-        return write(folder.resolve(HTML), new HtmlPage(analysis).text());
+        return write(folder.resolve(HTML), RunPage.of(analysis, title).html());
     }
 
     static Path write(Path file, String text) {

@@ -19,68 +19,89 @@ import tools.jackson.databind.json.JsonMapper;
  * there stay.
  */
 final class SummaryFiles {
-    private static final String HEADER =
-            "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty,tried\n";
+    private static final List<String> COLUMNS = List.of(
+            "technology",
+            "topology",
+            "message",
+            "clients",
+            "metric",
+            "value",
+            "unit",
+            "low",
+            "high",
+            "restarts",
+            "validity",
+            "subject",
+            "load",
+            "empty",
+            "tried");
 
-    private static final String TARGETS_HEADER =
-            "technology,topology,message,load,answer,condition,metric,value,unit,low,high,limit,spare,why\n";
+    private static final List<String> TARGET_COLUMNS = List.of(
+            "technology",
+            "topology",
+            "message",
+            "load",
+            "answer",
+            "condition",
+            "metric",
+            "value",
+            "unit",
+            "low",
+            "high",
+            "limit",
+            "spare",
+            "why");
 
     private SummaryFiles() {}
 
-    /** RFC 4180, but with line feeds; one row a technology × topology × message × load × metric. */
+    /** One row a technology × topology × message × load × metric. */
     static String csv(List<Summary> summaries) {
-        StringBuilder text = new StringBuilder(HEADER);
-        for (Summary s : summaries) {
-            text.append(String.join(
-                            ",",
-                            quoted(s.technology()),
-                            quoted(s.topology()),
-                            quoted(s.message()),
-                            s.clients(),
-                            s.metric().key(),
-                            Figures.exact(s.estimate().value()),
-                            s.metric().unit(),
-                            Figures.exact(s.estimate().low()),
-                            Figures.exact(s.estimate().high()),
-                            Integer.toString(s.restarts()),
-                            quoted(s.validity()),
-                            quoted(s.subject()),
-                            quoted(s.load().toString()),
-                            Figures.exact(s.empty()),
-                            Integer.toString(s.tried())))
-                    .append('\n');
-        }
-        return text.toString();
+        return CsvText.of(
+                COLUMNS, summaries.stream().map(SummaryFiles::cells).toList());
+    }
+
+    private static List<String> cells(Summary s) {
+        return List.of(
+                s.technology(),
+                s.topology(),
+                s.message(),
+                s.clients(),
+                s.metric().key(),
+                Figures.exact(s.estimate().value()),
+                s.metric().unit(),
+                Figures.exact(s.estimate().low()),
+                Figures.exact(s.estimate().high()),
+                Integer.toString(s.restarts()),
+                s.validity(),
+                s.subject(),
+                s.load().toString(),
+                Figures.exact(s.empty()),
+                Integer.toString(s.tried()));
     }
 
     /** One row a technology × topology × message × load, with the condition that decides, if one does. */
     static String targets(List<TargetAnswer> answers) {
-        StringBuilder text = new StringBuilder(TARGETS_HEADER);
-        for (TargetAnswer a : answers) {
-            Optional<TargetAnswer.Finding> finding = a.decisive();
-            text.append(String.join(
-                            ",",
-                            quoted(a.technology()),
-                            quoted(a.situation().topology()),
-                            quoted(a.situation().message()),
-                            quoted(a.situation().load().toString()),
-                            a.kind().key(),
-                            finding.map(f -> f.name()).orElse(""),
-                            finding.map(f -> f.metric().key()).orElse(""),
-                            finding.map(f -> Figures.exact(f.estimate().value())).orElse(""),
-                            finding.map(f -> f.metric().unit()).orElse(""),
-                            finding.map(f -> Figures.exact(f.estimate().low())).orElse(""),
-                            finding.map(f -> Figures.exact(f.estimate().high())).orElse(""),
-                            finding.map(f -> Figures.exact(f.limit())).orElse(""),
-                            finding.map(f -> Figures.exact(f.spare())).orElse(""),
-                            quoted(a.text())))
-                    .append('\n');
-        }
-        return text.toString();
+        return CsvText.of(
+                TARGET_COLUMNS, answers.stream().map(SummaryFiles::cells).toList());
     }
 
-    static String quoted(String text) {
-        return text.matches("[^\",\\r\\n]*") ? text : '"' + text.replace("\"", "\"\"") + '"';
+    private static List<String> cells(TargetAnswer a) {
+        Optional<TargetAnswer.Finding> finding = a.decisive();
+        return List.of(
+                a.technology(),
+                a.situation().topology(),
+                a.situation().message(),
+                a.situation().load().toString(),
+                a.kind().key(),
+                finding.map(f -> f.name()).orElse(""),
+                finding.map(f -> f.metric().key()).orElse(""),
+                finding.map(f -> Figures.exact(f.estimate().value())).orElse(""),
+                finding.map(f -> f.metric().unit()).orElse(""),
+                finding.map(f -> Figures.exact(f.estimate().low())).orElse(""),
+                finding.map(f -> Figures.exact(f.estimate().high())).orElse(""),
+                finding.map(f -> Figures.exact(f.limit())).orElse(""),
+                finding.map(f -> Figures.exact(f.spare())).orElse(""),
+                a.text());
     }
 
     static String json(Analysis analysis) {

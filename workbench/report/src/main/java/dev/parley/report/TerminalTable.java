@@ -89,7 +89,10 @@ final class TerminalTable {
     }
 
     private List<Summary> of(String technology, Situation situation) {
-        return HtmlPage.of(analysis, situation, technology);
+        return analysis.summaries().stream()
+                .filter(s -> s.technology().equals(technology))
+                .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
+                .toList();
     }
 
     private void append(StringBuilder text, Situation situation, List<Metric> wanted, String gap) {

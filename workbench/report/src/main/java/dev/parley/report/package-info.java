@@ -3,6 +3,9 @@
  * summary.json}, for a study with a target {@code targets.csv}, and one self-contained {@code report.html}. Reads the
  * store and nothing else, so that a report can be built again at any time.
  *
+ * <p>A page is a record of plain data, such as {@code RunPage}, and a template that writes it. Templates stand in
+ * {@code src/main/jte}; the build makes classes of them in this package, so that what they show need not be public.
+ *
  * <p>Starting point: {@link dev.parley.report.Report}. Immutable. Imports the analysis; starts nothing.
  */
 @NullMarked

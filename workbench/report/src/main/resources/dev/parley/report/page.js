@@ -1,26 +1,11 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  // a technology keeps its colour from report to report
-  const known = ["rest", "grpc", "rpcx", "openfeign", "graphql", "websocket", "rabbitmq", "kafka"];
-  const slots = new Map();
-  for (const { name } of data.technologies) {
-    if (known.includes(name)) slots.set(name, known.indexOf(name));
-  }
-  for (const { name } of data.technologies) {
-    if (!slots.has(name)) {
-      let slot = 0;
-      while ([...slots.values()].includes(slot)) slot++;
-      slots.set(name, slot % 8);
-    }
-  }
-  const titles = new Map(data.technologies.map((t) => [t.name, t.title]));
-  titles.set("empty", "empty service");
+  const marks = new Map(data.technologies.map((t) => [t.name, t]));
+  /** Lines are dashed by the shape of their marks, so that they are told apart without their colour. */
+  const dashes = ["solid", [6, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2]];
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const variable = (technology) => (slots.has(technology) ? `--t${slots.get(technology)}` : "--empty");
-  for (const dot of document.querySelectorAll("i[data-technology]")) {
-    dot.style.background = `var(${variable(dot.dataset.technology)})`;
-  }
+  const named = (technology) => (technology === "empty" ? "empty service" : technology);
 
   const brief = (v) => {
     const size = Math.abs(v);
@@ -34,282 +19,236 @@
   };
   const escaped = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
-  // room for the longest name, measured in the font that draws it
+  // room for texts, measured in the font that draws them
   const pen = document.createElement("canvas").getContext("2d");
-  const room = (names) => {
+  const extent = (text) => {
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    return Math.ceil(Math.max(0, ...names.map((n) => pen.measureText(n).width))) + 14;
+    return pen.measureText(text).width;
   };
+  const room = (texts) => Math.ceil(Math.max(0, ...texts.map(extent))) + 14;
+  /** A title in as many lines as it takes. */
+  const folded = (title, width) => title.split(" ").reduce((lines, word) => {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    return extent(longer) <= width ? [...lines.slice(0, -1), longer] : [...lines, word];
+  }, [""]).join("\n");
 
-  const base = (chart, colours) => ({
+  const base = (colours) => ({
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colours.ink },
     tooltip: {
       confine: true, backgroundColor: colours.raised, borderColor: colours.line,
       textStyle: { color: colours.ink, fontSize: 13 },
     },
-    valueAxis: {
-      name: chart.axis, nameLocation: "middle", nameGap: 30,
-      nameTextStyle: { color: colours.soft, fontSize: 12 },
-      axisLabel: { color: colours.soft, fontSize: 11, hideOverlap: true, formatter: tick },
-      axisLine: { show: false }, axisTick: { show: false },
-      splitLine: { lineStyle: { color: colours.grid } },
-    },
-    nameAxis: {
-      type: "category", inverse: true,
-      axisLabel: { color: colours.ink, fontSize: 12 },
-      axisLine: { lineStyle: { color: colours.line } }, axisTick: { show: false },
-    },
   });
+  const valueAxis = (title, width, colours) => ({
+    name: folded(title, width), nameLocation: "middle", nameGap: 30,
+    nameTextStyle: { color: colours.soft, fontSize: 12, lineHeight: 14 },
+    axisLabel: { color: colours.soft, fontSize: 11, hideOverlap: true, formatter: tick },
+    axisLine: { show: false }, axisTick: { show: false },
+    splitLine: { lineStyle: { color: colours.grid } },
+  });
+  const scale = (chart) => (chart.wide
+    ? { type: "log", logBase: 10, minorSplitLine: { show: false } }
+    : { type: "value", min: 0, splitNumber: 4 });
+
   const palette = () => ({
     ink: css("--ink"), soft: css("--soft"), line: css("--line"), grid: css("--grid"), raised: css("--raised"),
-    of: (technology) => css(variable(technology)),
+    of: (technology) => css(marks.get(technology).colour),
   });
+  const isVoid = (p) => p.flag.startsWith("void");
   /** Cold, or of unknown warmth; a cold start that was asked for counts. */
-  const isNotWarm = (flag) => flag.startsWith("cold: ") || flag.startsWith("unknown: ");
-  /** What stands behind the value of a trial that does not count, with the blank before it. */
-  const mark = (flag) => flag.replace(/^(void|cold(?=: )|unknown(?=: )|).*/s, (all, word) => (word ? ` ${word}` : ""));
-  /** A technology's own colour; grey where its figure is not known to be warm. */
-  const tint = (p, colours) => (p.flag && isNotWarm(p.flag) ? colours.soft : colours.of(p.technology));
-  const scale = (values) => {
-    const positive = values.filter((v) => v > 0);
-    const wide = positive.length > 0 && Math.max(...positive) / Math.min(...positive) > 30;
-    return wide && positive.length === values.length
-      ? { type: "log", logBase: 10, minorSplitLine: { show: false } }
-      : { type: "value", min: 0, splitNumber: 4 };
+  const isNotWarm = (p) => p.flag.startsWith("cold: ") || p.flag.startsWith("unknown: ");
+  /** What stands behind a value that does not count, or not in every restart. */
+  const flagged = (p) => {
+    const word = /^(?:void|cold(?=: )|unknown(?=: ))/.exec(p.flag)?.[0];
+    const some = /\d+ of \d+(?= restarts)/.exec(p.flag)?.[0];
+    return (word ? ` ${word}` : "") + (some ? ` (${some})` : "");
   };
+  /** A technology's own colour; grey where its figure is not known to be warm. */
+  const tint = (p, colours) => (isNotWarm(p) ? colours.soft : colours.of(p.technology));
+  const why = (p) => (p.flag ? `<br><i style="white-space:normal">${escaped(p.flag)}</i>` : "");
   const hint = (p, unit) =>
-    `<b>${escaped(titles.get(p.technology) ?? p.technology)}</b><br>${brief(p.value)} ${unit}` +
-    (p.low === undefined ? "" : `<br>95 % interval ${brief(p.low)} to ${brief(p.high)}`) +
-    (p.inner === undefined ? "" : `<br>payload ${brief(p.inner)} ${unit}`) +
-    (p.flag ? `<br><i style="white-space:normal">${escaped(p.flag)}</i>` : "");
-  const unitOf = (chart) => (/\(([^)]*)\)$/.exec(chart.axis) ?? ["", ""])[1];
+    `<b>${escaped(named(p.technology))}</b><br>${brief(p.value)} ${unit}` +
+    (p.low === undefined ? "" : `<br>95 % interval ${brief(p.low)} to ${brief(p.high)} ${unit}`) +
+    (p.inner === undefined ? "" : `<br>payload ${brief(p.inner)} ${unit}`) + why(p);
 
-  const present = (chart) => data.technologies.map((t) => t.name)
-    .filter((name) => chart.rows.some((r) => r.points.some((p) => p.technology === name)));
-
-  /** Rows of messages; in each a dot with its interval for every technology, one below the other. Void ones are hollow, cold ones grey. */
-  const intervals = (chart, colours) => {
-    const names = present(chart);
-    const parts = base(chart, colours);
-    const all = chart.rows.flatMap((r) => r.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]));
-    const longest = Math.max(...chart.rows.flatMap((r) => r.points.map((p) => (brief(p.value) + mark(p.flag ?? "")).length)));
+  /** A line for each technology, best first, below the label of their row; values across. */
+  const rowed = (chart, colours, width, title) => {
+    const lines = chart.rows.flatMap((r) => [...(r.label ? [{ head: r.label }] : []), ...r.points.map((p) => ({ p }))]);
+    const text = (line) => line.head ?? named(line.p.technology);
+    const told = (p) => `${brief(p.value)} ${chart.unit}${flagged(p)}`;
+    const left = Math.min(room(lines.map(text)), Math.round(0.42 * width));
+    const right = room(lines.filter((line) => line.p).map((line) => told(line.p))) + 14;
+    const middle = left + (width - left - right) / 2;
     return {
-      height: chart.rows.length * (names.length * 22 + 14) + 62,
+      lines, told,
+      height: lines.length * 22 + 78,
       option: {
-        ...parts,
-        grid: { left: room(chart.rows.map((r) => r.label)), right: Math.max(60, 15 + 6 * longest), top: 8, bottom: 48 },
-        xAxis: { ...parts.valueAxis, ...scale(all) },
-        yAxis: { ...parts.nameAxis, data: chart.rows.map((r) => r.label), splitLine: { show: chart.rows.length > 1, lineStyle: { color: colours.grid } } },
-        series: names.map((name, i) => ({
-          type: "custom", name, clip: false, encode: { x: [0, 1, 2], y: 3 },
-          data: chart.rows.flatMap((r, row) => r.points.filter((p) => p.technology === name)
-            .map((p) => ({ value: [p.value, p.low ?? p.value, p.high ?? p.value, row], point: p }))),
-          tooltip: { formatter: (at) => hint(at.data.point, unitOf(chart)) },
+        ...base(colours),
+        grid: { left, right, top: 8, bottom: 64 },
+        xAxis: valueAxis(title, 2 * Math.min(middle, width - middle) - 8, colours),
+        yAxis: {
+          type: "category", inverse: true, data: lines.map((_, i) => i),
+          axisLabel: {
+            interval: 0, fontSize: 12, width: left - 12, overflow: "truncate",
+            color: (_, i) => (lines[i].head ? colours.soft : colours.ink), formatter: (_, i) => text(lines[i]),
+          },
+          axisLine: { lineStyle: { color: colours.line } }, axisTick: { show: false },
+        },
+      },
+    };
+  };
+
+  /** A mark with its interval; hollow where it is void, grey where it is not known to be warm. */
+  const intervals = (chart, colours, width) => {
+    const { lines, told, height, option } = rowed(chart, colours, width, chart.axis);
+    const shown = lines.flatMap((line, i) => (line.p ? [{ point: line.p, value: [line.p.value, line.p.low ?? line.p.value, line.p.high ?? line.p.value, i] }] : []));
+    return {
+      height,
+      option: {
+        ...option,
+        xAxis: { ...option.xAxis, ...scale(chart) },
+        series: [{
+          type: "custom", clip: false, encode: { x: [0, 1, 2], y: 3 }, data: shown,
+          tooltip: { formatter: (at) => hint(at.data.point, chart.unit) },
           renderItem: (params, api) => {
-            const centre = api.coord([api.value(0), api.value(3)]);
-            const band = api.size([0, 1])[1];
-            const y = centre[1] + (i - (names.length - 1) / 2) * Math.min(22, (band - 8) / names.length);
+            const p = shown[params.dataIndex].point;
+            const [x, y] = api.coord([api.value(0), api.value(3)]);
             const left = api.coord([api.value(1), api.value(3)])[0];
             const right = api.coord([api.value(2), api.value(3)])[0];
-            const source = chart.rows[api.value(3)].points.find((p) => p.technology === name);
-            const hollow = source && source.flag.startsWith("void");
-            const cold = source && isNotWarm(source.flag);
-            const colour = cold ? colours.soft : colours.of(name);
+            const colour = tint(p, colours);
             const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 2 } });
             return {
               type: "group",
               children: [
                 line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4),
-                { type: "circle", shape: { cx: centre[0], cy: y, r: 5 }, style: { fill: hollow ? colours.raised : colour, stroke: colour, lineWidth: 2 } },
-                { type: "text", x: Math.max(right, centre[0]) + 9, y,
-                  style: { text: brief(api.value(0)) + mark(source?.flag ?? ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
+                { type: "path", x, y, shape: { pathData: marks.get(p.technology).path }, style: { fill: isVoid(p) ? colours.raised : colour, stroke: colour, lineWidth: 1.5 } },
+                { type: "text", x: Math.max(right, x) + 10, y, style: { text: told(p), fill: colours.soft, fontSize: 12, verticalAlign: "middle" } },
               ],
             };
           },
+        }],
+      },
+    };
+  };
+
+  const endLabel = (text, colours) => ({ show: true, position: "right", color: colours.soft, fontSize: 12, formatter: text });
+  /** Bars of parts that add up; where values are far apart each bar shows its shares of a whole. */
+  const stacked = (chart, colours, width, count, whole, part, item, tip) => {
+    const { lines, told, height, option } = rowed(chart, colours, width, chart.axis);
+    return {
+      height,
+      option: {
+        ...option,
+        xAxis: { ...option.xAxis, type: "value", min: 0, splitNumber: 4, ...(chart.wide ? { max: 100, interval: 25 } : {}) },
+        tooltip: { ...option.tooltip, trigger: "item" },
+        series: Array.from({ length: count }, (_, k) => ({
+          type: "bar", stack: "one", barMaxWidth: 15,
+          data: lines.map(({ p }) => {
+            const value = p && part(p, k);
+            if (value === undefined) return "-";
+            const isLast = part(p, k + 1) === undefined;
+            return {
+              value: chart.wide ? (100 * value) / whole(p) : value, point: p, part: k, itemStyle: item(p, k),
+              ...(isLast ? { label: endLabel(told(p), colours) } : {}),
+            };
+          }),
+          tooltip: { formatter: (at) => tip(at.data.point, at.data.part) },
         })),
       },
     };
   };
 
   /** Bars of wire bytes, the payload in them solid. */
-  const stack = (chart, colours) => {
-    const names = present(chart);
-    const parts = base(chart, colours);
-    const rows = chart.rows.flatMap((r, i) => [
-      ...(i > 0 ? [{ label: "" }] : []),
-      ...names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })).filter((q) => q.p),
-    ]);
-    // bars on a logarithmic axis have no honest length: where messages differ widely, each message is drawn on its own scale
-    const shares = scale(rows.filter((r) => r.p).map((r) => r.p.value)).type === "log";
-    const most = (label) => Math.max(...rows.filter((r) => r.label === label).map((r) => r.p.value));
-    const shown = (r, v) => (shares ? (100 * v) / most(r.label) : v);
-    return {
-      height: rows.length * 23 + 62,
-      option: {
-        ...parts,
-        grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
-        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
-          ...(shares ? { max: 100, interval: 25, name: "Bytes, in percent of the message's largest" } : {}) },
-        yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
-          formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
-        tooltip: { ...parts.tooltip, trigger: "item" },
-        series: ["inner", "rest"].map((part) => ({
-          type: "bar", stack: "wire", barMaxWidth: 15,
-          data: rows.map((r) => {
-            if (!r.p) return "-";
-            const inner = Math.min(r.p.inner ?? 0, r.p.value);
-            return {
-              value: shown(r, part === "inner" ? inner : r.p.value - inner), point: r.p,
-              itemStyle: { color: colours.of(r.name) + (part === "inner" ? "" : "60") },
-            };
-          }),
-          label: { show: part === "rest", position: "right", color: colours.soft, fontSize: 11, formatter: (at) => brief(at.data.point.value) },
-          tooltip: { formatter: (at) => hint(at.data.point, "B") },
-        })),
-      },
-    };
+  const stack = (chart, colours, width) => {
+    const row = (p) => chart.rows.find((r) => r.points.includes(p));
+    const most = (p) => Math.max(...row(p).points.map((q) => q.value));
+    const inner = (p) => Math.min(p.inner ?? 0, p.value);
+    return stacked(chart, colours, width, 2, most,
+      (p, k) => [inner(p), p.value - inner(p)][k],
+      (p, k) => ({ color: tint(p, colours) + (k === 0 ? "" : "60") }),
+      (p) => hint(p, chart.unit));
   };
 
-  const bars = (chart, colours) => {
-    const parts = base(chart, colours);
-    const points = chart.rows[0].points;
-    return {
-      height: points.length * 30 + 62,
-      option: {
-        ...parts,
-        grid: { left: room(points.map((p) => p.technology)), right: 60, top: 8, bottom: 48 },
-        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4 },
-        yAxis: { ...parts.nameAxis, data: points.map((p) => (p.technology === "empty" ? "empty" : p.technology)) },
-        series: [{
-          type: "bar", barMaxWidth: 16,
-          data: points.map((p) => ({ value: p.value, point: p, itemStyle: { color: tint(p, colours) } })),
-          label: { show: true, position: "right", color: colours.soft, fontSize: 11, formatter: (at) => brief(at.value) },
-          tooltip: { formatter: (at) => hint(at.data.point, unitOf(chart)) },
-        }],
-      },
-    };
+  /** Bars cut into hops from the client inwards; shades alternate so that neighbours can be told apart. */
+  const hops = (chart, colours, width) => {
+    const sum = (p) => p.parts.reduce((all, q) => all + q.value, 0);
+    const count = Math.max(...chart.rows.flatMap((r) => r.points.map((p) => p.parts.length)));
+    return stacked(chart, colours, width, count, sum,
+      (p, k) => p.parts[k]?.value,
+      (p, k) => ({ color: tint(p, colours) + ["", "b0", "70"][k % 3], borderColor: colours.raised, borderWidth: 1 }),
+      (p, k) => `<b>${escaped(named(p.technology))}</b>` + p.parts.map((q, i) => `<br>${i === k ? "<b>" : ""}${escaped(q.label)}: ` +
+        `${brief(q.value)} ${chart.unit}, ${Math.round((100 * q.value) / sum(p))} %${i === k ? "</b>" : ""}`).join("") + why(p));
   };
 
-  const tail = (chart, colours) => {
+  const bars = (chart, colours, width) => stacked(chart, colours, width, 1, (p) => p.value,
+    (p, k) => (k === 0 ? p.value : undefined), (p) => ({ color: tint(p, colours) }), (p) => hint(p, chart.unit));
+
+  /** Lines over a number; a void one is thin and grey. Every `each`-th point has the technology's mark. */
+  const lined = (chart, row, colours, width, points, across, each) => ({
+    height: 340,
+    option: {
+      ...base(colours),
+      grid: { left: 80, right: 24, top: 16, bottom: 64 },
+      tooltip: { ...base(colours).tooltip, trigger: "axis", formatter: (all) => `<b>${across.told(all[0].value[0])}</b>` +
+        all.map((one) => `<br>${one.marker}${escaped(one.seriesName)}: ${brief(one.value[1])} ${chart.unit}`).join("") },
+      xAxis: { ...valueAxis(across.title, width - 120, colours), type: "value", ...across.axis },
+      yAxis: { ...valueAxis(chart.axis, 250, colours), ...scale(chart), nameGap: 42 },
+      series: row.points.map((p) => {
+        const { path, shape } = marks.get(p.technology);
+        const colour = isVoid(p) ? colours.soft : tint(p, colours);
+        return {
+          type: "line", name: p.technology, data: points(p), symbol: `path://${path}`,
+          symbolSize: (_, at) => (at.dataIndex % each === 0 ? 9 : 0),
+          lineStyle: { width: isVoid(p) ? 1 : 2, color: colour, type: dashes[shape] }, itemStyle: { color: colour },
+        };
+      }),
+    },
+  });
+
+  const tail = (chart, colours, width) => {
     const row = chart.rows[Number(document.querySelector("select[data-chart=tail]").value)];
-    const parts = base(chart, colours);
     const at = (percent) => -Math.log10(1 - percent / 100);
-    const values = row.points.flatMap((p) => p.tail.map((t) => t[1]));
     const last = Math.max(1, ...row.points.map((p) => at(p.tail[p.tail.length - 1][0])));
     const labels = ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"];
-    return {
-      height: 360,
-      option: {
-        ...parts,
-        grid: { left: 64, right: 24, top: 16, bottom: 52 },
-        tooltip: { ...parts.tooltip, trigger: "axis", formatter: (all) => `<b>${+(100 * (1 - 10 ** -all[0].value[0])).toPrecision(6)} %</b>` +
-          all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ms`).join("") },
-        xAxis: { ...parts.valueAxis, type: "value", min: 0, max: Math.ceil(last * 2) / 2, interval: 1, name: "Share of requests at or below (percentile)",
-          axisLabel: { ...parts.valueAxis.axisLabel, formatter: (v) => labels[v] ?? "" } },
-        yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
-        series: row.points.map((p) => ({
-          type: "line", name: p.technology, showSymbol: false, data: p.tail.map((t) => [at(t[0]), t[1]]),
-          lineStyle: { width: 2, color: tint(p, colours), type: p.flag.startsWith("void") ? "dashed" : "solid" },
-          itemStyle: { color: tint(p, colours) },
-        })),
+    const across = {
+      title: "Share of requests at or below (percentile)",
+      told: (x) => `${+(100 * (1 - 10 ** -x)).toPrecision(6)} %`,
+      axis: {
+        min: 0, max: Math.ceil(last * 2) / 2, interval: 1,
+        axisLabel: { color: colours.soft, fontSize: 11, hideOverlap: true, formatter: (v) => labels[v] ?? "" },
       },
     };
-  };
-
-  /** One bar a technology, cut into hops from the client inwards; shades alternate so that neighbours can be told apart. */
-  const hops = (chart, colours) => {
-    const names = present(chart);
-    const parts = base(chart, colours);
-    const rows = chart.rows.flatMap((r, i) => [
-      ...(i > 0 ? [{ label: "" }] : []),
-      ...names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })).filter((q) => q.p),
-    ]);
-    // bars on a logarithmic axis have no honest length: where times differ widely, each bar shows its own shares
-    const shares = scale(rows.filter((r) => r.p).map((r) => r.p.value)).type === "log";
-    const sum = (p) => p.parts.reduce((all, q) => all + q.value, 0);
-    const count = Math.max(...rows.map((r) => (r.p ? r.p.parts.length : 0)));
-    const shade = (k) => ["", "b0", "70"][k % 3];
-    return {
-      height: rows.length * 23 + 62,
-      option: {
-        ...parts,
-        grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
-        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
-          ...(shares ? { max: 100, interval: 25, name: "Share of its own response time (%)" } : {}) },
-        yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
-          formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
-        tooltip: { ...parts.tooltip, trigger: "item" },
-        series: Array.from({ length: count }, (_, k) => ({
-          type: "bar", stack: "hops", barMaxWidth: 15,
-          data: rows.map((r) => {
-            const part = r.p?.parts[k];
-            if (!part) return "-";
-            return {
-              value: shares ? (100 * part.value) / sum(r.p) : part.value, point: r.p, part,
-              itemStyle: { color: tint(r.p, colours) + shade(k), borderColor: colours.raised, borderWidth: 1 },
-              label: { show: k === r.p.parts.length - 1, position: "right", color: colours.soft, fontSize: 11, formatter: brief(r.p.value) },
-            };
-          }),
-          tooltip: { formatter: (at) => `<b>${escaped(titles.get(at.data.point.technology) ?? at.data.point.technology)}</b>` +
-            at.data.point.parts.map((q) => `<br>${q === at.data.part ? "<b>" : ""}${escaped(q.label)}: ${brief(q.value)} ms, ` +
-              `${Math.round((100 * q.value) / sum(at.data.point))} %${q === at.data.part ? "</b>" : ""}`).join("") +
-            (at.data.point.flag ? `<br><i style="white-space:normal">${escaped(at.data.point.flag)}</i>` : "") },
-        })),
-      },
-    };
+    return lined(chart, row, colours, width, (p) => p.tail.map((t) => [at(t[0]), t[1]]), across, 4);
   };
 
   /** Over a number: hops, neighbours asked, clients. */
-  const lines = (chart, colours) => {
+  const lines = (chart, colours, width) => {
     const row = chart.rows[0];
-    const parts = base(chart, colours);
-    const values = row.points.flatMap((p) => p.tail.map((t) => t[1]));
     const counts = row.points.flatMap((p) => p.tail.map((t) => t[0]));
-    return {
-      height: 300,
-      option: {
-        ...parts,
-        grid: { left: 64, right: 24, top: 16, bottom: 52 },
-        tooltip: { ...parts.tooltip, trigger: "axis", formatter: (all) => `<b>${all[0].value[0]}</b>` +
-          all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ${unitOf(chart)}`).join("") },
-        xAxis: { ...parts.valueAxis, type: "value", min: Math.min(...counts), max: Math.max(...counts), minInterval: 1, name: row.label },
-        yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
-        series: row.points.map((p) => ({
-          type: "line", name: p.technology, symbol: "circle", symbolSize: 7, data: p.tail,
-          lineStyle: { width: 2, color: tint(p, colours), type: p.flag.startsWith("void") ? "dashed" : "solid" },
-          itemStyle: { color: tint(p, colours) },
-        })),
-      },
-    };
+    const across = { title: row.label, told: String, axis: { min: Math.min(...counts), max: Math.max(...counts), minInterval: 1 } };
+    return lined(chart, row, colours, width, (p) => p.tail, across, 1);
   };
 
   const kinds = { intervals, stack, bars, tail, hops, lines };
   const drawn = new Map();
   const draw = (element) => {
     const chart = data.charts.find((c) => c.id === element.dataset.chart);
-    const { height, option } = kinds[chart.kind](chart, palette());
+    const width = element.clientWidth;
+    const { height, option } = kinds[chart.kind](chart, palette(), width);
     element.style.height = `${height}px`;
-    let instance = drawn.get(element);
-    if (!instance) {
-      instance = echarts.init(element, null, { renderer: "svg" });
-      drawn.set(element, instance);
-    }
-    const { valueAxis, nameAxis, ...rest } = option;
+    let instance = drawn.get(element)?.instance;
+    if (!instance) instance = echarts.init(element, null, { renderer: "svg" });
+    drawn.set(element, { instance, width });
     instance.resize();
-    instance.setOption(rest, true);
+    instance.setOption(option, true);
     element.dataset.drawn = "yes";
   };
   const drawAll = () => document.querySelectorAll("div.chart").forEach(draw);
-  // a stacked cell on a narrow screen says which column it was
-  for (const table of document.querySelectorAll("table.verdicts")) {
-    const columns = [...table.querySelectorAll("thead th")].map((th) => th.textContent);
-    for (const line of table.querySelectorAll("tbody tr")) {
-      line.querySelectorAll("td").forEach((td, i) => { td.dataset.column = columns[i + 1]; });
-    }
-  }
   drawAll();
-  const observer = new ResizeObserver((entries) => entries.forEach((e) => drawn.get(e.target)?.resize()));
+  const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+    if (target.clientWidth !== drawn.get(target).width) draw(target);
+  }));
   drawn.forEach((_, element) => observer.observe(element));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   document.querySelector("select[data-chart=tail]")?.addEventListener("change", () => draw(document.querySelector("div[data-chart=tail]")));

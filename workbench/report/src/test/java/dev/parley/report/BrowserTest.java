@@ -8,12 +8,18 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.databind.json.JsonMapper;
 
-/** The page in a real Chromium without a window: charts drawn, nothing on the console, nothing wider than the screen. */
+/**
+ * The page in a real Chromium without a window: charts drawn, nothing on the console, nothing wider than the screen,
+ * nothing that keeps people from reading it.
+ */
 class BrowserTest {
+    private static final String AXE = "/META-INF/resources/webjars/axe-core/4.13.0/axe.min.js";
 
     @TempDir
     static Path folder;
@@ -67,9 +73,51 @@ class BrowserTest {
         String dom = String.join("\n", output);
         assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
         assertThat(dom).contains("data-drawn=\"true\"", "data-overflow=\"0\"", "data-outside=\"\"");
-        assertThat(number(dom, "charts")).isGreaterThanOrEqualTo(11);
+        assertThat(number(dom, "charts")).isGreaterThanOrEqualTo(12);
         assertThat(number(dom, "shapes")).isGreaterThanOrEqualTo(3);
         assertThat(dom).contains(scheme == 0 ? "data-paper=\"rgb(20, 23, 27)\"" : "data-paper=\"rgb(252, 252, 251)\"");
+    }
+
+    /** The rules are those of axe-core, and grave is what it calls serious or critical. */
+    @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
+    @CsvSource({
+        "well, 1280, 1",
+        "well, 400, 0",
+        "troubled, 1280, 0",
+        "troubled, 400, 1",
+        "loads, 1280, 1",
+        "loads, 400, 0"
+    })
+    void nothingGraveKeepsPeopleFromReading(String run, int width, int scheme) throws Exception {
+        String rules = JsonMapper.builder().build().writeValueAsString(Pages.resource(AXE));
+        Path frame = Files.writeString(folder.resolve("axe" + run + width + scheme + ".html"), """
+                <!doctype html><iframe id=f src="%s/report.html" style="width:%dpx;height:3000px;border:0"></iframe>
+                <script>const rules = %s;
+                document.currentScript.remove();
+                document.getElementById("f").addEventListener("load", async () => {
+                  const { contentDocument: page, contentWindow: view } = document.getElementById("f");
+                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
+                  const script = page.createElement("script");
+                  script.textContent = rules;
+                  page.head.append(script);
+                  const found = await view.axe.run(page, { preload: false });
+                  const grave = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
+                  note("passes", found.passes.length);
+                  const where = (v) => v.nodes.slice(0, 3).map((n) => n.html).join(" ");
+                  note("grave", grave.map((v) => v.id + ": " + where(v)).join("; "));
+                });</script>""".formatted(run, width, rules.replace("<", "\\u003c")));
+        List<String> output = browser.document(frame, scheme);
+        String dom = String.join("\n", output);
+        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
+        assertThat(number(dom, "passes")).isGreaterThan(10);
+        assertThat(dom).contains("data-grave=\"\"");
+    }
+
+    @Test
+    void thePageCanBePrinted() throws Exception {
+        byte[] printed = browser.printed(folder.resolve("well").resolve(Report.HTML));
+        assertThat(new String(printed, 0, 4, java.nio.charset.StandardCharsets.ISO_8859_1)).isEqualTo("%PDF");
+        assertThat(printed.length).as("more than an empty sheet").isGreaterThan(20_000);
     }
 
     private static int number(String dom, String name) {

@@ -72,12 +72,15 @@ class SurvivorsTest {
     @Test
     void thePageSaysItBesideEachFigureAndHoldsSurvivorsOfLessThanHalfAgainstNothing() throws Exception {
         String enough = Files.readString(folder.resolve("most/report.html"));
+        assertThat(enough).contains("Of some restarts only: rest (3 of 4).").doesNotContain("Not compared: ");
         assertThat(enough.split(">3 of 4 restarts</small>", -1))
                 .as("messages × clients × columns")
                 .hasSize(1 + 2 * 2 * 4);
         String page = Files.readString(folder.resolve("few/report.html"));
-        assertThat(page.split("<td class=cold>", -1)).hasSize(1 + 2 * 2 * 4);
-        assertThat(page).contains(">2 of 5 restarts</small>", ">too few</small>");
+        assertThat(page.split("<td class=\"cold\"", -1)).hasSize(1 + 2 * 2 * 4);
+        assertThat(page)
+                .contains(">2 of 5 restarts</small>", ">too few</small>", "Not compared: rest (too few).")
+                .doesNotContain("Of some restarts only");
     }
 
     @Test

@@ -60,7 +60,7 @@ class TargetTest {
         assertThat(page)
                 .contains("<h3>Target: 300 requests/s, p99 at most 5.4 ms</h3>")
                 .contains("<td>rest</td><td>meets it</td>", "<td>grpc</td><td>does not</td>")
-                .contains("<small>as offered</small>", "<small class=bad>fell behind: 50.0 % answered</small>")
+                .contains("<small>as offered</small>", "<small class=\"bad\">fell behind: 50.0 % answered</small>")
                 .doesNotContain(">highest</small>");
     }
 

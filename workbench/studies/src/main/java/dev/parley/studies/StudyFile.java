@@ -94,6 +94,18 @@ public final class StudyFile {
     }
 
     /**
+     * The title in the text of a study; empty where it has none. Nothing else is read, so that its technologies and its
+     * work need not be there.
+     */
+    static Optional<String> title(String name, String text) {
+        return composed(name, text)
+                .map(root -> new Value("", root, new Mistakes(name)))
+                .filter(Value::isMapping)
+                .flatMap(root -> Optional.ofNullable(root.fields(Set.of()).get("study")))
+                .flatMap(title -> title.text("a title of one line"));
+    }
+
+    /**
      * The target in the text of a study; empty where it has none. Nothing else is read, so that technologies, works and
      * messages need not be known.
      *

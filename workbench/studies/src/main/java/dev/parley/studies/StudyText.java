@@ -88,6 +88,11 @@ public final class StudyText {
         return StudyFile.parse("stored study", text, technologies);
     }
 
+    /** The title in a text; its technologies and its work need not be there. */
+    public static Optional<String> title(String text) {
+        return StudyFile.title("stored study", text);
+    }
+
     /** The target of a study that was written here; empty where it has none. Its technologies need not be there. */
     public static Optional<Target> target(String text) {
         return StudyFile.target("stored study", text);

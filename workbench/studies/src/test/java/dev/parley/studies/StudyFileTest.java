@@ -54,6 +54,12 @@ class StudyFileTest {
     }
 
     @Test
+    void theTitleIsReadWithoutTheTechnologies() {
+        assertThat(StudyText.title("study: \"say: \\\"a\\\"\"\ntechnologies: [unheard-of]\n")).contains("say: \"a\"");
+        assertThat(StudyText.title(SHORTEST)).isEmpty();
+    }
+
+    @Test
     void aStudyWrittenOutIsTheSameStudy() {
         for (String text : List.of(
                 example(),
