@@ -85,8 +85,7 @@ class ByteRelayTroubleTest {
 
     @Test
     void aConnectionIsCutAfterItsTime() throws IOException {
-        try (ByteRelay relay =
-                        relay(new Trouble(Duration.ZERO, Optional.empty(), Optional.of(Duration.ofSeconds(2))));
+        try (ByteRelay relay = relay(new Trouble(Duration.ZERO, Optional.empty(), Optional.of(Duration.ofSeconds(2))));
                 Socket socket = new Socket(relay.host(), relay.port())) {
             // Before that, a byte passes both ways.
             secondsFor(socket, 1);

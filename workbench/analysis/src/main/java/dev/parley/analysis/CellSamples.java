@@ -155,8 +155,7 @@ final class CellSamples {
     private Sample from(MetricSource source, Metric metric) {
         return switch (source) {
             case MetricSource.Figures _ -> fromFigures(metric, subject -> isOf(metric, subject));
-            case MetricSource.Outcomes _, MetricSource.ResponseTimes _ ->
-                fromSeconds.getOrDefault(metric, Sample.NONE);
+            case MetricSource.Outcomes _, MetricSource.ResponseTimes _ -> fromSeconds.getOrDefault(metric, Sample.NONE);
             case MetricSource.Histograms times -> fromHistograms(times, row -> true);
             case MetricSource.PerAnswer use -> perAnswer(use.share());
         };
@@ -168,9 +167,13 @@ final class CellSamples {
         for (MetricSource source : metric.sources()) {
             switch (source) {
                 case MetricSource.Figures _ -> partsOfFigures(metric, parts);
-                case MetricSource.Histograms times when metric.subject() == Metric.Subject.HOP ->
+                case MetricSource.Histograms times
+                when metric.subject() == Metric.Subject.HOP ->
                     hops().forEach(hop -> parts.put(
-                            hop, ofTried(metric, fromHistograms(times, row -> row.subject().equals(hop)))));
+                            hop,
+                            ofTried(
+                                    metric,
+                                    fromHistograms(times, row -> row.subject().equals(hop)))));
                 case MetricSource.Histograms _,
                         MetricSource.Outcomes _,
                         MetricSource.ResponseTimes _,
@@ -329,8 +332,7 @@ final class CellSamples {
     /** False for figures of the empty service and, unless the metric is the generator's own, for the generator's. */
     private static boolean isOf(Metric metric, String subject) {
         return !subject.equals(FigureRow.EMPTY)
-                && (metric.subject() == Metric.Subject.GENERATOR
-                        || !subject.equals(Metric.Subject.GENERATOR.key()));
+                && (metric.subject() == Metric.Subject.GENERATOR || !subject.equals(Metric.Subject.GENERATOR.key()));
     }
 
     /** Trials whose figures are the cell's own. */

@@ -156,7 +156,8 @@ public final class RunComparison {
         Set<String> facts = new TreeSet<>(baseline.machine().keySet());
         facts.addAll(run.machine().keySet());
         for (String fact : facts) {
-            boolean isOfBoth = baseline.machine().containsKey(fact) && run.machine().containsKey(fact);
+            boolean isOfBoth =
+                    baseline.machine().containsKey(fact) && run.machine().containsKey(fact);
             if (Run.isOfBackend(fact) && !isOfBoth) {
                 continue;
             }

@@ -92,9 +92,7 @@ final class TargetJudge {
     private boolean fellBehind(List<JudgedTrial> counted) {
         return cell.load().hasRate()
                 && !counted.isEmpty()
-                && counted.stream()
-                        .flatMap(trial -> trial.reasons().stream())
-                        .allMatch(Validity::isOfFallingBehind);
+                && counted.stream().flatMap(trial -> trial.reasons().stream()).allMatch(Validity::isOfFallingBehind);
     }
 
     private String invalid() {
@@ -149,7 +147,8 @@ final class TargetJudge {
             return finding.undecided(notSent + (notSent == 1 ? " request was" : " requests were")
                     + " not sent, so that the rate was not offered in full; a lower rate would tell");
         }
-        double seconds = samples.counted().getFirst().row().spec().window().length().toNanos() / 1e9;
+        double seconds =
+                samples.counted().getFirst().row().spec().window().length().toNanos() / 1e9;
         double own = samples.of(Metric.WINDOW_LENGTH).most();
         return own * KEEPS_UP > 100 * seconds
                 ? finding.undecided(String.format(
@@ -197,8 +196,7 @@ final class TargetJudge {
     /** About how many restarts more would decide, if they went as these did. */
     private static String more(Sample sample, Estimate estimate, double limit, TTest test) {
         double off = Math.abs(limit - estimate.value());
-        double half =
-                limit > estimate.value() ? estimate.high() - estimate.value() : estimate.value() - estimate.low();
+        double half = limit > estimate.value() ? estimate.high() - estimate.value() : estimate.value() - estimate.low();
         for (int more = 1; more < Verdict.MANY; more++) {
             double times = 1 + (double) more / sample.count();
             if (off > half / Math.sqrt(times) && test.times(times).p() < LEVEL) {

@@ -195,11 +195,7 @@ public final class Warmth {
                 }
             }
             return Optional.of(String.format(
-                    Locale.ROOT,
-                    "%s%d and %d " + FEW_IN_HALVES,
-                    TrialRow.UNKNOWN,
-                    first.total(),
-                    second.total()));
+                    Locale.ROOT, "%s%d and %d " + FEW_IN_HALVES, TrialRow.UNKNOWN, first.total(), second.total()));
         }
 
         /** Of few requests the lower end of the median's interval tells, and of fewer than it takes nothing. */

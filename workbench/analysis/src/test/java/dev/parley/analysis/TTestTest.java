@@ -104,7 +104,8 @@ class TTestTest {
         assertThat(TTest.against(new double[] {11, 12, 13}, 10)).isEqualTo(TTest.against(new double[] {1, 2, 3}, 0));
         assertThat(TTest.against(new double[] {9, 8, 7}, 10).mean()).isEqualTo(-2);
         assertThat(TTest.against(new double[] {7, 7, 7}, 7).error()).isZero();
-        assertThat(TTest.against(new double[] {7, 7, Double.POSITIVE_INFINITY}, 7)).isEqualTo(TTest.NONE);
+        assertThat(TTest.against(new double[] {7, 7, Double.POSITIVE_INFINITY}, 7))
+                .isEqualTo(TTest.NONE);
         assertThat(TTest.against(new double[] {7}, 6)).isEqualTo(TTest.NONE);
     }
 

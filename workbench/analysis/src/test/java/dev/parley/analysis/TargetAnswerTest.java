@@ -229,9 +229,7 @@ class TargetAnswerTest {
     void aShareThatIsTheLimitIsMet() {
         fiveTimes(new Second(0, 50, 0, times(450, 1)));
         assertAnswer(
-                Kind.MEETS,
-                "success: 90 % of requests answered in time, at least 90 %; interval 90–90",
-                "success 90%");
+                Kind.MEETS, "success: 90 % of requests answered in time, at least 90 %; interval 90–90", "success 90%");
         assertThat(answer("success 90.000001%").kind()).isEqualTo(Kind.DOES_NOT);
         assertThat(answer("success 80%").decisive().orElseThrow().spare())
                 .as("10 % failed of the 20 % that may")
@@ -267,8 +265,7 @@ class TargetAnswerTest {
     @Test
     void twoRestartsAnswerNothing() {
         run(7.0, 7.2);
-        assertAnswer(
-                Kind.UNDECIDED, "an answer takes 3 restarts or more, and 2 count", "rate 500", "p99 20ms");
+        assertAnswer(Kind.UNDECIDED, "an answer takes 3 restarts or more, and 2 count", "rate 500", "p99 20ms");
         assertThat(answer("p99 5ms").kind()).isEqualTo(Kind.UNDECIDED);
         assertThat(answer("p99 5ms").findings()).isEmpty();
         assertThat(answer("p99 5ms").decisive()).isEmpty();
@@ -307,10 +304,7 @@ class TargetAnswerTest {
             append(spec, replies(500, 7), 2, List.of(late));
         }
         assertAnswer(
-                Kind.UNDECIDED,
-                "void: " + late + "; trials that are not void would decide it",
-                "rate 500",
-                "p99 5ms");
+                Kind.UNDECIDED, "void: " + late + "; trials that are not void would decide it", "rate 500", "p99 5ms");
     }
 
     @Test
@@ -337,13 +331,8 @@ class TargetAnswerTest {
     void allConditionsHoldOrTheFirstThatFailsIsNamed() {
         run(7.7, 7.0, 7.3, 7.5, 7.2);
         assertAnswer(
-                Kind.MEETS,
-                "p50 7.3 ms of 10 ms, 27 % to spare; interval 7–7.7",
-                "rate 500",
-                "p50 10ms",
-                "p99 20ms");
-        assertAnswer(
-                Kind.DOES_NOT, "p50 7.3 ms of 5 ms, 46 % over; interval 7–7.7", "rate 500", "p50 5ms", "p99 20ms");
+                Kind.MEETS, "p50 7.3 ms of 10 ms, 27 % to spare; interval 7–7.7", "rate 500", "p50 10ms", "p99 20ms");
+        assertAnswer(Kind.DOES_NOT, "p50 7.3 ms of 5 ms, 46 % over; interval 7–7.7", "rate 500", "p50 5ms", "p99 20ms");
         // one that fails decides, whatever of another is open
         assertThat(answer("p50 5ms", "p99 7.4ms").kind()).isEqualTo(Kind.DOES_NOT);
         assertThat(answer("p50 7.4ms", "p99 20ms").kind()).isEqualTo(Kind.UNDECIDED);
@@ -366,8 +355,7 @@ class TargetAnswerTest {
                         .estimate()
                         .value())
                 .isEqualTo(0.0005);
-        assertAnswer(
-                Kind.DOES_NOT, "p99 0.0015 ms of 0.001 ms, 50 % over; interval 0.0015–0.0015", "p99 0.001ms");
+        assertAnswer(Kind.DOES_NOT, "p99 0.0015 ms of 0.001 ms, 50 % over; interval 0.0015–0.0015", "p99 0.001ms");
         assertThat(answer("p99 0.0015ms").kind()).isEqualTo(Kind.MEETS);
         assertThat(answer("p95 0.001ms").kind()).isEqualTo(Kind.MEETS);
     }
@@ -502,16 +490,14 @@ class TargetAnswerTest {
         }
         Analysis analysis = Analysis.of(store, Optional.of(asked("rate 500")));
         assertThat(analysis.targetAnswers())
-                .extracting(answer -> answer.technology() + " " + answer.situation().load() + " "
-                        + answer.kind().key())
+                .extracting(answer -> answer.technology() + " "
+                        + answer.situation().load() + " " + answer.kind().key())
                 .containsExactly("rest open:500:poisson meets", "grpc open:500:poisson does_not");
         assertThat(Analysis.of(store, Optional.of(asked("p50 20ms"))).targetAnswers())
-                .extracting(answer -> answer.technology() + " " + answer.situation().load())
+                .extracting(
+                        answer -> answer.technology() + " " + answer.situation().load())
                 .containsExactly(
-                        "rest open:500:poisson",
-                        "grpc open:500:poisson",
-                        "rest open:1000:even",
-                        "grpc open:1000:even");
+                        "rest open:500:poisson", "grpc open:500:poisson", "rest open:1000:even", "grpc open:1000:even");
     }
 
     /** The schedule is the same for all: nobody's throughput is higher, and some fall behind. */

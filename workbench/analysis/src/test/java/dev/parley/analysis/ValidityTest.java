@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
-import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;

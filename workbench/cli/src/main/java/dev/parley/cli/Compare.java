@@ -67,19 +67,17 @@ final class Compare implements Callable<Integer> {
     @Parameters(
             paramLabel = "RUN",
             arity = "0..2",
-            description =
-                    "The folders of two stored runs, without any option: compares the second with the first and"
-                            + " measures nothing.")
+            description = "The folders of two stored runs, without any option: compares the second with the first and"
+                    + " measures nothing.")
     private List<Path> runs = List.of();
 
     @Option(
             names = "--technologies",
             paramLabel = "LIST",
             defaultValue = "rest,grpc,rpcx",
-            description =
-                    "Names with commas between them, as parley technologies lists them; papers: what the papers"
-                            + " measured; all: that and more. Neither has variants in it, such as grpc-tuned. Default:"
-                            + " ${DEFAULT-VALUE}.")
+            description = "Names with commas between them, as parley technologies lists them; papers: what the papers"
+                    + " measured; all: that and more. Neither has variants in it, such as grpc-tuned. Default:"
+                    + " ${DEFAULT-VALUE}.")
     private String technologies = "";
 
     @Option(
@@ -275,8 +273,9 @@ final class Compare implements Callable<Integer> {
                 .max()
                 .orElse(0);
         double due = wanted + MARGIN * Math.sqrt(wanted);
-        Duration window = Duration.ofSeconds(
-                target.rate().map(perSecond -> (long) Math.ceil(due / perSecond)).orElse(0L));
+        Duration window = Duration.ofSeconds(target.rate()
+                .map(perSecond -> (long) Math.ceil(due / perSecond))
+                .orElse(0L));
         return window.compareTo(named.window()) <= 0
                 ? named
                 : new Effort(

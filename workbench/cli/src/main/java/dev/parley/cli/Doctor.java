@@ -26,11 +26,7 @@ import picocli.CommandLine.Command;
                     + " what is missing. Takes some ten seconds, and writes nothing.",
             ""
         },
-        footer = {
-            "",
-            "Exit codes: 0 good, also where something is to be minded; 1 error.",
-            "",
-            "Example: parley doctor"
+        footer = {"", "Exit codes: 0 good, also where something is to be minded; 1 error.", "", "Example: parley doctor"
         })
 final class Doctor implements Callable<Integer> {
     private static final int NOISE_SAMPLES = 200;

@@ -17,10 +17,7 @@ import picocli.CommandLine.Parameters;
 /** A stored run for other programs. */
 @Command(
         name = "export",
-        description = {
-            "Writes the rows of a stored run as CSV, JSON or Parquet, for other programs.",
-            ""
-        },
+        description = {"Writes the rows of a stored run as CSV, JSON or Parquet, for other programs.", ""},
         footer = {
             "",
             "Writes one file for each table into DIR, over those that are there, and prints their names: run, machine,"

@@ -124,7 +124,8 @@ public final class Parley implements Runnable {
         }
         return command.getParent() == null
                 ? "no command " + String.join(" ", typed) + " ("
-                        + Nearest.hint(typed.getFirst(), command.getSubcommands().keySet()) + "expected: one of "
+                        + Nearest.hint(
+                                typed.getFirst(), command.getSubcommands().keySet()) + "expected: one of "
                         + commands(command) + ")"
                 : oneLine(e.getMessage());
     }

@@ -35,8 +35,8 @@ class CompareTest {
     void aRateIsAnOpenLoadInPlaceOfClients() {
         Study study = study("--rate", "200", "--p99", "20ms", "--success", "99.9%");
         assertThat(study.loads()).containsExactly(Load.parse("open:200:poisson"));
-        assertThat(study.target()).hasValueSatisfying(target -> assertThat(target)
-                .hasToString("rate 200, p99 20ms, success 99.9%"));
+        assertThat(study.target())
+                .hasValueSatisfying(target -> assertThat(target).hasToString("rate 200, p99 20ms, success 99.9%"));
         assertThat(study.effort()).isEqualTo(Effort.STANDARD);
         assertThat(study.restarts()).isEqualTo(10);
         assertThat(StudyText.read(StudyText.of(study), study.technologies())).isEqualTo(study);

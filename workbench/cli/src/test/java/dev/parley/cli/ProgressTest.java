@@ -47,8 +47,7 @@ class ProgressTest {
 
     private void ended(TrialSpec trial, int seconds) {
         progress.trialEnded(
-                new TrialRow(
-                        trial, TrialRow.State.FINISHED, BEGAN, BEGAN.plusSeconds(seconds), List.<String>of(), ""),
+                new TrialRow(trial, TrialRow.State.FINISHED, BEGAN, BEGAN.plusSeconds(seconds), List.<String>of(), ""),
                 Optional.of(new Glance(2_000, 1, 2, 10_000, 0)));
     }
 

@@ -165,8 +165,8 @@ class StoredRunsTest {
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.out()).contains("1 cells of the first run are not in the second", "nothing in common");
         assertThat(result.err())
-                .isEqualTo("parley: the two runs have no figure in common that can be compared"
-                        + System.lineSeparator());
+                .isEqualTo(
+                        "parley: the two runs have no figure in common that can be compared" + System.lineSeparator());
         assertThat(gate(rest, grpc).exitCode()).isEqualTo(2);
     }
 

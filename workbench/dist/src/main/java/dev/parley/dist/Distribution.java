@@ -70,8 +70,8 @@ public final class Distribution implements Packager {
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         int exitCode = process.waitFor();
         if (exitCode != 0) {
-            throw new LabException("what was made does not start: bin/parley --version ended with exit code "
-                    + exitCode + ": " + said);
+            throw new LabException("what was made does not start: bin/parley --version ended with exit code " + exitCode
+                    + ": " + said);
         }
         return Duration.ofNanos(System.nanoTime() - beganNs);
     }

@@ -53,8 +53,7 @@ final class Image {
         try {
             Jib.fromScratch()
                     .setPlatforms(Set.of(new Platform(facts.system().endsWith("-x64") ? "amd64" : "arm64", "linux")))
-                    .setFileEntriesLayers(
-                            List.of(layer("system", base, "", facts), layer("parley", root, HOME, facts)))
+                    .setFileEntriesLayers(List.of(layer("system", base, "", facts), layer("parley", root, HOME, facts)))
                     .setEntrypoint(entryPoint(root))
                     .setProgramArguments(List.of("--help"))
                     .setEnvironment(Map.of("LANG", "C.UTF-8"))
@@ -110,8 +109,7 @@ final class Image {
         for (Map.Entry<String, Path> each : Archive.files(folder).entrySet()) {
             String path = at + "/" + each.getKey();
             Path file = each.getValue();
-            layer.addEntry(
-                    file.toRealPath(), AbsoluteUnixPath.get(path), permissions(path, file), facts.committedAt());
+            layer.addEntry(file.toRealPath(), AbsoluteUnixPath.get(path), permissions(path, file), facts.committedAt());
         }
         return layer.build();
     }

@@ -17,13 +17,7 @@ final class LinkedRuntime {
      * it has what the jars use of the JDK beyond that. A test holds the list against what the jars refer to.
      */
     static final List<String> MODULES = List.of(
-            "java.se",
-            "jdk.httpserver",
-            "jdk.jfr",
-            "jdk.management",
-            "jdk.net",
-            "jdk.unsupported",
-            "jdk.zipfs");
+            "java.se", "jdk.httpserver", "jdk.jfr", "jdk.management", "jdk.net", "jdk.unsupported", "jdk.zipfs");
 
     private static final List<String> OPTIONS = List.of(
             "--strip-java-debug-attributes",
@@ -56,8 +50,8 @@ final class LinkedRuntime {
      */
     static void link(Path runtime) throws IOException {
         ToolProvider jlink = ToolProvider.findFirst("jlink")
-                .orElseThrow(() ->
-                        new LabException(System.getProperty("java.home") + " has no jlink (expected: a JDK)"));
+                .orElseThrow(
+                        () -> new LabException(System.getProperty("java.home") + " has no jlink (expected: a JDK)"));
         StringWriter said = new StringWriter();
         PrintWriter log = new PrintWriter(said, true);
         List<String> arguments = new ArrayList<>(OPTIONS);

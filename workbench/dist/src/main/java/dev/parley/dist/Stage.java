@@ -50,10 +50,8 @@ final class Stage {
         stage.write(
                 "README.txt",
                 resource("README.txt")
-                        .formatted(
-                                facts.version(), facts.system(), facts.commit(), facts.committedAt(), facts.jdk()));
-        stage.write(
-                Packaged.LIBRARIES + "/jvm.options", Files.readString(home.resolve("workbench/cli/jvm.options")));
+                        .formatted(facts.version(), facts.system(), facts.commit(), facts.committedAt(), facts.jdk()));
+        stage.write(Packaged.LIBRARIES + "/jvm.options", Files.readString(home.resolve("workbench/cli/jvm.options")));
         Path launcher = stage.write("bin/parley", resource("parley"));
         Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
@@ -108,8 +106,8 @@ final class Stage {
             }
             whole.copyRawEntries(
                     part,
-                    entry ->
-                            !entry.getName().startsWith(NATIVE) || entry.getName().equals(own));
+                    entry -> !entry.getName().startsWith(NATIVE)
+                            || entry.getName().equals(own));
         }
     }
 

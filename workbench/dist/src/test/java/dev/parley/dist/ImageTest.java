@@ -20,9 +20,7 @@ class ImageTest {
     Path folder;
 
     private Path image(String name) throws IOException, InterruptedException {
-        Path root = MadeUp.staged(
-                MadeUp.checkout(folder.resolve(name + "-checkout")),
-                folder.resolve(name + "-root"));
+        Path root = MadeUp.staged(MadeUp.checkout(folder.resolve(name + "-checkout")), folder.resolve(name + "-root"));
         Path image = folder.resolve(name + ".tar");
         Image.write(root, MadeUp.FACTS, Files.createDirectory(folder.resolve(name + "-work")), image);
         return image;
@@ -48,7 +46,8 @@ class ImageTest {
         Map<String, byte[]> image = contents(image("one"));
 
         assertThat(image).containsKey("manifest.json");
-        assertThat(new String(image.get("manifest.json"), StandardCharsets.UTF_8)).contains("parley:1.2.3");
+        assertThat(new String(image.get("manifest.json"), StandardCharsets.UTF_8))
+                .contains("parley:1.2.3");
         assertThat(new String(image.get("config.json"), StandardCharsets.UTF_8))
                 .contains(
                         "\"/opt/parley/runtime/bin/java\",\"@/opt/parley/lib/jvm.options\"",
@@ -68,8 +67,7 @@ class ImageTest {
             }
         }
         assertThat(files)
-                .containsKeys(
-                        "opt/parley/runtime/bin/java", "opt/parley/modules/transport/soap.jars", "tmp/", "work/");
+                .containsKeys("opt/parley/runtime/bin/java", "opt/parley/modules/transport/soap.jars", "tmp/", "work/");
         assertThat(new String(files.get("etc/passwd"), StandardCharsets.UTF_8))
                 .isEqualTo("parley:x:1000:1000::/work:\n");
     }

@@ -41,7 +41,7 @@ class SharedLibrariesTest {
 
         assertThat(SharedLibraries.of(root, folder.resolve("unpacked")))
                 .allSatisfy(library -> assertThat(library).isRegularFile())
-                .anySatisfy(library -> assertThat(library.getFileName().toString())
-                        .startsWith("libc."));
+                .anySatisfy(
+                        library -> assertThat(library.getFileName().toString()).startsWith("libc."));
     }
 }

@@ -57,8 +57,8 @@ final class Booting {
                     .ifPresent(bytes ->
                             figures.add(new FigureRow(firstTrial, Metric.MEMORY_AFTER_BOOT, node.name(), bytes / 1e6)));
             if (node.equals(boot.topology().entry())) {
-                ready.ifPresent(first -> figures.add(new FigureRow(
-                        firstTrial, Metric.FIRST_CALL, FigureRow.SYSTEM, first.firstCallNs() / 1e6)));
+                ready.ifPresent(first -> figures.add(
+                        new FigureRow(firstTrial, Metric.FIRST_CALL, FigureRow.SYSTEM, first.firstCallNs() / 1e6)));
             }
         }
         return figures;
@@ -151,7 +151,6 @@ final class Booting {
         if (boot.topology().restFront() && !isEntry) {
             return Optional.empty();
         }
-        return Optional.of(
-                deployment.awaitReady(node, boot.trials().getFirst().message(), 1));
+        return Optional.of(deployment.awaitReady(node, boot.trials().getFirst().message(), 1));
     }
 }

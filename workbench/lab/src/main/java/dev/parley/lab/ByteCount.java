@@ -83,9 +83,7 @@ final class ByteCount {
             ByteRelay.Counts before = relay.settled();
             Event.Counted counted = ask(relayed, message, MAX_COUNTED_CALLS);
             ByteRelay.Counts bytes = relay.settled().since(before);
-            deployment
-                    .generator()
-                    .ask(new Command.Release(relayed.toString()), Event.Done.class, Deployment.TO_ANSWER);
+            deployment.generator().ask(new Command.Release(relayed.toString()), Event.Done.class, Deployment.TO_ANSWER);
             int id = trial.id();
             return List.of(
                     new FigureRow(id, Metric.WIRE_OUT, FigureRow.SYSTEM, (double) bytes.out() / counted.calls()),

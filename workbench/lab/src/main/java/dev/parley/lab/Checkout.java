@@ -38,8 +38,8 @@ public final class Checkout {
 
     private static String commitOf(Path checkout) {
         String git = checkout.toString();
-        String commit = ShortCommand.said(
-                List.of("git", "-C", git, "describe", "--always", "--exclude=*", "--abbrev=12"));
+        String commit =
+                ShortCommand.said(List.of("git", "-C", git, "describe", "--always", "--exclude=*", "--abbrev=12"));
         List<String> changes =
                 new ArrayList<>(List.of("git", "-C", git, "status", "--porcelain", "--untracked-files=no"));
         changes.addAll(List.of("--", ":/", ":(top,exclude)README.md", ":(top,exclude)docs/results"));

@@ -138,8 +138,7 @@ final class Databases implements AutoCloseable {
     /** What is known of each, for the run's record. */
     Map<String, String> facts() {
         Map<String, String> facts = new LinkedHashMap<>();
-        running.forEach(
-                (name, up) -> facts.put(Run.DATABASE + name, up.version() + ", one process on this machine"));
+        running.forEach((name, up) -> facts.put(Run.DATABASE + name, up.version() + ", one process on this machine"));
         others.forEach((name, at) -> facts.put(Run.DATABASE + name, "as it runs at " + at + ", not ours"));
         return facts;
     }

@@ -101,8 +101,8 @@ final class Description implements AutoCloseable {
             while (true) {
                 ServiceEvent said = conversation
                         .next(TO_ANSWER)
-                        .orElseThrow(() -> new LabException(technology + " did not describe itself within "
-                                + TO_ANSWER.toSeconds() + " s"));
+                        .orElseThrow(() -> new LabException(
+                                technology + " did not describe itself within " + TO_ANSWER.toSeconds() + " s"));
                 if (said instanceof ServiceEvent.Described one) {
                     described.put(one.technology().name(), one);
                 }

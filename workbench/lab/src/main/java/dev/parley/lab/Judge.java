@@ -22,12 +22,7 @@ record Judge(Ceiling ceiling) {
         reasons.addAll(measured.complaints());
         ceiling.complaint(measured.finished()).ifPresent(reasons::add);
         reasons.addAll(new Impossible(
-                        ceiling,
-                        measured.seconds(),
-                        measured.steps(),
-                        measured.finished(),
-                        figures,
-                        measured.traffic())
+                        ceiling, measured.seconds(), measured.steps(), measured.finished(), figures, measured.traffic())
                 .reasons());
         reasons.addAll(Warmth.reasons(measured.trial(), measured.seconds(), measured.histograms(), figures));
         return reasons;

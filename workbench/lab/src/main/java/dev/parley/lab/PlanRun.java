@@ -107,8 +107,7 @@ final class PlanRun {
 
     private Ceiling ceiling() throws InterruptedException {
         try {
-            return Ceiling.current(
-                    setting.ceilings(), setting.installations().bareGenerator(), setting.logs());
+            return Ceiling.current(setting.ceilings(), setting.installations().bareGenerator(), setting.logs());
         } catch (LabException e) {
             if (isToldToEnd()) {
                 throw told(e);

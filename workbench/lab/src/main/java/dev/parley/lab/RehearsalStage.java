@@ -55,13 +55,7 @@ final class RehearsalStage implements Rehearsal.Stage {
         return p -> listener.progress(
                 slice,
                 new Event.Progress(
-                        p.trialId(),
-                        Phase.WARM_UP,
-                        p.elapsedMs(),
-                        p.perSecond(),
-                        p.p99Ms(),
-                        p.errors(),
-                        p.inFlight()));
+                        p.trialId(), Phase.WARM_UP, p.elapsedMs(), p.perSecond(), p.p99Ms(), p.errors(), p.inFlight()));
     }
 
     private static OptionalDouble only(Measured measured, Metric metric) {

@@ -74,8 +74,8 @@ final class ServiceProcess implements AutoCloseable {
             throws InterruptedException {
         ServiceEvent said = conversation
                 .next(within)
-                .orElseThrow(() -> new LabException(
-                        child.name() + " did not " + what + " within " + within.toSeconds() + " s"));
+                .orElseThrow(() ->
+                        new LabException(child.name() + " did not " + what + " within " + within.toSeconds() + " s"));
         if (!expected.isInstance(said)) {
             throw new LabException(child.name() + " said " + said + " (expected: " + expected.getSimpleName() + ")");
         }

@@ -73,8 +73,8 @@ final class StepFigures {
         steps.stream()
                 .filter(step -> share(step) < GIVEN_OUT)
                 .findFirst()
-                .ifPresent(step -> figures.add(
-                        figure(trial, isOpen ? Metric.RATE_AT_LIMIT : Metric.CLIENTS_AT_LIMIT, step.to())));
+                .ifPresent(step ->
+                        figures.add(figure(trial, isOpen ? Metric.RATE_AT_LIMIT : Metric.CLIENTS_AT_LIMIT, step.to())));
     }
 
     private static double perSecond(Event.Step step) {

@@ -73,7 +73,8 @@ final class TrialPath implements AutoCloseable {
      */
     void prepare() throws InterruptedException {
         byteCount.beforeRehearsal();
-        rehearsal.of(planned.trials().stream().map(TrialSpec::message).distinct().toList());
+        rehearsal.of(
+                planned.trials().stream().map(TrialSpec::message).distinct().toList());
         deployment.confinement().tighten();
     }
 
@@ -103,8 +104,7 @@ final class TrialPath implements AutoCloseable {
                 trial.id(), Metric.REHEARSAL_TIME, FigureRow.SYSTEM, rehearsed().toNanos() / 1e9));
         rehearsal
                 .reachedMs(trial)
-                .ifPresent(ms ->
-                        figures.add(new FigureRow(trial.id(), Metric.REHEARSED_MEDIAN, FigureRow.SYSTEM, ms)));
+                .ifPresent(ms -> figures.add(new FigureRow(trial.id(), Metric.REHEARSED_MEDIAN, FigureRow.SYSTEM, ms)));
         figures.addAll(bytes);
         return figures;
     }

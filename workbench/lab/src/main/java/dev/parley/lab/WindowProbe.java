@@ -76,8 +76,8 @@ final class WindowProbe {
         for (ServiceProcess service : services) {
             service.probe()
                     .residentBytes()
-                    .ifPresent(bytes -> figures.add(
-                            new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
+                    .ifPresent(bytes ->
+                            figures.add(new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
         }
         broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
         figures.addAll(databases.figures(trialId, answered));
@@ -86,8 +86,7 @@ final class WindowProbe {
                 .compilersNs()
                 .ifPresent(ns -> figures.add(new FigureRow(
                         trialId, Metric.GENERATOR_COMPILING, "generator", 100.0 * ns / Math.max(1, lengthNs))));
-        figures.add(
-                new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));
+        figures.add(new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));
         return figures;
     }
 }

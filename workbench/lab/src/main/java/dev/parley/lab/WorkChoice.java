@@ -39,8 +39,7 @@ public record WorkChoice(String typed, String work, String messages, String topo
                 }
             }
         }
-        throw BadInput.oneOf(
-                "--work", text, all.stream().map(WorkChoice::typed).toList());
+        throw BadInput.oneOf("--work", text, all.stream().map(WorkChoice::typed).toList());
     }
 
     static List<WorkChoice> read() {

@@ -29,10 +29,10 @@ class InstallationsTest {
 
     /** The modules, below the folders of transports and works, that provide a service. */
     private static Set<String> providers(String service) throws IOException {
-        try (Stream<Path> files = Stream.concat(
-                Files.list(WORKBENCH.resolve("transport")), Files.list(WORKBENCH.resolve("work")))) {
-            return files.filter(module ->
-                            Files.exists(module.resolve("src/main/resources/META-INF/services").resolve(service)))
+        try (Stream<Path> files =
+                Stream.concat(Files.list(WORKBENCH.resolve("transport")), Files.list(WORKBENCH.resolve("work")))) {
+            return files.filter(module -> Files.exists(module.resolve("src/main/resources/META-INF/services")
+                            .resolve(service)))
                     .map(module -> WORKBENCH.relativize(module).toString())
                     .collect(Collectors.toSet());
         }

@@ -124,7 +124,8 @@ class PlanTest {
      */
     @Test
     void aQuickComparisonTakesUnderFiveMinutesWithAllThatStandsAroundIt() {
-        TimeRange estimate = Plan.of(study(1, 2, MessageSpec.parse("types:100"))).estimate();
+        TimeRange estimate =
+                Plan.of(study(1, 2, MessageSpec.parse("types:100"))).estimate();
         int known = 12 * 5_400 + 2 * 1_000 + 3 * 500 + 6_000;
         assertThat(estimate)
                 .isEqualTo(new TimeRange(

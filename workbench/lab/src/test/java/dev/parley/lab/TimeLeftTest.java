@@ -79,8 +79,8 @@ class TimeLeftTest {
         left.booting(0, ns(0));
         assertThat(left.at(ns(69))).isEqualTo(range(1.08 + 1.2 + 6.2, 3.4 + 1.4 + 9.8));
         assertThat(left.ended(took(0, 60), ns(70)))
-                .contains("67 to 76 s left, more than before: rpcx text:10 "
-                        + trial(0).load() + " took 60 s, expected: 1 s");
+                .contains("67 to 76 s left, more than before: rpcx text:10 " + trial(0).load()
+                        + " took 60 s, expected: 1 s");
         assertThat(left.at(ns(70))).isEqualTo(range(67.08, 76.2));
     }
 

@@ -243,11 +243,7 @@ class TrafficTest {
     void whatServicesAllocateIsToldForOneReplyOfEachAndOfAll() {
         List<Traffic.Service> services = List.of(
                 new Traffic.Service(
-                        "m1",
-                        new Served(20, 18, 31_000).since(new Served(5, 5, 7_000)),
-                        OptionalLong.of(1),
-                        0,
-                        true),
+                        "m1", new Served(20, 18, 31_000).since(new Served(5, 5, 7_000)), OptionalLong.of(1), 0, true),
                 new Traffic.Service("m2", new Served(16, 11, 12_000), OptionalLong.of(1), 0, true));
         assertThat(new Traffic(14, 12, services).figures(3))
                 .filteredOn(figure -> figure.metric() == Metric.ALLOCATED_PER_REQUEST)

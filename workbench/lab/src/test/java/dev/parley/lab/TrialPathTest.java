@@ -52,8 +52,8 @@ class TrialPathTest {
     /** Names of the classes that take a step each, in the order in which the methods of {@link TrialPath} call them. */
     private static List<String> steps() throws IOException {
         String source = Files.readString(source("lab/TrialPath"));
-        String methods = source.substring(source.indexOf("List<FigureRow> boot()"))
-                .replaceAll("(?s)/\\*.*?\\*/", "");
+        String methods =
+                source.substring(source.indexOf("List<FigureRow> boot()")).replaceAll("(?s)/\\*.*?\\*/", "");
         return Stream.concat(
                         Arrays.stream(TrialPath.class.getDeclaredFields())
                                 .map(Field::getType)

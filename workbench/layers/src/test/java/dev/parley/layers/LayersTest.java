@@ -48,8 +48,7 @@ class LayersTest {
     private static final String NO_FOLDER_OF_OURS = "";
 
     /** Packages of the library with which the generator records times. */
-    private static final List<String> LIBRARIES_OF_LOAD =
-            List.of("org.HdrHistogram.");
+    private static final List<String> LIBRARIES_OF_LOAD = List.of("org.HdrHistogram.");
 
     private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
     private static final Pattern MODULE = Pattern.compile("<module>workbench/([^<]+)</module>");
@@ -84,7 +83,9 @@ class LayersTest {
             List<String> named = quoted(cells[3]);
             return new Row(
                     quoted(cells[1]),
-                    named.stream().filter(name -> !name.equals(STARTS_PROCESSES)).toList(),
+                    named.stream()
+                            .filter(name -> !name.equals(STARTS_PROCESSES))
+                            .toList(),
                     cells[3].strip().startsWith(ONLY_THE_JDK),
                     named.contains(STARTS_PROCESSES));
         }
@@ -139,13 +140,14 @@ class LayersTest {
         try (Stream<Path> files = Files.walk(sources)) {
             List<String> missing = files.map(file -> sources.relativize(file).toString())
                     .filter(file -> file.endsWith(".java") && !file.endsWith("-info.java"))
-                    .map(file ->
-                            file.substring(0, file.lastIndexOf('.')).replace(File.separatorChar, '.'))
+                    .map(file -> file.substring(0, file.lastIndexOf('.')).replace(File.separatorChar, '.'))
                     .filter(name -> !classes.containsKey(name))
                     .toList();
             assertThat(missing)
-                    .as("classes that have a source, and are not in %s (expected: all are compiled before this test, "
-                            + "by mvn verify -pl workbench/layers -am)", compiled)
+                    .as(
+                            "classes that have a source, and are not in %s (expected: all are compiled before this test, "
+                                    + "by mvn verify -pl workbench/layers -am)",
+                            compiled)
                     .isEmpty();
         }
         return classes;
@@ -175,7 +177,9 @@ class LayersTest {
     }
 
     private static Row row(String module) {
-        assertThat(rank(module)).as("row of workbench/%s in the table of ARCHITECTURE.md", module).isNotNegative();
+        assertThat(rank(module))
+                .as("row of workbench/%s in the table of ARCHITECTURE.md", module)
+                .isNotNegative();
         return ROWS.get(rank(module));
     }
 
@@ -196,7 +200,8 @@ class LayersTest {
     }
 
     private static String text(String module, Dependency use) {
-        return module + ": " + use.getOriginClass().getName() + " uses " + used(use).getName();
+        return module + ": " + use.getOriginClass().getName() + " uses "
+                + used(use).getName();
     }
 
     /** Folder of a class; {@link #NO_FOLDER_OF_OURS} of one that is not ours. */
@@ -222,8 +227,8 @@ class LayersTest {
                 .isEmpty();
         assertThat(ROWS.stream().flatMap(row -> row.folders().stream()).toList())
                 .doesNotHaveDuplicates()
-                .filteredOn(folder -> MODULES.stream()
-                        .noneMatch(module -> folder.equals(module) || folder.equals(kind(module))))
+                .filteredOn(folder ->
+                        MODULES.stream().noneMatch(module -> folder.equals(module) || folder.equals(kind(module))))
                 .as("folders in the table of ARCHITECTURE.md that are no module of pom.xml")
                 .isEmpty();
     }
@@ -245,7 +250,9 @@ class LayersTest {
                 } else {
                     assertThat(MODULES)
                             .filteredOn(module -> isIn(module, name))
-                            .as("modules of %s, which the row of %s names", name, ROWS.get(i).folders())
+                            .as(
+                                    "modules of %s, which the row of %s names",
+                                    name, ROWS.get(i).folders())
                             .isNotEmpty()
                             .allMatch(module -> rank(module) < own, "stands above that row");
                 }
@@ -291,8 +298,8 @@ class LayersTest {
         assertThat(ROWS).noneMatch(row -> technologies.stream().anyMatch(row::mayUse));
         assertThat(uses("load")
                         .filter(use -> folder(used(use)).equals(NO_FOLDER_OF_OURS) && !isOfTheJdk(used(use)))
-                        .filter(use -> LIBRARIES_OF_LOAD.stream()
-                                .noneMatch(used(use).getName()::startsWith))
+                        .filter(use ->
+                                LIBRARIES_OF_LOAD.stream().noneMatch(used(use).getName()::startsWith))
                         .map(use -> text("load", use)))
                 .as("libraries that the load generator uses beyond %s", LIBRARIES_OF_LOAD)
                 .isEmpty();
@@ -318,9 +325,12 @@ class LayersTest {
     void everyModuleIsBuiltBeforeThisOne() throws IOException {
         Map<String, String> poms = new TreeMap<>();
         for (String module : MODULES) {
-            String pom = Files.readString(HOME.resolve("workbench").resolve(module).resolve("pom.xml"));
+            String pom =
+                    Files.readString(HOME.resolve("workbench").resolve(module).resolve("pom.xml"));
             Matcher own = OWN_ARTIFACT.matcher(pom);
-            assertThat(own.find()).as("artifact of workbench/%s after its parent's", module).isTrue();
+            assertThat(own.find())
+                    .as("artifact of workbench/%s after its parent's", module)
+                    .isTrue();
             poms.put(own.group(1), pom);
         }
         Set<String> before = new TreeSet<>();

@@ -118,10 +118,7 @@ public final class Confinement implements AutoCloseable {
     private static ByteRelay relay(String at, String host, int port, Proxy proxy) {
         try {
             return ByteRelay.troubled(
-                    at,
-                    host,
-                    port,
-                    new ByteRelay.Trouble(proxy.delay(), proxy.bytesPerSecond(), proxy.cutEvery()));
+                    at, host, port, new ByteRelay.Trouble(proxy.delay(), proxy.bytesPerSecond(), proxy.cutEvery()));
         } catch (UncheckedIOException e) {
             throw new LimitsException(String.valueOf(e.getMessage()), e);
         }

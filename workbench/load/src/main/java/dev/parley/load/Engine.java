@@ -98,8 +98,7 @@ final class Engine {
 
     private static long patienceNs(Trial trial, Target target) {
         long requestsEach = (long) trial.load().scenariosEach() * target.steps();
-        return Math.min(
-                MAX_PATIENCE_NS, (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, requestsEach));
+        return Math.min(MAX_PATIENCE_NS, (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, requestsEach));
     }
 
     private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes, Teller teller) throws InterruptedException {
@@ -281,9 +280,7 @@ final class Engine {
 
     private static double littlesLaw(Load load, Occupancy occupancy, Tally tally) {
         // requests of rounds wait for a thread of their pool, which is no part of their time
-        double share = load instanceof Load.Rounds
-                ? 1
-                : load.keepsClients() ? occupancy.share() : tally.littlesLaw();
+        double share = load instanceof Load.Rounds ? 1 : load.keepsClients() ? occupancy.share() : tally.littlesLaw();
         // clients that never came back have failed requests to show for it
         return Double.isNaN(share) ? 0 : share;
     }
@@ -339,7 +336,6 @@ final class Engine {
     }
 
     private void tell(Trial trial, HistogramRow.Kind kind, Histogram histogram) {
-        events.accept(new Event.Distribution(
-                new HistogramRow(trial.trialId(), kind, "client", Encoded.of(histogram))));
+        events.accept(new Event.Distribution(new HistogramRow(trial.trialId(), kind, "client", Encoded.of(histogram))));
     }
 }

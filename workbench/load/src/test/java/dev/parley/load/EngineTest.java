@@ -226,8 +226,8 @@ class EngineTest {
                 run(trial(new Load.Staircase(1, 2, 1, Duration.ofMillis(100)), Duration.ofMillis(200), 100), (Behaviour)
                         index -> CompletableFuture.completedFuture(true));
         assertThat(events)
-                .filteredOn(e -> e instanceof Event.Distribution(HistogramRow d)
-                        && d.kind() == HistogramRow.Kind.FIRST_HALF)
+                .filteredOn(e ->
+                        e instanceof Event.Distribution(HistogramRow d) && d.kind() == HistogramRow.Kind.FIRST_HALF)
                 .isEmpty();
     }
 

@@ -175,8 +175,7 @@ class EngineToldTest {
             case Event.Uncounted u -> text("besides: %d sent, %d answered", u.sent(), u.answered());
             case Event.Distribution(HistogramRow d) -> {
                 Histogram times = decoded(d.histogram());
-                yield text(
-                        "%s: %d, up to %.1f ms", d.kind().key(), times.getTotalCount(), times.getMaxValue() / 1e6);
+                yield text("%s: %d, up to %.1f ms", d.kind().key(), times.getTotalCount(), times.getMaxValue() / 1e6);
             }
             case Event.Finished f ->
                 text(
@@ -379,8 +378,8 @@ class EngineToldTest {
     @Test
     void aStepOfRatesThatIsTooMuchHasNoCreditForItAndLeavesNoQueueToTheNext() throws Exception {
         AtomicLong freeNs = new AtomicLong();
-        Server queueing =
-                new Server(_ -> freeNs.updateAndGet(free -> Math.max(free, clock.nowNs()) + 10_130_000) - clock.nowNs());
+        Server queueing = new Server(_ ->
+                freeNs.updateAndGet(free -> Math.max(free, clock.nowNs()) + 10_130_000) - clock.nowNs());
         run(Setting.of("rates:150-160:+10:200ms", 0, 400), queueing);
         assertThat(all(Event.Step.class)).extracting(Event.Step::replied).containsExactly(30L, 32L);
         assertThat(all(Event.Step.class)).extracting(Event.Step::lengthNs).containsExactly(304 * MS, 325 * MS);
@@ -574,7 +573,9 @@ class EngineToldTest {
             }
         });
         assertThat(all(Event.Step.class)).extracting(Event.Step::lengthNs).containsExactly(1_200 * MS, 1_000 * MS);
-        assertThat(all(Event.Second.class)).extracting(second -> second.row().second()).containsExactly(0, 1);
+        assertThat(all(Event.Second.class))
+                .extracting(second -> second.row().second())
+                .containsExactly(0, 1);
         assertThat(finished().windowNs()).isEqualTo(2_200 * MS);
     }
 

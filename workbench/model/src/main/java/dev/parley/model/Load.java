@@ -225,8 +225,8 @@ public sealed interface Load {
                         LoadForm.ARRIVALS),
                 List.of("ramp:100-1200:60s:even"),
                 Set.of(Trait.OPEN),
-                given -> new RateRamp(
-                        given.number("from"), given.number("to"), given.time("length"), given.arrivals()));
+                given ->
+                        new RateRamp(given.number("from"), given.number("to"), given.time("length"), given.arrivals()));
 
         public RateRamp {
             LoadParts.rate("from", from);

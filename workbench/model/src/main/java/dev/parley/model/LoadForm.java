@@ -253,8 +253,7 @@ public final class LoadForm {
             List<String> examples,
             Set<Trait> traits,
             Function<Given, Load> maker) {
-        return new LoadForm(
-                shortForm, meaning, source, parts, examples, traits, given -> List.of(maker.apply(given)));
+        return new LoadForm(shortForm, meaning, source, parts, examples, traits, given -> List.of(maker.apply(given)));
     }
 
     /** A form that stands for several loads. */
@@ -275,18 +274,18 @@ public final class LoadForm {
         while (token.find()) {
             String part = token.group(1);
             if (part == null) {
-                String literal =
-                        switch (token.group()) {
-                            case "[" -> "(?:";
-                            case "]" -> ")?";
-                            default -> Pattern.quote(token.group());
-                        };
+                String literal = switch (token.group()) {
+                    case "[" -> "(?:";
+                    case "]" -> ")?";
+                    default -> Pattern.quote(token.group());
+                };
                 pattern.append(literal);
             } else {
                 told.add(part);
                 parts.stream()
                         .filter(one -> one.name().equals(part))
-                        .forEach(one -> pattern.append('(').append(one.kind().pattern()).append(')'));
+                        .forEach(one ->
+                                pattern.append('(').append(one.kind().pattern()).append(')'));
             }
         }
         List<String> names = parts.stream().map(Part::name).toList();

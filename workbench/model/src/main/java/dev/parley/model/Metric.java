@@ -45,17 +45,13 @@ public enum Metric {
             .from(responses(percentile(100)))),
     LATENCY_P95(metric(CLIENT, "p95 response time", "ms", LOWER, "95th percentile of response time")
             .from(responses(percentile(95)))),
-    LATENCY_P99(metric(
-                    CLIENT,
-                    "p99 response time",
-                    "ms",
-                    LOWER,
-                    "99th percentile of response time; wants 1 000 samples")
-            .from(responses(percentile(99)))
-            .wants(1_000)
-            .compared()
-            .column("p99 ms")
-            .chartedIn(Section.LATENCY, "Response time")),
+    LATENCY_P99(
+            metric(CLIENT, "p99 response time", "ms", LOWER, "99th percentile of response time; wants 1 000 samples")
+                    .from(responses(percentile(99)))
+                    .wants(1_000)
+                    .compared()
+                    .column("p99 ms")
+                    .chartedIn(Section.LATENCY, "Response time")),
     LATENCY_P999(metric(
                     CLIENT,
                     "p99.9 response time",
@@ -86,11 +82,11 @@ public enum Metric {
             .compared()
             .column("req/s")
             .chartedIn(Section.THROUGHPUT, "Right replies within the limit")),
-    SUCCESS_SHARE(metric(
-                    CLIENT, "Success share", "%", HIGHER, "share of due requests answered rightly within the limit")
-            .from(new MetricSource.Outcomes())
-            .averaged()
-            .column("ok %")),
+    SUCCESS_SHARE(
+            metric(CLIENT, "Success share", "%", HIGHER, "share of due requests answered rightly within the limit")
+                    .from(new MetricSource.Outcomes())
+                    .averaged()
+                    .column("ok %")),
     WIRE_OUT(metric(
                     HOP,
                     "Request on the wire",
@@ -144,19 +140,19 @@ public enum Metric {
                     "share of the services' processor time that their just-in-time compilers took: high while JVMs"
                             + " still warm up")
             .optional()),
-    MEMORY_AFTER_BOOT(metric(
-                    SERVICE, "Memory after boot", "MB", LOWER, "resident set of one service when it first answers")
-            .belongsTo(Scope.BOOT)
-            .chartedIn(Section.SERVICE, "Resident set")),
-    MEMORY_AFTER_LOAD(metric(
-                    SERVICE, "Memory after load", "MB", LOWER, "resident set of one service after a measured window")
-            .column("mem MB")
-            .chartedIn(Section.SERVICE, "Resident set")),
-    INSTALLED_SIZE(metric(
-                    SERVICE, "Installed size", "MB", LOWER, "files that one service needs to run, without the JDK")
-            .belongsTo(Scope.BOOT)
-            .column("size MB")
-            .chartedIn(Section.SERVICE, "Files it needs, without the JDK")),
+    MEMORY_AFTER_BOOT(
+            metric(SERVICE, "Memory after boot", "MB", LOWER, "resident set of one service when it first answers")
+                    .belongsTo(Scope.BOOT)
+                    .chartedIn(Section.SERVICE, "Resident set")),
+    MEMORY_AFTER_LOAD(
+            metric(SERVICE, "Memory after load", "MB", LOWER, "resident set of one service after a measured window")
+                    .column("mem MB")
+                    .chartedIn(Section.SERVICE, "Resident set")),
+    INSTALLED_SIZE(
+            metric(SERVICE, "Installed size", "MB", LOWER, "files that one service needs to run, without the JDK")
+                    .belongsTo(Scope.BOOT)
+                    .column("size MB")
+                    .chartedIn(Section.SERVICE, "Files it needs, without the JDK")),
     BOOT_TIME(metric(SERVICE, "Boot time", "ms", LOWER, "process start to first right reply, timed from outside")
             .belongsTo(Scope.BOOT)
             .column("boot ms")
@@ -169,8 +165,7 @@ public enum Metric {
                     "processor time of the broker for one request, its just-in-time compilers left out; beside that of"
                             + " the services")
             .optional()),
-    BROKER_MEMORY(metric(
-                    BROKER, "Broker's memory", "MB", LOWER, "resident set of the broker after a measured window")
+    BROKER_MEMORY(metric(BROKER, "Broker's memory", "MB", LOWER, "resident set of the broker after a measured window")
             .optional()),
     DATABASE_CPU_PER_REQUEST(metric(
                     DATABASES,
@@ -194,9 +189,9 @@ public enum Metric {
                     HIGHER,
                     "highest throughput of any step of a staircase or of rates")
             .resultOf(Load::isStepped)),
-    CLIENTS_AT_BEST(metric(
-                    CLIENT, "Clients at the best", "clients", NEITHER, "clients at a staircase's highest throughput")
-            .resultOf(load -> load.isStepped() && !load.isOpen())),
+    CLIENTS_AT_BEST(
+            metric(CLIENT, "Clients at the best", "clients", NEITHER, "clients at a staircase's highest throughput")
+                    .resultOf(load -> load.isStepped() && !load.isOpen())),
     CLIENTS_AT_LIMIT(metric(
                     CLIENT,
                     "Clients when it gave out",
@@ -250,18 +245,14 @@ public enum Metric {
                     LOWER,
                     "99th percentile of response time in one step, round or try of a load")
             .optional()),
-    STEP_SUCCESS_SHARE(metric(
-                    STEP, "Success share in a step", "%", HIGHER, "success share in one step, round or try of a load")
-            .optional()),
+    STEP_SUCCESS_SHARE(
+            metric(STEP, "Success share in a step", "%", HIGHER, "success share in one step, round or try of a load")
+                    .optional()),
     STEP_TIME(metric(STEP, "Time of a step", "ms", LOWER, "how long one step, round or try of a load took")
             .optional()),
-    SCENARIO_TIME(metric(
-                    CLIENT,
-                    "Mean scenario",
-                    "ms",
-                    LOWER,
-                    "mean time of a user's scenario, first step due to last reply")
-            .resultOf(_ -> true)),
+    SCENARIO_TIME(
+            metric(CLIENT, "Mean scenario", "ms", LOWER, "mean time of a user's scenario, first step due to last reply")
+                    .resultOf(_ -> true)),
     SCENARIO_TIME_P99(metric(CLIENT, "p99 scenario", "ms", LOWER, "99th percentile of the time of a user's scenario")
             .resultOf(_ -> true)),
     USERS_AT_FIRST_FAILURE(metric(
@@ -336,14 +327,8 @@ public enum Metric {
                             + " it still warms up")
             .optional()),
     GENERATOR_LATENESS_P99(metric(
-                    GENERATOR,
-                    "p99 lateness",
-                    "ms",
-                    NEITHER,
-                    "99th percentile of actual minus intended send time")
-            .from(
-                    new MetricSource.Figures(),
-                    new MetricSource.Histograms(HistogramRow.Kind.SEND_DELAY, percentile(99)))
+                    GENERATOR, "p99 lateness", "ms", NEITHER, "99th percentile of actual minus intended send time")
+            .from(new MetricSource.Figures(), new MetricSource.Histograms(HistogramRow.Kind.SEND_DELAY, percentile(99)))
             .optional()),
     GENERATOR_CEILING(metric(
                     GENERATOR,

@@ -49,8 +49,7 @@ public final class Nearest {
         boolean isSame = a.charAt(i - 1) == b.charAt(j - 1);
         int least = Math.min(
                 distances[i - 1][j - 1] + (isSame ? 0 : 1), Math.min(distances[i - 1][j], distances[i][j - 1]) + 1);
-        boolean isSwapped =
-                i > 1 && j > 1 && a.charAt(i - 1) == b.charAt(j - 2) && a.charAt(i - 2) == b.charAt(j - 1);
+        boolean isSwapped = i > 1 && j > 1 && a.charAt(i - 1) == b.charAt(j - 2) && a.charAt(i - 2) == b.charAt(j - 1);
         return isSwapped ? Math.min(least, distances[i - 2][j - 2] + 1) : least;
     }
 }

@@ -152,7 +152,9 @@ class MetricTest {
                 .containsAll(ofEveryLoad)
                 .contains(Metric.THROUGHPUT_BEST, Metric.CLIENTS_AT_BEST, Metric.CLIENTS_AT_LIMIT)
                 .hasSize(5);
-        assertThat(resultsOf("users:20:300ms:3")).contains(Metric.USERS_AT_FIRST_FAILURE).hasSize(3);
+        assertThat(resultsOf("users:20:300ms:3"))
+                .contains(Metric.USERS_AT_FIRST_FAILURE)
+                .hasSize(3);
         assertThat(resultsOf("highest:50-100:p99:50ms:300ms"))
                 .contains(Metric.HIGHEST_RATE)
                 .hasSize(3);
@@ -174,8 +176,7 @@ class MetricTest {
 
     @Test
     void aSectionHasItsChartsInTheOrderOfTheMetrics() {
-        assertThat(Metric.chartedIn(Metric.Section.LATENCY))
-                .containsExactly(Metric.LATENCY_MEDIAN, Metric.LATENCY_P99);
+        assertThat(Metric.chartedIn(Metric.Section.LATENCY)).containsExactly(Metric.LATENCY_MEDIAN, Metric.LATENCY_P99);
         assertThat(Metric.values())
                 .allSatisfy(metric -> assertThat(metric.section()
                                 .map(section -> Metric.chartedIn(section).contains(metric)))

@@ -111,8 +111,8 @@ class TargetTest {
 
     @Test
     void itIsWrittenAsAStudyHasItAndInWords() {
-        Target all = target(
-                Optional.of(200.0), of(Figure.SUCCESS, "99.9%"), of(Figure.P999, "0.1s"), of(Figure.P50, "5ms"));
+        Target all =
+                target(Optional.of(200.0), of(Figure.SUCCESS, "99.9%"), of(Figure.P999, "0.1s"), of(Figure.P50, "5ms"));
         assertThat(all.parts()).isEqualTo(Map.of("rate", "200", "p50", "5ms", "p999", "100ms", "success", "99.9%"));
         assertThat(all.parts().keySet()).containsExactly("rate", "p50", "p999", "success");
         assertThat(all).hasToString("rate 200, p50 5ms, p999 100ms, success 99.9%");
@@ -146,8 +146,8 @@ class TargetTest {
         assertThatThrownBy(() -> study(Load.parse("burst:5:2")).with(target(Optional.empty(), of(Figure.P99, "20ms"))))
                 .isInstanceOf(BadInput.class)
                 .hasMessageStartingWith("target: p99 20ms (expected: a closed or an open load");
-        assertThatThrownBy(() -> study(Load.parse("closed:16"))
-                        .with(target(Optional.empty(), of(Figure.P99, "1001ms"))))
+        assertThatThrownBy(() ->
+                        study(Load.parse("closed:16")).with(target(Optional.empty(), of(Figure.P99, "1001ms"))))
                 .isInstanceOf(BadInput.class)
                 .hasMessage("target: p99 1001ms (expected: at most the time within which a reply counts, 1s)");
         assertThat(study(Load.parse("closed:16"))

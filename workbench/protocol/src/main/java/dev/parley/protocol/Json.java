@@ -226,7 +226,6 @@ final class Json {
 
     private IllegalArgumentException wrong(String expected) {
         String found = at < text.length() ? text.substring(at, at + 1) : "the end";
-        return new IllegalArgumentException(
-                "JSON at character " + at + ": " + found + " (expected: " + expected + ")");
+        return new IllegalArgumentException("JSON at character " + at + ": " + found + " (expected: " + expected + ")");
     }
 }

@@ -70,8 +70,7 @@ final class Members {
         for (int i = 0; i < components.length; i++) {
             String name = components[i].getName();
             types[i] = components[i].getType();
-            values[i] = component(
-                    type.getSimpleName() + "." + name, components[i].getGenericType(), members.get(name));
+            values[i] = component(type.getSimpleName() + "." + name, components[i].getGenericType(), members.get(name));
             unknown.remove(name);
         }
         if (!unknown.isEmpty()) {

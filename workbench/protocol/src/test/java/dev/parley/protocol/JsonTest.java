@@ -57,8 +57,7 @@ class JsonTest {
 
     @Test
     void theFirstPlaceThatCannotBeReadIsNamed() {
-        assertThatThrownBy(() -> Json.read("{\"a\":null}"))
-                .hasMessage("JSON at character 5: n (expected: a value)");
+        assertThatThrownBy(() -> Json.read("{\"a\":null}")).hasMessage("JSON at character 5: n (expected: a value)");
         assertThatThrownBy(() -> Json.read("{\"a\":1")).hasMessage("JSON at character 6: the end (expected: })");
     }
 }

@@ -90,8 +90,7 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
 
     /** A single bar has neither an honest length on a logarithmic axis nor a share of anything. */
     private Chart beside(List<Chart> charts) {
-        List<Chart> like =
-                charts.stream().filter(other -> other.kind == kind).toList();
+        List<Chart> like = charts.stream().filter(other -> other.kind == kind).toList();
         boolean wide = kind != Kind.BARS
                 && like.stream().anyMatch(Chart::isSpread)
                 && like.stream().allMatch(Chart::isPositive);

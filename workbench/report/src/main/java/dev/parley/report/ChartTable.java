@@ -49,8 +49,7 @@ final class ChartTable {
     private List<String> head() {
         String unit = " (" + chart.unit() + ")";
         return switch (chart.kind()) {
-            case INTERVALS ->
-                List.of("message", "technology", "value" + unit, "low" + unit, "high" + unit, "validity");
+            case INTERVALS -> List.of("message", "technology", "value" + unit, "low" + unit, "high" + unit, "validity");
             case STACK -> List.of("message", "technology", "wire" + unit, "payload" + unit, "validity");
             case BARS -> List.of("technology", "value" + unit, "low" + unit, "high" + unit, "validity");
             case TAIL -> List.of("situation", "technology", "percentile (%)", "response time" + unit);

@@ -10,14 +10,7 @@ import java.util.List;
  * @param figures without a row where nothing was measured
  * @param link to the CSV, which is in it
  */
-record Drawing(
-        String id,
-        String heading,
-        String note,
-        String label,
-        List<String> choices,
-        Table figures,
-        String link) {
+record Drawing(String id, String heading, String note, String label, List<String> choices, Table figures, String link) {
     Drawing {
         choices = List.copyOf(choices);
     }

@@ -99,9 +99,7 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
     }
 
     private boolean isDecided(Comparison comparison) {
-        return VerdictWords.isDecided(comparison)
-                && counts(comparison.technology())
-                && counts(comparison.against());
+        return VerdictWords.isDecided(comparison) && counts(comparison.technology()) && counts(comparison.against());
     }
 
     private boolean counts(String technology) {
@@ -119,9 +117,10 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
         }
         if (counted.size() == 1) {
             Ranked only = counted.getFirst();
-            return List.of(only.technology() + " has " + Figures.brief(only.estimate().value()) + " " + metric.unit()
-                    + " (" + Figures.brief(only.estimate().low()) + " to "
-                    + Figures.brief(only.estimate().high()) + ")");
+            return List.of(
+                    only.technology() + " has " + Figures.brief(only.estimate().value()) + " " + metric.unit()
+                            + " (" + Figures.brief(only.estimate().low()) + " to "
+                            + Figures.brief(only.estimate().high()) + ")");
         }
         if (!isDecided()) {
             List<Comparison> all = counted.stream()
@@ -136,9 +135,8 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
         List<String> group = group(leader);
         List<Comparison> different =
                 rivals.stream().filter(VerdictWords::isDifference).toList();
-        List<Comparison> open = rivals.stream()
-                .filter(rival -> !VerdictWords.isDecided(rival))
-                .toList();
+        List<Comparison> open =
+                rivals.stream().filter(rival -> !VerdictWords.isDecided(rival)).toList();
         boolean isAlone = group.size() == 1
                 && different.size() == counted.size() - 1
                 && different.stream().allMatch(rival -> rival.verdict().kind() == Kind.WORSE);
@@ -149,11 +147,11 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
             clauses.add(leader + " " + Phrase.of(metric).best());
         }
         clauses.addAll(differences(different, isAlone ? "" : " as " + leader));
-        List<String> alsoAlike = names(rivals, rival -> rival.verdict().kind() == Kind.EQUIVALENT
-                && !group.contains(rival.technology()));
+        List<String> alsoAlike = names(
+                rivals, rival -> rival.verdict().kind() == Kind.EQUIVALENT && !group.contains(rival.technology()));
         if (!alsoAlike.isEmpty()) {
-            clauses.add(Words.first(MAX_LISTED, alsoAlike) + (alsoAlike.size() == 1 ? " is" : " are")
-                    + " alike with " + leader + ", and not shown to be with all of these");
+            clauses.add(Words.first(MAX_LISTED, alsoAlike) + (alsoAlike.size() == 1 ? " is" : " are") + " alike with "
+                    + leader + ", and not shown to be with all of these");
         }
         if (!open.isEmpty()) {
             clauses.add(Words.first(MAX_LISTED, names(open, _ -> true)) + (open.size() == 1 ? " is" : " are")
@@ -197,10 +195,12 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
 
     /** The best one that no decided comparison puts behind another, and of which some comparison is decided. */
     private String leader() {
-        Predicate<String> isUnbeaten = name -> against(name).noneMatch(c -> c.verdict().kind() == Kind.WORSE);
+        Predicate<String> isUnbeaten =
+                name -> against(name).noneMatch(c -> c.verdict().kind() == Kind.WORSE);
         Predicate<String> isJudged = name -> against(name).anyMatch(VerdictWords::isDecided);
         return Stream.of(isUnbeaten.and(isJudged), isUnbeaten)
-                .flatMap(wanted -> counted.stream().map(Ranked::technology).filter(wanted).limit(1))
+                .flatMap(wanted ->
+                        counted.stream().map(Ranked::technology).filter(wanted).limit(1))
                 .findFirst()
                 .orElse(counted.getFirst().technology());
     }
@@ -211,9 +211,10 @@ record Findings(Metric metric, List<Ranked> counted, List<Comparison> comparison
         for (Ranked ranked : counted) {
             String name = ranked.technology();
             if (!group.contains(name)
-                    && group.stream().allMatch(member -> held(name, member)
-                            .filter(c -> c.verdict().kind() == Kind.EQUIVALENT)
-                            .isPresent())) {
+                    && group.stream()
+                            .allMatch(member -> held(name, member)
+                                    .filter(c -> c.verdict().kind() == Kind.EQUIVALENT)
+                                    .isPresent())) {
                 group.add(name);
             }
         }

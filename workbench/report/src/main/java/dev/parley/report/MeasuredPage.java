@@ -108,8 +108,7 @@ record MeasuredPage(
                 new Fact("Commit", run.commit()),
                 new Fact("JDK", run.jdk()),
                 new Fact(
-                        "Flags of every service",
-                        run.jvmFlags().isEmpty() ? "none" : String.join(" ", run.jvmFlags())),
+                        "Flags of every service", run.jvmFlags().isEmpty() ? "none" : String.join(" ", run.jvmFlags())),
                 new Fact("Work", distinct(analysis, TrialSpec::work)),
                 new Fact("Topologies", distinct(analysis, s -> s.topology().text())),
                 new Fact("Messages", distinct(analysis, s -> s.message().toString())),

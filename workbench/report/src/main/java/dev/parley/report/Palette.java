@@ -18,16 +18,7 @@ final class Palette {
 
     /** Their hues are those of their places here. */
     private static final List<String> KNOWN = List.of(
-            "rest",
-            "grpc",
-            "rpcx",
-            "openfeign",
-            "graphql",
-            "websocket",
-            "rabbitmq",
-            "kafka",
-            "thrift",
-            "rsocket");
+            "rest", "grpc", "rpcx", "openfeign", "graphql", "websocket", "rabbitmq", "kafka", "thrift", "rsocket");
 
     /** Paths around 0, 0 of a circle, a square, a diamond, a triangle, one upside down, and a cross. */
     static final List<String> SHAPES = List.of(

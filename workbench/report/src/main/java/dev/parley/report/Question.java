@@ -42,7 +42,10 @@ final class Question {
                                 .distinct()
                                 .map(MessageSpec::parse)
                                 .toList()),
-                        loads(situations.stream().map(Situation::load).distinct().toList())))
+                        loads(situations.stream()
+                                .map(Situation::load)
+                                .distinct()
+                                .toList())))
                 + ": " + asked;
     }
 
@@ -80,9 +83,7 @@ final class Question {
             return Words.and(sizes.stream().map(size -> Figures.whole(size)).toList())
                     + (sizes.equals(List.of(1)) ? " " + counted : " " + plural(counted)) + " a message";
         }
-        return messages.size() == 1
-                ? "message " + messages.getFirst()
-                : Words.number(messages.size()) + " messages";
+        return messages.size() == 1 ? "message " + messages.getFirst() : Words.number(messages.size()) + " messages";
     }
 
     private static String plural(String noun) {
@@ -108,7 +109,8 @@ final class Question {
         }
         List<String> parts = new ArrayList<>();
         if (!clients.isEmpty()) {
-            parts.add(Words.and(clients.stream().sorted().map(n -> Figures.whole(n)).toList())
+            parts.add(Words.and(
+                            clients.stream().sorted().map(n -> Figures.whole(n)).toList())
                     + (clients.equals(List.of(1)) ? " client" : " clients"));
         }
         if (!rates.isEmpty()) {

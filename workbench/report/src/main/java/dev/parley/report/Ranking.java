@@ -34,7 +34,9 @@ final class Ranking {
                 .map(name -> new Placed(name, analysis.summary(name, situation, metric)))
                 .sorted(bestFirst(
                         metric.better(),
-                        placed -> placed.figure().filter(figure -> figure.counts()).isPresent(),
+                        placed -> placed.figure()
+                                .filter(figure -> figure.counts())
+                                .isPresent(),
                         placed -> placed.figure()
                                 .map(figure -> figure.estimate().value())
                                 .orElse(Double.NaN)))

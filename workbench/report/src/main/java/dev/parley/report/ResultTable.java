@@ -93,8 +93,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
         private Remark note(String technology) {
             return analysis.summary(technology, situation, Metric.LATENCY_MEDIAN)
                     .filter(summary -> !summary.counts())
-                    .map(summary ->
-                            new Remark(summary.validity(), summary.isVoid() ? "bad" : "hint", ""))
+                    .map(summary -> new Remark(summary.validity(), summary.isVoid() ? "bad" : "hint", ""))
                     .orElse(Remark.NONE);
         }
 
@@ -191,8 +190,8 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
         private Optional<Comparison> comparison(String technology, String against, Metric metric) {
             return Findings.comparisons(analysis, situation, metric).stream()
                     .flatMap(c -> Stream.of(c, c.reversed()))
-                    .filter(c -> c.technology().equals(technology)
-                            && c.against().equals(against))
+                    .filter(c ->
+                            c.technology().equals(technology) && c.against().equals(against))
                     .findFirst();
         }
     }

@@ -49,7 +49,8 @@ record Results(
         List<SituationTables> tables = ordered.stream()
                 .map(situation -> tables(analysis, situation, marks))
                 .toList();
-        boolean hasRatio = tables.stream().flatMap(some -> some.tables().stream()).anyMatch(ResultTable::hasRatio);
+        boolean hasRatio =
+                tables.stream().flatMap(some -> some.tables().stream()).anyMatch(ResultTable::hasRatio);
         return new Results(
                 findings(analysis, ordered.stream().limit(MAX_FIRST).toList()),
                 findings(analysis, ordered.stream().skip(MAX_FIRST).toList()),
@@ -69,8 +70,8 @@ record Results(
                 .or(() -> loads.stream().reduce((_, last) -> last));
         return Stream.concat(lead.stream(), loads.stream())
                 .distinct()
-                .flatMap(load -> situations.stream()
-                        .filter(situation -> situation.load().equals(load)))
+                .flatMap(load ->
+                        situations.stream().filter(situation -> situation.load().equals(load)))
                 .toList();
     }
 
@@ -115,8 +116,8 @@ record Results(
 
     private static List<String> basis(Analysis analysis, boolean hasRatio) {
         List<String> basis = new ArrayList<>();
-        basis.add("This rests on " + Words.count(MeasuredPage.restarts(analysis), "restart") + "; "
-                + trials(analysis) + ".");
+        basis.add("This rests on " + Words.count(MeasuredPage.restarts(analysis), "restart") + "; " + trials(analysis)
+                + ".");
         if (hasRatio) {
             basis.add("A ratio is the median of the ratios within each restart, with its 95 % interval, and need not be"
                     + " the quotient of the figures beside it.");
@@ -134,7 +135,10 @@ record Results(
         part(parts, Warmth.cold(analysis), "cold");
         part(parts, Warmth.unknown(analysis), "of unknown warmth");
         part(parts, analysis.trials().stream().filter(JudgedTrial::isVoid).count(), "void");
-        part(parts, analysis.trials().stream().filter(trial -> !trial.isFinished()).count(), "failed or interrupted");
+        part(
+                parts,
+                analysis.trials().stream().filter(trial -> !trial.isFinished()).count(),
+                "failed or interrupted");
         part(parts, analysis.unfinished(), "not run");
         return counting + " of " + Words.count(all, "trial") + " count (" + String.join(", ", parts) + ")";
     }

@@ -119,7 +119,12 @@ record RunPage(
                 few ? "hint" : "",
                 Words.count(restarts, "restart")
                         + (undecided ? ": indicative, no verdicts" : few ? ": indicative only" : "")));
-        flag(flags, "bad", analysis.trials().stream().filter(JudgedTrial::isVoid).count(), "void trial", "");
+        flag(
+                flags,
+                "bad",
+                analysis.trials().stream().filter(JudgedTrial::isVoid).count(),
+                "void trial",
+                "");
         flag(
                 flags,
                 "bad",
@@ -141,8 +146,8 @@ record RunPage(
     private static List<Named> named(Analysis analysis, List<Mark> marks) {
         List<Named> named = new ArrayList<>();
         for (int i = 0; i < marks.size(); i++) {
-            named.add(new Named(
-                    marks.get(i), analysis.run().technologies().get(i).title()));
+            named.add(
+                    new Named(marks.get(i), analysis.run().technologies().get(i).title()));
         }
         return List.copyOf(named);
     }

@@ -47,8 +47,7 @@ final class StepCharts {
                 String by = load.isOpen() ? "rate" : "clients";
                 String across = load.isOpen() ? "Requests due a second" : "Clients";
                 charts.addAll(steps(situation, Metric.STEP_THROUGHPUT, "Throughput by " + by, RATE, across));
-                charts.addAll(
-                        steps(situation, Metric.STEP_LATENCY_MEAN, "Mean response time by " + by, TIME, across));
+                charts.addAll(steps(situation, Metric.STEP_LATENCY_MEAN, "Mean response time by " + by, TIME, across));
             } else if (load.isSearch()) {
                 charts.addAll(steps(
                         situation,
@@ -57,8 +56,8 @@ final class StepCharts {
                         TIME,
                         "Requests a second that were tried"));
             } else if (load instanceof Load.Burst) {
-                charts.addAll(steps(
-                        situation, Metric.STEP_TIME, "Time of each burst", "Until its last reply (ms)", "Burst"));
+                charts.addAll(
+                        steps(situation, Metric.STEP_TIME, "Time of each burst", "Until its last reply (ms)", "Burst"));
             }
         }
         charts.addAll(grids());

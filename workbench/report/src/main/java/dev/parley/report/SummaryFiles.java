@@ -56,8 +56,7 @@ final class SummaryFiles {
 
     /** One row a technology × topology × message × load × metric. */
     static String csv(List<Summary> summaries) {
-        return CsvText.of(
-                COLUMNS, summaries.stream().map(SummaryFiles::cells).toList());
+        return CsvText.of(COLUMNS, summaries.stream().map(SummaryFiles::cells).toList());
     }
 
     private static List<String> cells(Summary s) {

@@ -33,11 +33,7 @@ final class TerminalTable {
 
     /** Figures that mean something at one rate only. */
     private static final Set<Metric> OF_ONE_RATE = Set.of(
-            Metric.LATENCY_MEAN,
-            Metric.LATENCY_MEDIAN,
-            Metric.LATENCY_P99,
-            Metric.THROUGHPUT,
-            Metric.SUCCESS_SHARE);
+            Metric.LATENCY_MEAN, Metric.LATENCY_MEDIAN, Metric.LATENCY_P99, Metric.THROUGHPUT, Metric.SUCCESS_SHARE);
 
     /** Behind a percentile of fewer requests than it wants. */
     private static final String FEW_SAMPLES = "*";
@@ -205,13 +201,9 @@ final class TerminalTable {
             // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
             return summary.isCold() ? "cold" : "unknown";
         }
-        return (metric.unit().equals("B")
-                        ? Figures.bytes(summary.estimate().value())
-                        : LoadFigures.brief(summary))
+        return (metric.unit().equals("B") ? Figures.bytes(summary.estimate().value()) : LoadFigures.brief(summary))
                 + (summary.isOfFewSamples() ? FEW_SAMPLES : "")
-                + (COLUMNS.contains(metric) || summary.survivors().isEmpty()
-                        ? ""
-                        : " (" + summary.survivors() + ")");
+                + (COLUMNS.contains(metric) || summary.survivors().isEmpty() ? "" : " (" + summary.survivors() + ")");
     }
 
     /** Trials of a row that ended and do not count. */

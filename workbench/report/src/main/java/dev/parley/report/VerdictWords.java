@@ -36,7 +36,8 @@ final class VerdictWords {
         }
         IntSummaryStatistics more = open.stream()
                 .map(Comparison::verdict)
-                .filter(verdict -> verdict.kind() == Verdict.Kind.UNDECIDED && verdict.why().isEmpty())
+                .filter(verdict -> verdict.kind() == Verdict.Kind.UNDECIDED
+                        && verdict.why().isEmpty())
                 .mapToInt(Verdict::moreRestarts)
                 .summaryStatistics();
         if (more.getCount() == 0) {

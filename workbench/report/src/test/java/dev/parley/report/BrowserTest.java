@@ -105,7 +105,8 @@ class BrowserTest {
                   note("passes", found.passes.length);
                   const where = (v) => v.nodes.slice(0, 3).map((n) => n.html).join(" ");
                   note("grave", grave.map((v) => v.id + ": " + where(v)).join("; "));
-                });</script>""".formatted(run, width, rules.replace("<", "\\u003c")));
+                });</script>""".formatted(
+                        run, width, rules.replace("<", "\\u003c")));
         List<String> output = browser.document(frame, scheme);
         String dom = String.join("\n", output);
         assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
@@ -116,7 +117,8 @@ class BrowserTest {
     @Test
     void thePageCanBePrinted() throws Exception {
         byte[] printed = browser.printed(folder.resolve("well").resolve(Report.HTML));
-        assertThat(new String(printed, 0, 4, java.nio.charset.StandardCharsets.ISO_8859_1)).isEqualTo("%PDF");
+        assertThat(new String(printed, 0, 4, java.nio.charset.StandardCharsets.ISO_8859_1))
+                .isEqualTo("%PDF");
         assertThat(printed.length).as("more than an empty sheet").isGreaterThan(20_000);
     }
 

@@ -191,14 +191,12 @@ class FindingsTest {
                 alike(names[i], names[j]);
             }
         }
-        assertThat(findings(names).sentence())
-                .isEqualTo("Median response time: t1, t2, t3 and 4 more are alike.");
+        assertThat(findings(names).sentence()).isEqualTo("Median response time: t1, t2, t3 and 4 more are alike.");
     }
 
     @Test
     void oneTechnologyHasItsFigure() {
-        assertThat(findings("rpcx").sentence())
-                .isEqualTo("Median response time: rpcx has 1.00 ms (0.900 to 1.10).");
+        assertThat(findings("rpcx").sentence()).isEqualTo("Median response time: rpcx has 1.00 ms (0.900 to 1.10).");
         assertThat(findings().sentence()).isEqualTo("Median response time: no figure counts.");
     }
 

@@ -57,7 +57,9 @@ class PaletteTest {
 
     private static void differ(List<String> hues, String page) {
         for (int i = 0; i < hues.size(); i++) {
-            assertThat(contrast(hues.get(i), page)).as(hues.get(i) + " on " + page).isGreaterThan(3);
+            assertThat(contrast(hues.get(i), page))
+                    .as(hues.get(i) + " on " + page)
+                    .isGreaterThan(3);
             for (int j = 0; j < i; j++) {
                 assertThat(distance(hues.get(i), hues.get(j)))
                         .as(hues.get(i) + " and " + hues.get(j))

@@ -59,8 +59,7 @@ class QuestionTest {
 
     @Test
     void ofOneTechnologyTheQuestionIsHowItDoes() {
-        assertThat(Question.of(
-                        List.of(new Situation("line:2", "types:100", new Load.Closed(16))), List.of("rpcx")))
+        assertThat(Question.of(List.of(new Situation("line:2", "types:100", new Load.Closed(16))), List.of("rpcx")))
                 .isEqualTo("Two services, 100 properties a message, 16 clients: how does rpcx do?");
         assertThat(Question.of(List.of(), TWO)).isEqualTo("Which technology?");
     }

@@ -44,9 +44,8 @@ class ReadingOrderTest {
     @ParameterizedTest
     @ValueSource(strings = {"well", "troubled", "loads"})
     void noLevelOfHeadingsIsSkipped(String run) throws Exception {
-        List<Integer> levels = found(page(run), "<h([1-6])\\b").stream()
-                .map(Integer::parseInt)
-                .toList();
+        List<Integer> levels =
+                found(page(run), "<h([1-6])\\b").stream().map(Integer::parseInt).toList();
         assertThat(levels).startsWith(1, 2, 3).hasSizeGreaterThan(20);
         assertThat(levels.stream().filter(level -> level == 1)).hasSize(1);
         for (int i = 1; i < levels.size(); i++) {

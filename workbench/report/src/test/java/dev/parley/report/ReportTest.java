@@ -96,9 +96,10 @@ class ReportTest {
             }
         }
         assertThat(report.table().replaceAll("\\s+", " "))
-                .contains("Medians over restarts; ok %: the mean. CPU ms: processor time of all services together for one"
-                        + " request, just-in-time compilers left out. mem, size, boot: one service; the empty service:"
-                        + " mem 51.0 MB, size 0.400 MB, boot 210 ms.");
+                .contains(
+                        "Medians over restarts; ok %: the mean. CPU ms: processor time of all services together for one"
+                                + " request, just-in-time compilers left out. mem, size, boot: one service; the empty service:"
+                                + " mem 51.0 MB, size 0.400 MB, boot 210 ms.");
     }
 
     @Test
@@ -110,8 +111,7 @@ class ReportTest {
         assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,hop_mean,") && l.contains(",m1>m2,"));
         for (Metric metric : List.of(Metric.CPU_SHARE, Metric.ALLOCATED_PER_REQUEST)) {
             assertThat(lines)
-                    .anyMatch(l ->
-                            l.startsWith("rest,line:5,text:1000,1," + metric.key() + ",") && l.contains(",m3,"));
+                    .anyMatch(l -> l.startsWith("rest,line:5,text:1000,1," + metric.key() + ",") && l.contains(",m3,"));
         }
     }
 

@@ -40,8 +40,7 @@ class ResultTableTest {
     private static ResultTable table(Analysis analysis, String message, Load load) {
         List<String> names =
                 analysis.run().technologies().stream().map(Technology::name).toList();
-        return ResultTable.of(
-                analysis, new Situation("line:5", message, load), Analysis.COMPARED, Palette.of(names));
+        return ResultTable.of(analysis, new Situation("line:5", message, load), Analysis.COMPARED, Palette.of(names));
     }
 
     private static Row row(ResultTable table, String technology) {
@@ -99,8 +98,9 @@ class ResultTableTest {
                 .toList();
         assertThat(words).anyMatch(word -> word.matches("\\d\\.\\d × worse"));
         assertThat(words)
-                .allMatch(word -> word.matches("(\\d\\.\\d|\\d\\d|0\\.\\d\\d) × (worse|better)|equivalent|lowest|highest"
-                        + "|undecided, about .+ would decide"));
+                .allMatch(
+                        word -> word.matches("(\\d\\.\\d|\\d\\d|0\\.\\d\\d) × (worse|better)|equivalent|lowest|highest"
+                                + "|undecided, about .+ would decide"));
     }
 
     @Test

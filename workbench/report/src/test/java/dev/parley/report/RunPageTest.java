@@ -62,15 +62,17 @@ class RunPageTest {
 
     @Test
     void theFirstScreenIsOfTheLoadWithTheMostClients() {
-        assertThat(well.results().findings()).extracting(LoadFindings::load).containsExactly(
-                "16 clients (closed load)", "1 client (closed load)");
+        assertThat(well.results().findings())
+                .extracting(LoadFindings::load)
+                .containsExactly("16 clients (closed load)", "1 client (closed load)");
         assertThat(well.lead()).singleElement().satisfies(drawing -> {
             assertThat(drawing.id()).isEqualTo("lead-latency_median-closed-16");
             assertThat(drawing.figures().rows()).as("messages × technologies").hasSize(2 * 3);
             assertThat(drawing.label()).endsWith("The table below holds the figures.");
         });
-        assertThat(well.results().first()).hasValueSatisfying(first -> assertThat(first.title())
-                .isEqualTo("text:1000, line:5, 16 clients (closed load)"));
+        assertThat(well.results().first())
+                .hasValueSatisfying(
+                        first -> assertThat(first.title()).isEqualTo("text:1000, line:5, 16 clients (closed load)"));
         assertThat(well.results().others()).hasSize(3);
     }
 

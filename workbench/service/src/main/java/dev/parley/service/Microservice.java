@@ -113,8 +113,8 @@ final class Microservice implements AutoCloseable {
     /** The times of calls to each neighbour in the window that ends with this. */
     List<HistogramRow> hops(int trialId) {
         List<HistogramRow> rows = new ArrayList<>();
-        neighbours.forEach((peer, neighbour) -> rows.add(new HistogramRow(
-                trialId, HistogramRow.Kind.HOP, name + ">" + peer, encoded(neighbour.sinceReset()))));
+        neighbours.forEach((peer, neighbour) -> rows.add(
+                new HistogramRow(trialId, HistogramRow.Kind.HOP, name + ">" + peer, encoded(neighbour.sinceReset()))));
         return rows;
     }
 

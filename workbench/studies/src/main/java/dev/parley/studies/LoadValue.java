@@ -76,8 +76,7 @@ final class LoadValue {
     private static Optional<Object> range(Value place) {
         Map<String, Value> fields = place.fields(StudyKeys.RANGE.names());
         Map<String, Integer> ends = new LinkedHashMap<>();
-        fields.forEach((name, field) -> field.read(
-                        Kind.COUNT.expected(), text -> (Integer) Kind.COUNT.read(text))
+        fields.forEach((name, field) -> field.read(Kind.COUNT.expected(), text -> (Integer) Kind.COUNT.read(text))
                 .ifPresent(value -> ends.put(name, value)));
         if (ends.size() < fields.size()) {
             return Optional.empty();

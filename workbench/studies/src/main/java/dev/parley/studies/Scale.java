@@ -291,9 +291,8 @@ public enum Scale {
         if (scaled.isOfOneNumber()) {
             return Optional.empty();
         }
-        String what = scaled.isStepped()
-                ? "steps"
-                : scaled.isSearch() ? "tries" : scaled.isSteady() ? "windows" : "loads";
+        String what =
+                scaled.isStepped() ? "steps" : scaled.isSearch() ? "tries" : scaled.isSteady() ? "windows" : "loads";
         Duration least = scaled.isStepped() ? longer(MIN_STEP, plan.limit().multipliedBy(2)) : MIN_WINDOW;
         Duration window = plan.effort().window(scaled);
         return tooShort(what, scaled.stretch().orElse(window), least).or(() -> tooFew(scaled, window));

@@ -166,8 +166,7 @@ public final class StudyFile {
                 "call-limit", Study.defaultCallLimit(limit), "a time such as 180s", StudyFile::longerThanNothing);
         long seed = in.one("seed", 1L, "a whole number", text -> Long.parseLong(text.replace("_", "")));
         boolean isAlone = in.one("alone", false, "true or false", StudyFile::trueOrFalse);
-        Optional<Target> target =
-                Optional.ofNullable(fields.get("target")).flatMap(value -> target(value, mistakes));
+        Optional<Target> target = Optional.ofNullable(fields.get("target")).flatMap(value -> target(value, mistakes));
         Limits limits =
                 Optional.ofNullable(fields.get("limits")).map(this::limits).orElse(Limits.NONE);
         if (mistakes.count() > 0) {

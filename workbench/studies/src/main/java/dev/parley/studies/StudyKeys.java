@@ -117,10 +117,7 @@ final class StudyKeys {
                     atLeastOne(TARGET),
                     "What each technology meets or does not, under a load that stays the same: all of it has to hold."
                             + " Default: none."),
-            key(
-                    "limits",
-                    LIMITS.schema(),
-                    "On the services, their hosts and the links between them. Default: none."));
+            key("limits", LIMITS.schema(), "On the services, their hosts and the links between them. Default: none."));
 
     private StudyKeys() {}
 
@@ -239,16 +236,15 @@ final class StudyKeys {
     }
 
     private static Map<String, Object> form(Part part) {
-        Map<String, Object> form =
-                switch (part.kind()) {
-                    case COUNT -> WHOLE;
-                    case NUMBER -> defined("number");
-                    case TIME -> TIME;
-                    case ARRIVALS, CLIENT -> map("enum", part.kind().choices());
-                    case COUNT_STEP -> oneOf(WHOLE, text("^[+x][0-9]+$"));
-                    case RATE_STEP -> oneOf(defined("number"), text("^[+x][0-9]+(\\.[0-9]+)?$"));
-                    case RANGE -> defined("range");
-                };
+        Map<String, Object> form = switch (part.kind()) {
+            case COUNT -> WHOLE;
+            case NUMBER -> defined("number");
+            case TIME -> TIME;
+            case ARRIVALS, CLIENT -> map("enum", part.kind().choices());
+            case COUNT_STEP -> oneOf(WHOLE, text("^[+x][0-9]+$"));
+            case RATE_STEP -> oneOf(defined("number"), text("^[+x][0-9]+(\\.[0-9]+)?$"));
+            case RANGE -> defined("range");
+        };
         if (part.isNeeded()) {
             return described(form, sentence(part.meaning()));
         }

@@ -167,7 +167,8 @@ class ClaimTest {
                 .extracting(Judgement.Finding::verdict)
                 .containsExactly(Verdict.HOLDS, Verdict.NOT_DECIDED);
         assertThat(denied.findings().getFirst().what()).startsWith("not latency[technology=rest] < ");
-        assertThat(judge("not (latency[technology=rest] < 6 and latency[technology=grpc] < 1)").words())
+        assertThat(judge("not (latency[technology=rest] < 6 and latency[technology=grpc] < 1)")
+                        .words())
                 .isEqualTo("holds in 2 of 2");
     }
 

@@ -55,7 +55,8 @@ class StudyFileTest {
 
     @Test
     void theTitleIsReadWithoutTheTechnologies() {
-        assertThat(StudyText.title("study: \"say: \\\"a\\\"\"\ntechnologies: [unheard-of]\n")).contains("say: \"a\"");
+        assertThat(StudyText.title("study: \"say: \\\"a\\\"\"\ntechnologies: [unheard-of]\n"))
+                .contains("say: \"a\"");
         assertThat(StudyText.title(SHORTEST)).isEmpty();
     }
 
@@ -386,7 +387,8 @@ class StudyFileTest {
     /** A run is resumed by this text and its digest: a load written in another way makes another study. */
     @Test
     void eachLoadOfAStoredStudyHasOneText() {
-        assertThat(StudyText.of(read(example()))).contains("""
+        assertThat(StudyText.of(read(example())))
+                .contains("""
                 loads:
                   - "closed:16"
                   - "staircase:10-200:+10:30s"
@@ -396,7 +398,8 @@ class StudyFileTest {
                   - "held:2-100:60s:5:per-user"
                   - "burst:100:10"
                   - "rounds:10x10:10:600s:per-call"
-                """).contains("  - \"highest:100-20000:p99:50ms:5s\"\n  - \"open:10:even\"\n");
+                """)
+                .contains("  - \"highest:100-20000:p99:50ms:5s\"\n  - \"open:10:even\"\n");
     }
 
     @ParameterizedTest
@@ -444,8 +447,8 @@ class StudyFileTest {
     @Test
     void theSchemaRefersToNothingThatItDoesNotDefine() {
         String schema = StudyFile.schema();
-        Set<String> defined = Set.copyOf(
-                JsonMapper.shared().readTree(schema).at("/$defs").propertyNames());
+        Set<String> defined =
+                Set.copyOf(JsonMapper.shared().readTree(schema).at("/$defs").propertyNames());
         assertThat(Pattern.compile("#/\\$defs/([a-z-]+)")
                         .matcher(schema)
                         .results()

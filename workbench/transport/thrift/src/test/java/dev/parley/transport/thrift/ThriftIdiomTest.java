@@ -100,8 +100,8 @@ class ThriftIdiomTest {
     void aConnectionThatIsFreeIsUsedAgain() throws Exception {
         int port = freePort();
         try (var server = serve(port, ECHO);
-                var neighbour = new ThriftNeighbour(
-                        new TBinaryProtocol.Factory(), new Location.Socket("127.0.0.1", port))) {
+                var neighbour =
+                        new ThriftNeighbour(new TBinaryProtocol.Factory(), new Location.Socket("127.0.0.1", port))) {
             assertThat(server).isNotNull();
             var request = new dev.parley.spi.messages.TestModelOnlyText("x");
             for (int i = 0; i < 20; i++) {
