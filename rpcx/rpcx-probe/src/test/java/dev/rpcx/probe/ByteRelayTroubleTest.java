@@ -130,12 +130,18 @@ class ByteRelayTroubleTest {
                         "127.0.0.1",
                         target.getLocalPort(),
                         new Trouble(Duration.ofMillis(500), Optional.empty(), Optional.empty()));
-                Socket caller = new Socket(relay.host(), relay.port());
-                Socket received = target.accept()) {
+                Socket received = reset(new Socket(relay.host(), relay.port()), target)) {
+            assertThat(received.getInputStream().readAllBytes()).hasSize(1_000);
+        }
+    }
+
+    /** Sends a thousand bytes and resets the connection. Returns the other end of what the relay opened for it. */
+    private static Socket reset(Socket connection, ServerSocket target) throws IOException {
+        try (Socket caller = connection) {
+            Socket received = target.accept();
             caller.getOutputStream().write(new byte[1_000]);
             caller.setSoLinger(true, 0);
-            caller.close();
-            assertThat(received.getInputStream().readAllBytes()).hasSize(1_000);
+            return received;
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.parley.lab;
 
 import dev.parley.model.BadInput;
+import dev.parley.process.Packaged;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

@@ -71,12 +71,12 @@ final class Description implements AutoCloseable {
         }
     }
 
-    private Technology answer() throws InterruptedException {
+    Technology answer() throws InterruptedException {
         return answers(List.of(technology)).getFirst();
     }
 
     /** Whether it can carry a work's calls, once it has answered. */
-    private boolean carries(String work) {
+    boolean carries(String work) {
         return Optional.ofNullable(described.get(technology))
                 .map(said -> !said.cannot().contains(work))
                 .orElse(true);

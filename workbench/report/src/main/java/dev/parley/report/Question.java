@@ -98,13 +98,7 @@ final class Question {
             switch (load) {
                 case Load.Closed closed -> clients.add(closed.clients());
                 case Load.Open open -> rates.add(open.perSecond());
-                case Load.Staircase _,
-                        Load.RateRamp _,
-                        Load.Users _,
-                        Load.Held _,
-                        Load.Burst _,
-                        Load.Rounds _,
-                        Load.HighestRate _ -> others.add(load);
+                case Load other -> others.add(other);
             }
         }
         List<String> parts = new ArrayList<>();

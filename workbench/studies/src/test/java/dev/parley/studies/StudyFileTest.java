@@ -14,6 +14,7 @@ import dev.parley.model.Load;
 import dev.parley.model.LoadForm;
 import dev.parley.model.LoadForm.Part;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Quantity;
 import dev.parley.model.Study;
 import dev.parley.model.Target;
 import java.io.IOException;
