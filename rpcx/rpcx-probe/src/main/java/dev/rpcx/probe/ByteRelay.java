@@ -179,18 +179,23 @@ public final class ByteRelay implements AutoCloseable {
     private void connect(Socket caller) {
         Socket callee = new Socket();
         open.add(callee);
+        OutputStream toCaller;
+        OutputStream toCallee;
         try {
             caller.setTcpNoDelay(true);
             callee.setTcpNoDelay(true);
             callee.connect(target);
+            // Both before anything is read: a reset that is read at once closes its socket, and a closed socket has none.
+            toCaller = caller.getOutputStream();
+            toCallee = callee.getOutputStream();
         } catch (IOException refused) {
             // Without a relay, the caller could not connect. Here its connection ends.
             end(caller);
             end(callee);
             return;
         }
-        pass(caller, callee, out);
-        pass(callee, caller, back);
+        pass(caller, callee, toCallee, out);
+        pass(callee, caller, toCaller, back);
         trouble.cutEvery()
                 .ifPresent(after -> Thread.ofVirtual().name("byte-relay-cut").start(() -> {
                     await(System.nanoTime() + after.toNanos());
@@ -199,10 +204,10 @@ public final class ByteRelay implements AutoCloseable {
                 }));
     }
 
-    private void pass(Socket from, Socket to, LongAdder counter) {
+    private void pass(Socket from, Socket to, OutputStream stream, LongAdder counter) {
         BlockingQueue<Chunk> underWay = new ArrayBlockingQueue<>(MAX_CHUNKS_UNDER_WAY);
         Thread.ofVirtual().name("byte-relay-in").start(() -> read(from, underWay));
-        Thread.ofVirtual().name("byte-relay-out").start(() -> write(from, to, underWay, counter));
+        Thread.ofVirtual().name("byte-relay-out").start(() -> write(from, to, stream, underWay, counter));
     }
 
     private void read(Socket from, BlockingQueue<Chunk> underWay) {
@@ -227,10 +232,10 @@ public final class ByteRelay implements AutoCloseable {
         return new Chunk(bytes, System.nanoTime() + trouble.delay().toNanos());
     }
 
-    private void write(Socket from, Socket to, BlockingQueue<Chunk> underWay, LongAdder counter) {
+    private void write(
+            Socket from, Socket to, OutputStream stream, BlockingQueue<Chunk> underWay, LongAdder counter) {
         long freeNs = System.nanoTime();
         try {
-            OutputStream stream = to.getOutputStream();
             while (true) {
                 Chunk chunk = underWay.take();
                 await(chunk.dueNs());

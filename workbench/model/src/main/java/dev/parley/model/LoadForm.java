@@ -59,7 +59,7 @@ public final class LoadForm {
     public enum Kind {
         COUNT("a whole number"),
         NUMBER("a number"),
-        TIME("a time such as 30s"),
+        TIME("a time such as 30s, at most " + Study.MAX_TIME.toHours() + "h"),
         ARRIVALS("even or poisson"),
         CLIENT("shared, per-user or per-call"),
         /** So many more, or times as many, of what is counted. */

@@ -85,7 +85,7 @@ class MetricTest {
         }
         assertThatThrownBy(() -> Metric.ofKey("latency"))
                 .isInstanceOf(BadInput.class)
-                .hasMessage("metric: latency (expected: one of the keys in Metric)");
+                .hasMessage("metric: latency (expected: a metric of summary.csv, such as latency_median)");
     }
 
     @Test
@@ -152,6 +152,10 @@ class MetricTest {
                 .containsAll(ofEveryLoad)
                 .contains(Metric.THROUGHPUT_BEST, Metric.CLIENTS_AT_BEST, Metric.CLIENTS_AT_LIMIT)
                 .hasSize(5);
+        assertThat(resultsOf("rates:200-2000:+200:10s"))
+                .containsAll(ofEveryLoad)
+                .contains(Metric.THROUGHPUT_BEST, Metric.RATE_AT_BEST, Metric.RATE_AT_LIMIT)
+                .hasSize(5);
         assertThat(resultsOf("users:20:300ms:3"))
                 .contains(Metric.USERS_AT_FIRST_FAILURE)
                 .hasSize(3);
@@ -167,7 +171,8 @@ class MetricTest {
     @Test
     void whatMayBeAbsentSaysWhatThatTells() {
         assertThat(those(metric -> metric.absence().isPresent()))
-                .containsExactlyInAnyOrder(Metric.CLIENTS_AT_LIMIT, Metric.USERS_AT_FIRST_FAILURE);
+                .containsExactlyInAnyOrder(
+                        Metric.CLIENTS_AT_LIMIT, Metric.RATE_AT_LIMIT, Metric.USERS_AT_FIRST_FAILURE);
         assertThat(Metric.CLIENTS_AT_LIMIT.absence()).contains("none: no step gave out");
         assertThat(those(metric -> metric.absence().isPresent())).allMatch(Metric::isOptional);
         assertThat(Metric.HIGHEST_RATE.isOptional()).isTrue();

@@ -160,8 +160,8 @@ class ReportTest {
     @Test
     void thePageSaysHowARatioIsMade() throws Exception {
         assertThat(Files.readString(folder.resolve("well/report.html")))
-                .containsOnlyOnce("×: the median over restarts of the ratio within each restart")
-                .contains("It may differ from the quotient of the two medians that are shown.");
+                .containsOnlyOnce("A ratio is the median of the ratios within each restart, with its 95 % interval, and need"
+                        + " not be the quotient of the figures beside it.");
     }
 
     @Test
