@@ -185,7 +185,8 @@ public final class ByteRelay implements AutoCloseable {
             caller.setTcpNoDelay(true);
             callee.setTcpNoDelay(true);
             callee.connect(target);
-            // Both before anything is read: a reset that is read at once closes its socket, and a closed socket has none.
+            // Both before anything is read: a reset that is read at once closes its socket, and a closed socket has
+            // none.
             toCaller = caller.getOutputStream();
             toCallee = callee.getOutputStream();
         } catch (IOException refused) {
@@ -232,8 +233,7 @@ public final class ByteRelay implements AutoCloseable {
         return new Chunk(bytes, System.nanoTime() + trouble.delay().toNanos());
     }
 
-    private void write(
-            Socket from, Socket to, OutputStream stream, BlockingQueue<Chunk> underWay, LongAdder counter) {
+    private void write(Socket from, Socket to, OutputStream stream, BlockingQueue<Chunk> underWay, LongAdder counter) {
         long freeNs = System.nanoTime();
         try {
             while (true) {

@@ -288,7 +288,12 @@ public final class Analysis {
 
     private TargetJudge judge(Target asked, Cell cell, CellSamples own) {
         String validity = validity(cell, own, Metric.SUCCESS_SHARE, own.of(Metric.SUCCESS_SHARE));
-        return new TargetJudge(asked, cell, own, validity, metric -> seed(cell, metric.key() + metric.subject().key()));
+        return new TargetJudge(
+                asked,
+                cell,
+                own,
+                validity,
+                metric -> seed(cell, metric.key() + metric.subject().key()));
     }
 
     private void compare(Situation situation, Map<Cell, CellSamples> samples) {

@@ -160,8 +160,9 @@ class ReportTest {
     @Test
     void thePageSaysHowARatioIsMade() throws Exception {
         assertThat(Files.readString(folder.resolve("well/report.html")))
-                .containsOnlyOnce("A ratio is the median of the ratios within each restart, with its 95 % interval, and need"
-                        + " not be the quotient of the figures beside it.");
+                .containsOnlyOnce(
+                        "A ratio is the median of the ratios within each restart, with its 95 % interval, and need"
+                                + " not be the quotient of the figures beside it.");
     }
 
     @Test
