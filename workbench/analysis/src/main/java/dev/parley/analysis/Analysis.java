@@ -51,12 +51,16 @@ public final class Analysis {
         target.ifPresent(this::answer);
     }
 
-    /** Of a run whose study has no target. */
+    /** Returns the analysis of a run whose study has no target. */
     public static Analysis of(RunStore store) {
         return of(store, Optional.empty());
     }
 
-    /** @param target of the run's study */
+    /**
+     * Returns the analysis of a run.
+     *
+     * @param target of the run's study; empty if it has none
+     */
     public static Analysis of(RunStore store, Optional<Target> target) {
         return new Analysis(RunRows.of(store), target);
     }

@@ -16,12 +16,12 @@ class SharedLibrariesTest {
     @Test
     void whatTheLoaderFoundIsTakenAndNothingElse() {
         String said = """
-                /work/runtime/lib/server/libjvm.so:
+                /unpacked/runtime/lib/server/libjvm.so:
                 \tlinux-vdso.so.1 (0x00007ffd5a5f2000)
                 \tlibdl.so.2 => /lib/x86_64-linux-gnu/libdl.so.2 (0x00007f5d1d3a8000)
                 \tlibjava.so => not found
                 \t/lib64/ld-linux-x86-64.so.2 (0x00007f5d1ee1d000)
-                /work/libraries/1.so:
+                /unpacked/libraries/1.so:
                 \tnot a dynamic executable
                 """;
 

@@ -145,8 +145,8 @@ class LayersTest {
                     .toList();
             assertThat(missing)
                     .as(
-                            "classes that have a source, and are not in %s (expected: all are compiled before this test, "
-                                    + "by mvn verify -pl workbench/layers -am)",
+                            "classes that have a source, and are not in %s (expected: all are compiled before this "
+                                    + "test, by mvn verify -pl workbench/layers -am)",
                             compiled)
                     .isEmpty();
         }

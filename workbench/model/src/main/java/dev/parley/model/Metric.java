@@ -452,8 +452,8 @@ public enum Metric {
     }
 
     /**
-     * True where the figure of several restarts is their mean; otherwise it is their median. A share of requests has the
-     * mean: a restart in which next to none was answered must not vanish behind two in which all were.
+     * True where the figure of several restarts is their mean; otherwise it is their median. A share of requests has
+     * the mean: a restart in which next to none was answered must not vanish behind two in which all were.
      */
     public boolean isMean() {
         return facts.isMean;

@@ -98,8 +98,8 @@ class ReportTest {
         assertThat(report.table().replaceAll("\\s+", " "))
                 .contains(
                         "Medians over restarts; ok %: the mean. CPU ms: processor time of all services together for one"
-                                + " request, just-in-time compilers left out. mem, size, boot: one service; the empty service:"
-                                + " mem 51.0 MB, size 0.400 MB, boot 210 ms.");
+                                + " request, just-in-time compilers left out. mem, size, boot: one service; the empty"
+                                + " service: mem 51.0 MB, size 0.400 MB, boot 210 ms.");
     }
 
     @Test

@@ -317,9 +317,9 @@ public enum Scale {
     }
 
     /**
-     * The load that stands for a published one. Where this scale has no rule for its form, its time alone is cut; a load
-     * that is held for a window has none of its own, and a rate is what is compared: it stays, and where the shorter
-     * window has too few of its requests, nothing is decided.
+     * Returns the load that stands for a published one. Where this scale has no rule for its form, its time alone is
+     * cut. A load that is held for a window has no time of its own, and a rate is what is compared. So such a load
+     * stays, and where the shorter window has too few of its requests, nothing is decided.
      */
     private Load of(Load load) {
         if (load instanceof Load.Users users) {

@@ -30,7 +30,10 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import org.snakeyaml.engine.v2.nodes.Node;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Reads studies from YAML. */
+/**
+ * Reads studies from YAML. The file is long so that for each key, reading, checking and the error that names its place
+ * stand together.
+ */
 public final class StudyFile {
     /** Kazanavicius, section 3.2. */
     private static final Duration SUCCESS_WITHIN = Duration.ofSeconds(1);

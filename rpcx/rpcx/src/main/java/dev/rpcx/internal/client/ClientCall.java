@@ -35,8 +35,12 @@ import org.jspecify.annotations.Nullable;
  * becomes free when the final frame has come and the caller is done with the call. Even a call that its caller has
  * given up keeps its slot until the final frame has come; otherwise a late reply could meet a later call with the same
  * id, since the generation in the id repeats.
- * Only one thread at a time can end calls: the event loop, or the caller's thread while the loop lets it read the
+ *
+ * <p>Only one thread at a time can end calls: the event loop, or the caller's thread while the loop lets it read the
  * socket (see {@link ReadTurn}).
+ *
+ * <p>This class is long because the caller's thread, the event loop and cancelling threads change one state word, and
+ * all changes of that word can be read in one place.
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**

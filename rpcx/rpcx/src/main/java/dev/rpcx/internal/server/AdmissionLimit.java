@@ -67,6 +67,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Each method has its own limit, because methods wait for different things. Handlers on the event loop need no
  * limit, since each event loop runs one handler at a time.
  *
+ * <p>This class is long because the measured time, the probes and the halvings all change the same limit in one step,
+ * and each of them has to know what the others are doing.
+ *
  * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016,
  * for computing a limit as rate times time, and for measuring what remains when the limit is lowered; Netflix,
  * <i>concurrency-limits</i>, {@code Listener.onDropped}, for how to treat a call that timed out in a queue.
