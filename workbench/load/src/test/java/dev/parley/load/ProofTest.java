@@ -31,7 +31,7 @@ class ProofTest {
 
     private final SimulatedClock clock = new SimulatedClock();
 
-    /** Answers each request after so many nanoseconds as a function of its moment says. */
+    /** Answers each request after so many nanoseconds as a function of its moment says. It asks the function under a lock: clients begin together. */
     private final class Server implements Target {
         private final LongUnaryOperator latencyNs;
 
@@ -39,10 +39,14 @@ class ProofTest {
             this.latencyNs = latencyNs;
         }
 
+        private synchronized long latencyNs() {
+            return latencyNs.applyAsLong(clock.nowNs());
+        }
+
         @Override
         public boolean call(int step, long index) {
             try {
-                clock.awaitNs(clock.nowNs() + latencyNs.applyAsLong(clock.nowNs()));
+                clock.awaitNs(clock.nowNs() + latencyNs());
                 return true;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
@@ -52,7 +56,7 @@ class ProofTest {
 
         @Override
         public void send(int step, long index, Asker asker) {
-            clock.at(clock.nowNs() + latencyNs.applyAsLong(clock.nowNs()), () -> asker.ended(true, null));
+            clock.at(clock.nowNs() + latencyNs(), () -> asker.ended(true, null));
         }
     }
 
