@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
@@ -29,10 +30,10 @@ final class Members {
         for (RecordComponent component : record.getClass().getRecordComponents()) {
             String name = component.getName();
             Object value = component(record, component);
-            if (value instanceof Optional<?> optional) {
-                optional.ifPresent(present -> members.put(name, json(present)));
-            } else {
+            if (!(value instanceof Optional<?> optional)) {
                 members.put(name, json(value));
+            } else if (optional.isPresent()) {
+                members.put(name, json(optional.get()));
             }
         }
         return members;
@@ -47,13 +48,20 @@ final class Members {
     }
 
     private static Object json(Object value) {
-        return switch (value) {
-            case Record record -> of(record);
-            case List<?> list -> list.stream().map(Members::json).toList();
-            case byte[] bytes -> Base64.getEncoder().encodeToString(bytes);
-            case Enum<?> constant -> constant.name();
-            default -> value;
-        };
+        if (value instanceof Record record) {
+            return of(record);
+        }
+        if (value instanceof List<?> list) {
+            List<Object> elements = new ArrayList<>(list.size());
+            for (Object element : list) {
+                elements.add(json(element));
+            }
+            return elements;
+        }
+        if (value instanceof byte[] bytes) {
+            return Base64.getEncoder().encodeToString(bytes);
+        }
+        return value instanceof Enum<?> constant ? constant.name() : value;
     }
 
     /**
