@@ -2,7 +2,8 @@
 """Lists where ratios of technologies go another way than in the papers or are five times off, with an explanation or called unexplained.
 
 Usage: differences.py FOLDER PAGE.md    FOLDER/PAPER/figures.csv as ./parley reproduce --record writes it
-Explanations stand in docs/results/explanations.csv: paper, metric, one, other, message, load, words; an empty field stands for any.
+Explanations stand in docs/results/explanations.csv: paper, part, metric, one, other, message, load, words; an empty field stands for any, and the
+first line that fits is taken.
 """
 import csv
 import math
@@ -61,9 +62,9 @@ def span(values):
     return " to ".join(dict.fromkeys(ends))
 
 
-def explained(paper, metric, one, other, message, load):
-    for row in rows(EXPLANATIONS) if EXPLANATIONS.exists() else []:
-        wanted = dict(paper=paper, metric=metric, one=one, other=other, message=message, load=load)
+def explained(paper, part, metric, one, other, message, load):
+    for row in rows(EXPLANATIONS):
+        wanted = dict(paper=paper, part=part, metric=metric, one=one, other=other, message=message, load=load)
         if all(not row[key] or row[key] == known for key, known in wanted.items()):
             return row["words"]
     return "unexplained"
@@ -84,7 +85,7 @@ def main():
         groups = defaultdict(list)
         for one in differing(rows(file)):
             _, _, metric, first, second, message, load, part, *_ = one
-            groups[metric, first, second, part, explained(paper, metric, first, second, message, load)].append(one)
+            groups[metric, first, second, part, explained(paper, part, metric, first, second, message, load)].append(one)
         ratios, open_ones = (sum(len(g) for key, g in groups.items() if "unexplained" in key or not only) for only in (False, True))
         lines += ["", f"## {paper}", "", f"{ratios} ratios, {open_ones} unexplained."]
         if groups:
