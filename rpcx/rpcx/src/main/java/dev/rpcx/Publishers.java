@@ -48,8 +48,8 @@ public final class Publishers {
     public static <T> Flow.Publisher<T> of(Iterable<? extends T> items) {
         Given.notNull(items, "items", "the items of a stream");
         if (items instanceof BlockingQueue) {
-            throw new IllegalArgumentException("items: a BlockingQueue (expected: Publishers.of(queue, isEnd), since the"
-                    + " iterator of a queue ends where the queue is empty)");
+            throw new IllegalArgumentException("items: a BlockingQueue (expected: Publishers.of(queue, isEnd), since"
+                    + " the iterator of a queue ends where the queue is empty)");
         }
         return new IteratorPublisher<T>(items::iterator, IteratorPublisher.NOTHING_TO_CLOSE, false);
     }

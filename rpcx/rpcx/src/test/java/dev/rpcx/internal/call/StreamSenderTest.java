@@ -768,7 +768,7 @@ class StreamSenderTest {
                 .startsWith("failed the publisher makes items that nobody has asked for");
     }
 
-    /** What has failed here is not said to the peer before the call ends, so an end would look like that of all items. */
+    /** The peer hears of the failure only when the call ends, so an end would look like that of all items. */
     @Test
     void aPublisherThatHasFailedDoesNotEndItsStream() {
         subscribe();
