@@ -116,9 +116,9 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Prepares the calls of all proxies of this client, so that the first call does not have to wait for what later ones
-     * have, and finds out whether calls can succeed. For each proxy, this method waits for a connection, uses the codec
-     * of each method once, and compares the methods with the list that the server has sent. No handler runs. The
+     * Prepares the calls of all proxies of this client, so that the first call does not have to wait for what later
+     * calls have, and finds out whether calls can succeed. For each proxy, this method waits for a connection, uses the
+     * codecs of each method once, and compares the methods with the list that the server has sent. No handler runs. The
      * constructors of the methods' messages can run, with the values of an empty message.
      *
      * <p>If the proxy calls several instances, this method waits for one of them. On the classic wire, this method only

@@ -24,7 +24,8 @@ import java.util.stream.Stream;
  *   <li><b>Requests</b>: no more items are sent than the reader requests. At most one further item has been read.
  *   <li><b>Threads</b>: the items are read on a thread of their own, which is allowed to block. It is a virtual thread
  *       if the JDK has virtual threads, and otherwise one of at most 10,000 platform threads. The {@link CallContext}
- *       of the call is current there. A cancel of the stream interrupts the thread.
+ *       of the call is current there. A cancel of the stream interrupts the thread; items whose code ignores the
+ *       interrupt keep the thread.
  *   <li><b>End</b>: a stream ends normally after its last item only. If reading an item throws an exception, or an item
  *       is null, the stream ends with an error. A caller gets an exception of a handler's items as one that the handler
  *       itself has thrown: see {@link RPCXException}.

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests that deadline, metadata and caller of a call go on with a task that is wrapped, on whichever thread it runs. */
+/** Tests that deadline, metadata and caller of a call go on with a wrapped task, on whichever thread it runs. */
 @Timeout(60)
 class WrappedTasksTest {
     private static final Duration TIME = Duration.ofSeconds(50);

@@ -5,10 +5,11 @@ import io.micrometer.context.ThreadLocalAccessor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets Micrometer's context propagation carry the {@link CallContext} of a thread to other threads, for example to those
- * of a {@code ContextExecutorService}, of Spring's {@code ContextPropagatingTaskDecorator}, or of Reactor. Calls that are
- * made there have the time and the caller of the handled call. The library {@code io.micrometer:context-propagation}
- * finds this class by itself if the application has that library. Thread-safe.
+ * Lets Micrometer's context propagation carry the {@link CallContext} of a thread to other threads, for example to
+ * those of a {@code ContextExecutorService}, of Spring's {@code ContextPropagatingTaskDecorator}, or of Reactor. Calls
+ * that are made there have the time and the caller of the handled call. The library
+ * {@code io.micrometer:context-propagation} finds this class by itself if the application has that library.
+ * Thread-safe.
  */
 public final class CallContextAccessor implements ThreadLocalAccessor<CallContext> {
     /** Key of the context in a snapshot of the library. */

@@ -23,8 +23,8 @@ import org.springframework.context.annotation.Import;
 
 /**
  * Configures one {@link Client} and one server for an application, and connects them with its meters, its traces and
- * its health, if it has them. It prepares the client before the application is ready. The client, the server, the health
- * indicator and what prepares the client each give way to a bean of the application's own.
+ * its health, if it has them. It prepares the client before the application is ready. The client, the server, the
+ * health indicator and what prepares the client each give way to a bean of the application's own.
  */
 @AutoConfiguration(
         afterName = {

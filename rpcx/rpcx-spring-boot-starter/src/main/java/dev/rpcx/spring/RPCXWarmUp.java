@@ -7,8 +7,8 @@ import org.springframework.boot.ApplicationRunner;
 import org.springframework.core.Ordered;
 
 /**
- * Prepares the client before the application is ready: Spring Boot runs its runners, this one first, before it says that
- * the application accepts traffic.
+ * Prepares the client before the application is ready: Spring Boot runs its runners, this one first, before it says
+ * that the application accepts traffic.
  */
 final class RPCXWarmUp implements ApplicationRunner, Ordered {
     private final Client client;
