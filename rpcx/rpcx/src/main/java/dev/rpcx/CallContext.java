@@ -4,8 +4,10 @@ import dev.rpcx.internal.call.CurrentCall;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Information about the call that a handler is handling, such as the remaining time and the caller. A call that the
@@ -18,7 +20,11 @@ import java.util.function.Supplier;
  *   <li>the publisher or the subscriber of a stream of the call
  *   <li>a callback, such as a function given to {@code thenApply}, that was attached to an {@link RPCXFuture} on a
  *       thread with this context
+ *   <li>a task that was wrapped by {@link #wrap(Runnable)} on a thread with this context
  * </ul>
+ *
+ * <p>A thread that a handler starts, or a task that it gives to a pool, has no context: calls that it makes have
+ * neither the time nor the caller of the handled call. {@link #wrap(Executor)} carries the context there.
  *
  * <p>A callback of any other future runs with the context of the thread that completes the future. That context can
  * belong to another call. To run such a callback with this context, use {@link #on} or {@link #run}.
@@ -50,6 +56,42 @@ public interface CallContext {
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
+    }
+
+    /**
+     * Returns a task that runs {@code task} with the context that the calling thread has now, whichever thread runs it.
+     * If the calling thread has no context, the task runs without one, even on a thread that has one. Use this method
+     * for a task of a pool, or of a structured task scope.
+     */
+    static Runnable wrap(Runnable task) {
+        return CurrentCall.wrap(task);
+    }
+
+    /** Returns a task that calls {@code task} as {@link #wrap(Runnable)} runs a task, and returns its result. */
+    static <T> Callable<T> wrap(Callable<T> task) {
+        return CurrentCall.wrap(task);
+    }
+
+    /**
+     * Returns an executor that wraps each of its tasks by {@link #wrap(Runnable)}, and passes it to {@code place}. So
+     * each task runs with the context of the thread that has given the task to the executor. One such executor serves
+     * all calls, as in {@code CompletableFuture.supplyAsync(() -> down.get(id), executor)}. The executor of {@link #on}
+     * runs all its tasks with one context.
+     */
+    static Executor wrap(Executor place) {
+        return CurrentCall.wrap(place);
+    }
+
+    /**
+     * Makes {@code context} the context of the calling thread, or takes its context from the thread if {@code context}
+     * is null. This method is for libraries that carry what belongs to a thread to other threads. The library has to
+     * set the earlier context again, since the thread would keep this one for its later work. All other code uses
+     * {@link #wrap(Runnable)} or {@link #run}, which do so themselves.
+     *
+     * @throws IllegalArgumentException if RPCX has not created the context
+     */
+    static void set(@Nullable CallContext context) {
+        CurrentCall.setGiven(context);
     }
 
     /**

@@ -28,6 +28,7 @@
  *       </ul>
  *   <li>The <b>doors</b> stand above all rooms and put them together; no room knows a door. {@link dev.rpcx.Client} and
  *       {@link dev.rpcx.Server} check the settings and pass everything on to {@code ClientCore} and {@code ServerCore};
+ *       {@link dev.rpcx.Publishers} makes the publishers of streams;
  *       {@link dev.rpcx.RegistryServer} collects what a server publishes; {@link dev.rpcx.Tls} reads certificates and
  *       keys; {@link dev.rpcx.Tokens} and {@link dev.rpcx.CallLog} are interceptors, which sign and verify, and log.
  * </ul>

@@ -51,6 +51,7 @@ class RoomsTest {
     private static final Set<String> DOORS = Set.of(
             "dev.rpcx.CallLog",
             "dev.rpcx.Client",
+            "dev.rpcx.Publishers",
             "dev.rpcx.RegistryServer",
             "dev.rpcx.Server",
             "dev.rpcx.Tls",

@@ -3,6 +3,7 @@ package dev.rpcx.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.examples.async.ManyAtOnce;
+import dev.rpcx.examples.context.OtherThreads;
 import dev.rpcx.examples.errors.WhatWentWrong;
 import dev.rpcx.examples.hello.HelloWorld;
 import dev.rpcx.examples.streaming.Thermometers;
@@ -40,6 +41,11 @@ class ExamplesTest {
     @Test
     void manyAtOnce() {
         assertThat(said(() -> ManyAtOnce.main(new String[0]))).isEqualTo("together 14.00");
+    }
+
+    @Test
+    void otherThreads() {
+        assertThat(said(() -> OtherThreads.main(new String[0]))).isEqualTo("29 minutes are left");
     }
 
     @Test

@@ -4,7 +4,9 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.wire.ConnectionErrors;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,6 +77,23 @@ final class ClientCallErrors {
     static RPCXException unreachable(Route route, String why, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, route + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
+    }
+
+    /**
+     * Returns the error that says why calls of a client would fail. It has the code of the first failure, and the texts
+     * of all. Nothing has been executed.
+     *
+     * @param failures one failure or more
+     */
+    static RPCXException notReady(List<RPCXException> failures) {
+        RPCXException first = failures.get(0);
+        return failures.size() == 1
+                ? first
+                : new RPCXException(
+                        first.code(),
+                        failures.stream().map(RPCXException::getMessage).collect(Collectors.joining("; ")),
+                        RPCXException.Executed.NOT_EXECUTED,
+                        first);
     }
 
     // ---- what cannot be sent

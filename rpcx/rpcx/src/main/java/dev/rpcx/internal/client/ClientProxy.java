@@ -4,6 +4,7 @@ import dev.rpcx.Interceptor;
 import dev.rpcx.Metadata;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXFuture;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.internal.Given;
@@ -23,6 +24,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -47,7 +49,12 @@ public final class ClientProxy implements InvocationHandler {
 
     private final Class<?> type;
     private final Route route;
+    private final boolean isClassic;
+    private final long callTimeoutNanos;
     private final Map<Method, Remote> methods = new HashMap<>();
+
+    /** What reflection has found of each remote method; empty on the classic wire. */
+    private final List<ClientMethod> described = new ArrayList<>();
 
     /**
      * The remote methods that have been called so far. The keys are compared by identity, which is faster than a
@@ -77,6 +84,8 @@ public final class ClientProxy implements InvocationHandler {
             ClientCore client) {
         this.type = type;
         this.route = route;
+        this.isClassic = classic;
+        this.callTimeoutNanos = callTimeout.toNanos();
         Names.checked(service);
         for (PublishedMethod published : PublishedMethod.of(type)) {
             Method method = published.method();
@@ -122,6 +131,7 @@ public final class ClientProxy implements InvocationHandler {
                 RouteKey.of(method, codecs),
                 marked(method),
                 items == null ? null : codecs.value(items, method));
+        described.add(found);
         ClientSteps remote = new ClientSteps(found, route);
         return interceptors.isEmpty()
                 ? arguments -> remote.call(arguments, Metadata.EMPTY)
@@ -250,6 +260,61 @@ public final class ClientProxy implements InvocationHandler {
             }
         }
         return ClientCallErrors.interceptorFailed(ThrowableText.words(thrown), thrown);
+    }
+
+    /** Returns whether the calls of this proxy go to the given route. */
+    boolean isOf(Route other) {
+        return route == other;
+    }
+
+    /** Returns the errors that calls on a connection would get because its server does not have their methods. */
+    List<RPCXException> misfits(ClientConnection connection) {
+        List<RPCXException> misfits = new ArrayList<>();
+        for (ClientMethod method : described) {
+            RPCXException misfit = connection.misfit(method);
+            if (misfit != null) {
+                misfits.add(LocalFailure.asPublicException(misfit));
+            }
+        }
+        return misfits;
+    }
+
+    /** Begins to connect, unless there is a connection or one is being made. Blocks no thread. */
+    void connect() {
+        if (route instanceof ClientAddress address) {
+            if (isClassic) {
+                address.connectClassic();
+            } else if (address.anyOpen() == null) {
+                address.connect(0);
+            }
+        }
+    }
+
+    /**
+     * Waits for a connection, uses all codecs once, and compares the methods with those of the server.
+     *
+     * @return the errors that calls would get; empty if calls can begin
+     */
+    List<RPCXException> warmUp(long deadlineNanos) {
+        described.forEach(ClientMethod::useCodecs);
+        AnswerTimes times = new AnswerTimes(callTimeoutNanos);
+        try {
+            if (!isClassic) {
+                return misfits(route.await(0, deadlineNanos, times, CircuitBreaker.PERMITTED));
+            }
+            CallFuture<@Nullable Object> connecting = new CallFuture<>();
+            route.awaitClassic(deadlineNanos, times, CircuitBreaker.PERMITTED, (connected, failure) -> {
+                if (failure == null) {
+                    connecting.succeed(null);
+                } else {
+                    connecting.fail(LocalFailure.asPublicException(failure));
+                }
+            });
+            route.await(connecting, deadlineNanos);
+            return List.of();
+        } catch (RPCXException unreachable) {
+            return List.of(LocalFailure.asPublicException(unreachable));
+        }
     }
 
     public static RPCXClient marked(Class<?> type) {
