@@ -160,6 +160,18 @@ public final class SchemaTool {
         }
     }
 
+    /**
+     * Returns the names of the services' classes and interfaces in a folder of compiled classes, sorted: the classes
+     * that have {@code @RPCXServer} themselves, and the interfaces with {@code @RPCXClient}. Returns none if the folder
+     * does not exist.
+     *
+     * @throws IllegalArgumentException if the class loader does not find a class of the folder
+     * @throws UncheckedIOException if the folder cannot be read
+     */
+    public List<String> servicesIn(Path folder) {
+        return ServiceClasses.in(folder, loader).stream().map(Class::getName).toList();
+    }
+
     /** Reads a lock file, which may be in a jar. */
     private static LockFile read(String file) throws IOException {
         if (!file.endsWith(".jar")) {

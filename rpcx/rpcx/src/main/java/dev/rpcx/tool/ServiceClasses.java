@@ -3,6 +3,7 @@ package dev.rpcx.tool;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.schema.SchemaException;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -27,24 +28,18 @@ final class ServiceClasses {
     /**
      * Loads classes without initializing them.
      *
-     * @param named names of classes and interfaces, and folders of compiled classes. Of a folder, the classes that have
-     *     {@code @RPCXServer} themselves and the interfaces that have {@code @RPCXClient} are loaded.
+     * @param named names of classes and interfaces, and folders of compiled classes: see {@link #in}. A name with a
+     *     slash counts as a folder. A folder that does not exist has no classes, since a build can name folders for
+     *     languages that the project does not use.
      * @throws SchemaException if the class loader does not find a class, or if nothing is found at all
      */
     static List<Class<?>> load(List<String> named, ClassLoader loader) {
         Set<Class<?>> classes = new LinkedHashSet<>();
         for (String each : named) {
-            Path folder = Path.of(each);
-            if (!Files.isDirectory(folder)) {
+            if (each.contains("/") || each.contains(File.separator) || Files.isDirectory(Path.of(each))) {
+                classes.addAll(in(Path.of(each), loader));
+            } else {
                 classes.add(load(each, loader));
-                continue;
-            }
-            for (String name : marked(folder)) {
-                Class<?> type = load(name, loader);
-                if (type.getDeclaredAnnotation(RPCXServer.class) != null
-                        || type.getDeclaredAnnotation(RPCXClient.class) != null) {
-                    classes.add(type);
-                }
             }
         }
         if (classes.isEmpty()) {
@@ -52,6 +47,22 @@ final class ServiceClasses {
                     + ": no service (expected: a folder of compiled classes, some with @RPCXServer or @RPCXClient)");
         }
         return List.copyOf(classes);
+    }
+
+    /**
+     * Loads the classes of a folder that have {@code @RPCXServer} themselves and the interfaces that have
+     * {@code @RPCXClient}, sorted by name. Returns none if the folder does not exist.
+     */
+    static List<Class<?>> in(Path folder, ClassLoader loader) {
+        List<Class<?>> classes = new ArrayList<>();
+        for (String name : marked(folder)) {
+            Class<?> type = load(name, loader);
+            if (type.getDeclaredAnnotation(RPCXServer.class) != null
+                    || type.getDeclaredAnnotation(RPCXClient.class) != null) {
+                classes.add(type);
+            }
+        }
+        return classes;
     }
 
     private static Class<?> load(String name, ClassLoader loader) {
@@ -64,6 +75,9 @@ final class ServiceClasses {
 
     /** Returns the names of the classes in a folder that have one of {@link #MARKS}, sorted. */
     private static List<String> marked(Path folder) {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
         List<String> names = new ArrayList<>();
         try (Stream<Path> files = Files.walk(folder)) {
             for (Path file : (Iterable<Path>) files::iterator) {

@@ -27,7 +27,7 @@ record Services(List<PublishedService> all, Map<String, LockFile.Sent> calls) {
     /**
      * Finds the services, and joins the classes and interfaces that belong to one service.
      *
-     * @param named names of classes and interfaces, and folders of compiled classes: see {@link #declared}
+     * @param named names of classes and interfaces, and folders of compiled classes: see {@link ServiceClasses#load}
      * @throws SchemaException as in {@link #declared}, or if two classes or interfaces of one service cannot read each
      *     other's calls
      */
