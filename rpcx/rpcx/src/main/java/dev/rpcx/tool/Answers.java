@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Answers to the questions of {@code rpcx lock}. A question is about a member that is gone from its type while others
  * are new: it has one of the new names now, or it is not there any more. The answers come from the options
- * {@code --rename OLD=NEW} and {@code --removed NAME}, and from the person at the terminal.
+ * {@code --rename OLD=NEW} and {@code --removed OLD}, and from the person at the terminal.
  *
- * <p>OLD and NAME are names of members, for all types about which this is asked. If the name of a type and a dot stand
- * before the member, as in {@code com.acme.Order.count}, the answer is for this type alone.
+ * <p>OLD is the name of a member, for all types in which it is asked about. If the name of a type and a dot stand before
+ * the member, as in {@code com.acme.Order.count}, the answer is for this type alone.
  */
 final class Answers {
     private static final String RENAME = "--rename";
@@ -62,7 +62,7 @@ final class Answers {
     }
 
     private static String form(String option) {
-        return option.equals(RENAME) ? "OLD=NEW, such as count=total" : "NAME, such as count";
+        return option.equals(RENAME) ? "OLD=NEW, such as count=total" : "OLD, such as count";
     }
 
     private void add(String option, String value) {

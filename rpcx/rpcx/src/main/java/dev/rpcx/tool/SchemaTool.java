@@ -109,9 +109,10 @@ public final class SchemaTool {
      */
     public static Function<String, @Nullable String> terminal() {
         Console console = System.console();
-        return console == null || !isTerminal(console)
-                ? question -> null
-                : question -> console.readLine("%s", question);
+        if (console == null || !isTerminal(console)) {
+            return question -> null;
+        }
+        return question -> console.readLine("%s", question);
     }
 
     /** From JDK 22 on a process can have a console that is no terminal. Before, no console had this method. */
@@ -249,7 +250,7 @@ public final class SchemaTool {
                 err.println(file + " is not changed (expected: an answer to each of these)");
                 return 1;
             }
-            // A new name gives its member another number, so everything is made again.
+            // A member with a new name keeps its number, and the others may get other numbers: all is made again.
         } while (renames.size() > known);
         answers.expectUsed(renames, draft.after);
         List<Compatibility.Break> breaks = breaks(draft, notes);

@@ -733,7 +733,7 @@ class LockCommandTest {
                 List.of("--rename", "subject"),
                 "--rename subject (expected: OLD=NEW",
                 List.of("--removed", "subject=title"),
-                "--removed subject=title (expected: NAME",
+                "--removed subject=title (expected: OLD,",
                 List.of("--rename", "subject=title", "--removed", "subject"),
                 "--removed subject: subject is answered twice");
         for (Map.Entry<List<String>, String> mistake : mistakes.entrySet()) {
