@@ -350,7 +350,8 @@ class SchemaToolTest {
         run("lock", file.toString(), V1.Shop.class.getName());
         Files.writeString(file, Files.readString(file).replace("$V1$", "$V2$"));
         String locked = Files.readString(file);
-        assertThat(run("lock", file.toString(), V2.Shop.class.getName())).isEqualTo(3);
+        assertThat(run("lock", "--removed", "id", file.toString(), V2.Shop.class.getName()))
+                .isEqualTo(3);
         assertThat(errors())
                 .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Colour.BLUE: is new")
                 .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Order.count: was int, is long")
@@ -416,7 +417,8 @@ class SchemaToolTest {
         assertThat(run("check", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
         assertThat(errors().lines().filter(line -> line.contains(" Bank/") && !line.startsWith("note: ")))
                 .containsExactlyInAnyOrder(BREAKS_OF_CALLS);
-        assertThat(run("lock", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
+        assertThat(run("lock", "--rename", "first=one", file.toString(), P2.Bank.class.getName()))
+                .isEqualTo(3);
         assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
     }
 

@@ -23,8 +23,8 @@
  *       path; {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a
  *       member as a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
- *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files, and says what the
- *       change breaks, and for which side.
+ *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files by the names and
+ *       numbers of members, and says what the change breaks, for which side, and what may have been renamed.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
  *       {@link ProtoText} its text.
  * </ul>
