@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +47,31 @@ public interface CallContext {
      */
     static <T> T within(Duration time, Supplier<T> calls) {
         return CurrentCall.within(time, calls);
+    }
+
+    /**
+     * Runs {@code calls} on the calling thread, and sends one more entry of metadata with all RPCX calls that
+     * {@code calls} makes. An interceptor sees the entry in {@link Interceptor.Invocation#metadata}. The classic wire
+     * sends no metadata. This method returns when {@code calls} returns. Inside it, the thread has a context, which
+     * leaves the times of calls as they are outside.
+     *
+     * @param name name of the entry: 1 or more characters
+     * @param calls code that makes the RPCX calls
+     * @return what {@code calls} returns
+     */
+    static <T> T with(String name, String value, Supplier<T> calls) {
+        return CurrentCall.sending(metadata -> metadata.with(name, value), calls);
+    }
+
+    /**
+     * Runs {@code calls} on the calling thread, and passes the metadata of the reply to {@code listener}, for all RPCX
+     * calls that {@code calls} makes. {@link Interceptor.Invocation#onReply} says when the listener runs.
+     *
+     * @param calls code that makes the RPCX calls
+     * @return what {@code calls} returns
+     */
+    static <T> T onReply(Consumer<Metadata> listener, Supplier<T> calls) {
+        return CurrentCall.sending(metadata -> metadata.onReply(listener), calls);
     }
 
     /**
@@ -121,6 +147,20 @@ public interface CallContext {
 
     /** Returns the metadata that the caller has sent beside the arguments; empty if the caller has sent none. */
     Metadata metadata();
+
+    /**
+     * Adds an entry to the metadata that are sent with the reply of the call, or with its error. An existing entry with
+     * this name gets the new value. A handler or an interceptor of a server calls this method before the call has
+     * ended. The caller gets the metadata by {@link Interceptor.Invocation#onReply}, {@link #onReply} or
+     * {@link RPCXException#metadata}. The reply at the end of a stream, and a reply on the classic wire, carry none.
+     * Thread-safe.
+     *
+     * <p>A context that belongs to no handled call does nothing, and so does the default implementation.
+     *
+     * @throws RPCXException with {@link RPCXException.Code#TOO_LARGE}, if the metadata have more than
+     *     {@link Metadata#MAX_REPLY_BYTES} then
+     */
+    default void reply(String name, String value) {}
 
     /**
      * Returns the identity of the caller, which is the first of the following that exists:

@@ -182,6 +182,7 @@ class RoomsTest {
                 .isSubsetOf(
                         "dev.rpcx.internal.schema.Accessors",
                         "dev.rpcx.internal.schema.Cases",
+                        "dev.rpcx.internal.schema.ErrorType",
                         "dev.rpcx.internal.schema.ParameterNumbers");
     }
 

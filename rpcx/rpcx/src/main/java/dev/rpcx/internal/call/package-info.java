@@ -10,7 +10,9 @@
  *   <li>The form of a method, found once at start: {@link PublishedMethod} finds the methods that are called from
  *       another process, and their names; {@link Names} checks names; {@link Streams} says which methods take or return
  *       a stream, and adds and reads credit; {@link MethodShape} is the form of a method in 32 bits, which both sides
- *       compare; {@link ClassicParameter} is a parameter as the classic wire carries it.
+ *       compare; {@link ClassicParameter} is a parameter as the classic wire carries it; {@link DeclaredErrors} are the
+ *       exceptions that a method declares and that arrive as themselves: it makes a detail of an error of one of them,
+ *       and one of them of a detail.
  *   <li>Time and caller: {@link CurrentCall} says which context a thread has; {@link TimedContext} has the deadline,
  *       the metadata and the caller, and computes the deadline of a call that is made in this context.
  *   <li>Interceptors: {@link CallInvocation} is a call on its way through them; {@link Chain} composes them, and runs

@@ -3,6 +3,7 @@ package dev.rpcx.internal.client;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -193,18 +194,45 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error for a call of a method that the server does not have. The error has the code and the
-     * {@code executed} of the given error. Its text names the route and the method.
+     * Returns the error for a call of a method that the server does not have. The error has the code, the
+     * {@code executed}, the details and the metadata of the given error. Its text names the route and the method.
      */
     static RPCXException methodNotFound(RPCXException error, Route at, Object method) {
-        return new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
+        String text = at + ": " + method + ": " + error.getMessage();
+        return copied(error, new RPCXException(error.code(), text, error.executed(), null));
     }
 
     /**
-     * Returns the error for a call of which more is known than {@code error} says. The returned error has the code and
-     * the text of {@code error}, the given {@code executed}, and {@code error} as its cause.
+     * Returns the error for a call of which more is known than {@code error} says. The returned error has the code, the
+     * text, the details and the metadata of {@code error}, the given {@code executed}, and {@code error} as its cause.
      */
     static RPCXException withExecuted(RPCXException error, RPCXException.Executed executed) {
-        return new RPCXException(error.code(), error.getMessage(), executed, error);
+        return copied(error, new RPCXException(error.code(), error.getMessage(), executed, error));
+    }
+
+    /** Returns {@code to} with the details and the metadata of {@code error}. */
+    private static RPCXException copied(RPCXException error, RPCXException to) {
+        return to.withDetails(error.details()).withMetadata(error.metadata());
+    }
+
+    /**
+     * Returns what a blocking call throws to its caller. This is the exception of a declared class whose state
+     * {@code error} has, or else a copy of {@code error} with the stack trace of the calling thread. The error itself
+     * was made on an event loop in most cases, and can be the error of several calls. If there is no memory or stack
+     * for a copy, the caller gets the error itself.
+     */
+    static Throwable atCaller(RPCXException error, DeclaredErrors declared) {
+        try {
+            Throwable thrown = declared.thrown(error);
+            return thrown instanceof RPCXException known ? withStackTrace(known) : thrown;
+        } catch (Throwable noMemory) {
+            return error;
+        }
+    }
+
+    private static Throwable withStackTrace(RPCXException error) {
+        RPCXException own =
+                new RPCXException(error.code(), error.getMessage(), error.executed(), error.getCause());
+        return copied(error, own).fillInStackTrace();
     }
 }

@@ -1,5 +1,6 @@
 package dev.rpcx.internal.client;
 
+import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.VisibleText;
 import dev.rpcx.internal.ProtoFields;
@@ -14,6 +15,7 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
+import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Settings;
@@ -730,6 +732,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         ByteBuf settings = Unpooled.buffer();
         ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, Wire.MAX_MESSAGE_BYTES);
         ProtoFields.writeNumber(settings, Settings.DEFAULT_MICROS, TimeUnit.NANOSECONDS.toMicros(defaultNanos));
+        ProtoFields.writeNumber(settings, Settings.READS_REPLY_METADATA, 1);
         sendNow(new Outbound.Control(Wire.SETTINGS, 0, settings));
     }
 
@@ -792,11 +795,22 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         boolean more = (head & Wire.MORE) != 0;
         try {
             switch (head & Wire.TYPE_MASK) {
-                case Wire.REPLY -> call.onReply(payload, more);
+                case Wire.REPLY -> {
+                    if ((head & Wire.METADATA) != 0) {
+                        call.onMetadata(MetadataFields.read(payload, Metadata.MAX_REPLY_BYTES));
+                    }
+                    call.onReply(payload, more);
+                }
                 case Wire.PART -> call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES);
                 case Wire.ITEM -> call.onItem(payload, more);
                 case Wire.CREDIT -> call.onCredit(payload);
-                default -> call.onError(WireError.read(payload));
+                default -> {
+                    RPCXException error = WireError.read(payload);
+                    if (!error.metadata().isEmpty()) {
+                        call.onMetadata(error.metadata());
+                    }
+                    call.onError(error);
+                }
             }
         } catch (WireFault brokenWire) {
             throw brokenWire;

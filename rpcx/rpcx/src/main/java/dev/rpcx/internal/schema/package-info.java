@@ -11,7 +11,8 @@
  *       cannot be mapped; {@link Use} is one use of a class, with what its type parameters stand for there;
  *       {@link BeanProperty} finds the fields of a class that have a getter and a setter; {@link Accessors} has the
  *       names that these may have, and {@link Cases} the names of a sealed type's cases: both also have the texts of
- *       errors that the annotation processor shares.
+ *       errors that the annotation processor shares. {@link ErrorType} finds what the constructor of an exception takes
+ *       and which methods return it, for an exception that arrives as itself.
  *   <li>The message: {@link Shape} is the type of one value on the wire, and has four kinds. {@link Scalar} is a single
  *       Protobuf scalar; {@link WellKnown} is a message of a fixed form, such as a timestamp; {@link EnumType} has the
  *       numbers of an enum's constants, and the constant that stands for the unknown; {@link MessageType} has the
