@@ -153,7 +153,8 @@ class CallMetadataTest {
     void metadataOfACallAreSentWithItAndWithNoOther() {
         assertThat(CallContext.with("a", "1", () -> calls.sent("a"))).isEqualTo("1");
         assertThat(calls.sent("a")).isEqualTo("null");
-        assertThat(CallContext.with("a", "2", () -> calls.sentLater("a")).join()).isEqualTo("2");
+        assertThat(CallContext.with("a", "2", () -> calls.sentLater("a")).join())
+                .isEqualTo("2");
         String both = CallContext.with(
                 "a",
                 "3",
@@ -246,8 +247,7 @@ class CallMetadataTest {
 
     @Test
     void metadataOfAnErrorComeToTheListenerAndInTheException() {
-        RPCXException blocking =
-                catchThrowableOfType(RPCXException.class, () -> listening(() -> calls.fail("x")));
+        RPCXException blocking = catchThrowableOfType(RPCXException.class, () -> listening(() -> calls.fail("x")));
         assertThat(blocking.metadata()).isEqualTo(TOLD);
         assertThat(heard).containsExactly(TOLD);
         RPCXException intercepted =
@@ -303,8 +303,7 @@ class CallMetadataTest {
     void moreThanAKibibyteIsTooLargeAndLeavesWhatWasThere() {
         assertThat(listening(() -> calls.large(1_000))).isEqualTo("large");
         assertThat(heard).containsExactly(TOLD.with("large", "y".repeat(1_000)));
-        RPCXException large =
-                catchThrowableOfType(RPCXException.class, () -> listening(() -> calls.large(1_001)));
+        RPCXException large = catchThrowableOfType(RPCXException.class, () -> listening(() -> calls.large(1_001)));
         assertThat(large.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
         assertThat(large).hasMessage("metadata of 1025 bytes (expected: at most 1024)");
         assertThat(large.metadata()).isEqualTo(TOLD);

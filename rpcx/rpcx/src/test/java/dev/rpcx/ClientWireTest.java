@@ -426,7 +426,9 @@ class ClientWireTest {
         open();
         List<String> heard = new ArrayList<>();
         CompletableFuture<String> call = CallContext.onReply(
-                told -> heard.add(told.get("n") + " " + calls.get(calls.size() - 1).isDone()), () -> echo("a"));
+                told -> heard.add(
+                        told.get("n") + " " + calls.get(calls.size() - 1).isDone()),
+                () -> echo("a"));
         int id = expect(Wire.REQUEST).id();
         send(Wire.REPLY | Wire.METADATA | more, id, withMetadata(3, "b"));
         if (more != 0) {
@@ -472,12 +474,11 @@ class ClientWireTest {
     void metadataOfAReplyThatBreakARuleEndTheConnection(String how) {
         open();
         CompletableFuture<String> call = echo("a");
-        ByteBuf payload =
-                switch (how) {
-                    case "large" -> withMetadata(Metadata.MAX_REPLY_BYTES - 8, "b");
-                    case "cut off" -> withMetadata(100, "").slice(0, 50);
-                    default -> Unpooled.wrappedBuffer(new byte[] {2, 8, 5});
-                };
+        ByteBuf payload = switch (how) {
+            case "large" -> withMetadata(Metadata.MAX_REPLY_BYTES - 8, "b");
+            case "cut off" -> withMetadata(100, "").slice(0, 50);
+            default -> Unpooled.wrappedBuffer(new byte[] {2, 8, 5});
+        };
         send(Wire.REPLY | Wire.METADATA, expect(Wire.REQUEST).id(), payload);
         assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
         assertThat(failure(call)).hasMessageContaining("metadata: ");

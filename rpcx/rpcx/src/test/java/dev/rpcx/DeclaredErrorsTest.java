@@ -230,10 +230,12 @@ class DeclaredErrorsTest {
                 .cause()
                 .satisfies(thrown -> assertNotEnough(thrown, "later", 3));
         assertThatThrownBy(() -> calls.close("Ann"))
-                .isInstanceOfSatisfying(Closed.class, closed -> assertThat(closed.by()).contains("Ann"))
+                .isInstanceOfSatisfying(
+                        Closed.class, closed -> assertThat(closed.by()).contains("Ann"))
                 .hasMessage("closed by Ann");
         assertThatThrownBy(() -> calls.close(""))
-                .isInstanceOfSatisfying(Closed.class, closed -> assertThat(closed.by()).isEmpty());
+                .isInstanceOfSatisfying(
+                        Closed.class, closed -> assertThat(closed.by()).isEmpty());
         assertThatThrownBy(() -> calls.closeOld("Ann")).isExactlyInstanceOf(Gone.class);
     }
 

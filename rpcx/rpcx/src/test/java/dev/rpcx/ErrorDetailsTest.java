@@ -94,9 +94,7 @@ class ErrorDetailsTest {
     private static void assertDetailed(RPCXException error) {
         assertThat(error.code()).isEqualTo(RPCXException.Code.INVALID);
         assertThat(error).hasMessage("no");
-        assertThat(error.details())
-                .extracting(RPCXException.Detail::name)
-                .containsExactly("BadField", "Retry");
+        assertThat(error.details()).extracting(RPCXException.Detail::name).containsExactly("BadField", "Retry");
         assertThat(error.detail(BadField.class)).contains(new BadField("age", List.of(1, 2)));
         assertThat(error.detail(Retry.class)).contains(new Retry(Duration.ofSeconds(3)));
         assertThat(error.detail(Others.BadField.class)).contains(new Others.BadField("age"));
@@ -113,7 +111,8 @@ class ErrorDetailsTest {
         assertThat(error.withDetails(List.of())).isSameAs(error);
         RPCXException.Detail one = new RPCXException.Detail("one", new byte[1], false);
         assertThat(error.withDetails(List.of(one)).details()).containsExactly(one);
-        assertThat(error.withDetails(List.of(one)).withDetails(List.of()).details()).isEmpty();
+        assertThat(error.withDetails(List.of(one)).withDetails(List.of()).details())
+                .isEmpty();
         assertThat(one).hasToString("one of 1 bytes");
         assertThatThrownBy(() -> error.withDetails(Collections.nCopies(17, one)))
                 .isInstanceOf(IllegalArgumentException.class)
@@ -126,7 +125,8 @@ class ErrorDetailsTest {
         assertThatThrownBy(() -> new RPCXException.Detail("\u00e9".repeat(128), new byte[0], false))
                 .hasMessage("name: 256 bytes (expected: 1 to 255 bytes)");
         assertThatThrownBy(() -> error.withDetail(new Object())).isInstanceOf(SchemaException.class);
-        assertThatThrownBy(() -> error.withDetail(new BadField(null, List.of()))).isInstanceOf(CodecException.class);
+        assertThatThrownBy(() -> error.withDetail(new BadField(null, List.of())))
+                .isInstanceOf(CodecException.class);
         assertThatThrownBy(() -> error.withDetail(null))
                 .isInstanceOf(NullPointerException.class)
                 .hasMessageStartingWith("detail: null (expected: ");
@@ -167,8 +167,9 @@ class ErrorDetailsTest {
         RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
         Interceptor refusing = (call, next) -> {
             switch (String.valueOf(call.arguments()[0])) {
-                case "plain" -> throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "no")
-                        .withDetail(new BadField("age", List.of()));
+                case "plain" ->
+                    throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "no")
+                            .withDetail(new BadField("age", List.of()));
                 case "executed" -> throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "no", executed, null);
                 case "behind" -> {
                     try {

@@ -305,8 +305,7 @@ class HandlerFailuresTest {
         start(false);
         assertThatThrownBy(() -> created(Calls.class).fail("no\n2026 INFO all is well\u001b[2J"));
         Throwable thrown = only().getThrown();
-        assertThat(thrown)
-                .hasToString("java.lang.IllegalStateException: no\\u000a2026 INFO all is well\\u001b[2J");
+        assertThat(thrown).hasToString("java.lang.IllegalStateException: no\\u000a2026 INFO all is well\\u001b[2J");
         assertThat(thrown.getStackTrace()).anyMatch(HandlerFailuresTest::isOfTheService);
         assertThat(thrown).cause().hasToString("java.lang.IllegalArgumentException: the cause");
     }

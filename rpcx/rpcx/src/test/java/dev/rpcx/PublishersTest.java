@@ -124,10 +124,11 @@ class PublishersTest {
         /** Returns the names of the callers that the code of the stream sees. */
         @Method
         Flow.Publisher<String> callers() {
-            return Publishers.of(Stream.of(1, 2, 3).map(item -> CallContext.current()
-                    .flatMap(CallContext::principal)
-                    .orElseThrow()
-                    .getName()));
+            return Publishers.of(Stream.of(1, 2, 3)
+                    .map(item -> CallContext.current()
+                            .flatMap(CallContext::principal)
+                            .orElseThrow()
+                            .getName()));
         }
 
         @Method
@@ -204,7 +205,8 @@ class PublishersTest {
         assertThat(collect(calls.stream(), 7).all()).isEqualTo(THOUSAND);
         service.closed.awaitOnce();
         Closed own = new Closed();
-        assertThat(calls.take(Publishers.of(THOUSAND.stream().onClose(own::close)))).isEqualTo(1000);
+        assertThat(calls.take(Publishers.of(THOUSAND.stream().onClose(own::close))))
+                .isEqualTo(1000);
         own.awaitOnce();
     }
 

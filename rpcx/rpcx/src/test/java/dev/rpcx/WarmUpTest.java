@@ -267,9 +267,7 @@ class WarmUpTest {
     void anEmptyListSaysNothingOfAMethod() throws Exception {
         try (FakeServer silent = new FakeServer(Settings.INITIAL, Unpooled.EMPTY_BUFFER, (request, peer) -> {})) {
             proxies.add(client.create(
-                    Simple.class,
-                    silent.endpoint().host(),
-                    silent.endpoint().port()));
+                    Simple.class, silent.endpoint().host(), silent.endpoint().port()));
             client.warmUp();
             await().until(() -> silent.accepted.get() == 1);
         }

@@ -59,7 +59,9 @@ class WrappedTasksTest {
         pool.execute(task);
         assertThat(ran.get(30, TimeUnit.SECONDS)).isEqualTo("alice in Paris with her time");
         assertThat(onPool(other)).isEqualTo("alice in Paris with her time");
-        assertThat(onPool(WrappedTasksTest::current)).as("the thread's own again").isEqualTo("no call");
+        assertThat(onPool(WrappedTasksTest::current))
+                .as("the thread's own again")
+                .isEqualTo("no call");
     }
 
     @Test
@@ -175,7 +177,8 @@ class WrappedTasksTest {
                 .build()
                 .start();
         Client client = Client.builder()
-                .interceptor((call, next) -> next.proceed(call.with("who", "alice").with("city", "Paris")))
+                .interceptor(
+                        (call, next) -> next.proceed(call.with("who", "alice").with("city", "Paris")))
                 .build();
         try {
             FrontClient front = client.create(FrontClient.class, "127.0.0.1", first.port());

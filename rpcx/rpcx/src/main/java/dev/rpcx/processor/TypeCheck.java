@@ -168,7 +168,8 @@ final class TypeCheck {
                 if (!hasAccessor(type, parameter)) {
                     refusal.accept(
                             parameter,
-                            ErrorType.withoutAccessor(name, parameter.getSimpleName().toString()));
+                            ErrorType.withoutAccessor(
+                                    name, parameter.getSimpleName().toString()));
                 }
                 member(
                         (DeclaredType) type.asType(),

@@ -163,7 +163,11 @@ final class Answers {
     static String withOptions(Renaming question) {
         StringBuilder text = new StringBuilder(words(question) + " (expected: `rpcx lock` with ");
         for (String name : question.added()) {
-            text.append(RENAME + " ").append(question.removed()).append('=').append(name).append(" or ");
+            text.append(RENAME + " ")
+                    .append(question.removed())
+                    .append('=')
+                    .append(name)
+                    .append(" or ");
         }
         return text + REMOVED + " " + question.removed() + "; " + RENAME + " if that is a new name for the same)";
     }

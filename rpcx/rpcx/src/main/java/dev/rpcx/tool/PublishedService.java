@@ -139,12 +139,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 .map(error -> schema.error(error.constructor()))
                 .toList();
         return new Rpc(
-                published.name(),
-                request,
-                schema.result(method),
-                items != null,
-                Streams.returnsStream(method),
-                errors);
+                published.name(), request, schema.result(method), items != null, Streams.returnsStream(method), errors);
     }
 
     /**

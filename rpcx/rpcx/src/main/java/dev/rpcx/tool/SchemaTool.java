@@ -195,11 +195,7 @@ public final class SchemaTool {
      * @param renamed members that may have been renamed as well
      */
     private record Draft(
-            LockFile before,
-            Schema schema,
-            Services services,
-            LockFile after,
-            List<Compatibility.Renaming> renamed) {
+            LockFile before, Schema schema, Services services, LockFile after, List<Compatibility.Renaming> renamed) {
         /**
          * Returns those of {@code renamed} about which {@code lock} asks. The others belong to a class that stands
          * where a class of another name stood, and that has its own lines in the lock file.

@@ -96,8 +96,8 @@ class OrderWarningTest {
                 "lock");
         assertThat(told(() -> Codecs.of(new Schema(lock), Limits.STANDARD).value(Locked.class)))
                 .isEmpty();
-        assertThat(told(() -> Codecs.of(new Schema(LockFile.none()), Limits.STANDARD)
-                        .value(Locked.class)))
+        assertThat(told(() ->
+                        Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Locked.class)))
                 .hasSize(2);
     }
 }

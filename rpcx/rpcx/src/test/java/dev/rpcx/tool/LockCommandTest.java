@@ -778,9 +778,7 @@ class LockCommandTest {
             return typed.poll();
         };
         assertThat(lockLetters()).as(errors()).isZero();
-        assertThat(asked)
-                .hasSize(2)
-                .containsOnly(IS_GONE + "\nNew name of subject, or - if it has none: ");
+        assertThat(asked).hasSize(2).containsOnly(IS_GONE + "\nNew name of subject, or - if it has none: ");
         assertThat(Files.readString(file)).contains("\n  1 title string\n");
         typed.add("-");
         assertThat(lockLetters()).as(errors()).isZero();
@@ -819,7 +817,9 @@ class LockCommandTest {
         try (URLClassLoader library = withLibrary(POINT + "  1 y string\n  2 x string\n")) {
             loader = library;
             assertThat(run("lock", file, Points.class)).isEqualTo(1);
-            assertThat(errors()).contains("number 2 is that of", "`rpcx lock --rename`").hasLineCount(1);
+            assertThat(errors())
+                    .contains("number 2 is that of", "`rpcx lock --rename`")
+                    .hasLineCount(1);
             String rename = Point.class.getName() + ".w=x";
             assertThat(run("lock", "--rename", rename, file.toString(), Points.class.getName()))
                     .as(errors())
@@ -1015,9 +1015,12 @@ class LockCommandTest {
                                 classes.toString(),
                                 source.toString()))
                 .isZero();
-        try (URLClassLoader compiled = new URLClassLoader(new URL[] {classes.toUri().toURL()}, loader)) {
+        try (URLClassLoader compiled =
+                new URLClassLoader(new URL[] {classes.toUri().toURL()}, loader)) {
             loader = compiled;
-            assertThat(run("lock", file.toString(), classes.toString())).as(errors()).isZero();
+            assertThat(run("lock", file.toString(), classes.toString()))
+                    .as(errors())
+                    .isZero();
             assertThat(Files.readString(file))
                     .contains("message shop/find.request\n", "message stock/left.request\n")
                     .doesNotContain("Unmarked");

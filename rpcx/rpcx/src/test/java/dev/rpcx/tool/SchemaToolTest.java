@@ -616,7 +616,9 @@ class SchemaToolTest {
                         + "\n  1 message optional string\n  2 missing long\n");
         assertThat(run("check", file.toString(), T1.Bank.class.getName())).isZero();
         Files.writeString(file, Files.readString(file).replace("$T1$", "$T2$"));
-        assertThat(run("lock", file.toString(), T2.Bank.class.getName())).as(errors()).isZero();
+        assertThat(run("lock", file.toString(), T2.Bank.class.getName()))
+                .as(errors())
+                .isZero();
         assertThat(Files.readString(file))
                 .contains("message " + T2.NotEnough.class.getName()
                         + "\n  1 message optional string\n  2 missing long\n  3 code int\n");

@@ -131,10 +131,7 @@ public final class IteratorPublisher<T> implements Flow.Publisher<T>, StreamEndL
         /** The error for a subscriber that has requested less than one item; null if it has not done so. */
         private @Nullable IllegalArgumentException fault;
 
-        Reading(
-                Flow.Subscriber<? super T> subscriber,
-                Callable<Iterator<? extends T>> source,
-                AutoCloseable close) {
+        Reading(Flow.Subscriber<? super T> subscriber, Callable<Iterator<? extends T>> source, AutoCloseable close) {
             this.subscriber = subscriber;
             this.source = source;
             this.close = close;

@@ -231,8 +231,7 @@ final class ClientCallErrors {
     }
 
     private static Throwable withStackTrace(RPCXException error) {
-        RPCXException own =
-                new RPCXException(error.code(), error.getMessage(), error.executed(), error.getCause());
+        RPCXException own = new RPCXException(error.code(), error.getMessage(), error.executed(), error.getCause());
         return copied(error, own).fillInStackTrace();
     }
 }

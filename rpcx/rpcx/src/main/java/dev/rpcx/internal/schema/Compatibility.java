@@ -307,10 +307,8 @@ public final class Compatibility {
      */
     private void addComponents(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
         List<LockFile.Line> added = new ArrayList<>(after.lines().values());
-        added.removeIf(line -> line.removed()
-                || line.isUnknown()
-                || before.has(line.name())
-                || at(line.number(), before) != null);
+        added.removeIf(line ->
+                line.removed() || line.isUnknown() || before.has(line.name()) || at(line.number(), before) != null);
         for (LockFile.Line old : before.lines().values()) {
             LockFile.Line now = at(old.number(), after);
             if (old.removed() || now == null || !now.removed()) {
@@ -592,11 +590,15 @@ public final class Compatibility {
         LockFile.Line now = at(0, after);
         if (old != null) {
             addMoved(
-                    where(before.type(), after.type(), old.name()), old, after.lines().get(Cases.field(old.name())));
+                    where(before.type(), after.type(), old.name()),
+                    old,
+                    after.lines().get(Cases.field(old.name())));
         }
         if (now != null) {
             addMoved(
-                    where(before.type(), after.type(), now.name()), before.lines().get(Cases.field(now.name())), now);
+                    where(before.type(), after.type(), now.name()),
+                    before.lines().get(Cases.field(now.name())),
+                    now);
         }
     }
 

@@ -565,8 +565,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void failed(Throwable thrown) {
-        RPCXException error =
-                ServerCallErrors.failed(thrown, method, context).withMetadata(context.replyMetadata());
+        RPCXException error = ServerCallErrors.failed(thrown, method, context).withMetadata(context.replyMetadata());
         boolean isLogged = !context.isCancelled() && !ServerCallErrors.tellsAll(thrown, error);
         fail(error);
         if (isLogged) {

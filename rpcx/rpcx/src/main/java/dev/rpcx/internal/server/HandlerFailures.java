@@ -46,8 +46,8 @@ final class HandlerFailures {
             String why = method.errors().whyUnsendable(t);
             logs.computeIfAbsent(
                             method.number(),
-                            first -> new RateLimitedLog(
-                                    System.getLogger(LOGGER), InstantSource.system(), MAX_IN_MINUTE))
+                            first ->
+                                    new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system(), MAX_IN_MINUTE))
                     .log(
                             method.service() + "/" + method.name() + ": " + what + " has failed, in " + call.get()
                                     + (why == null

@@ -131,8 +131,7 @@ final class ServerCallErrors {
      * and the details of {@code thrown}, and says EXECUTED.
      */
     static RPCXException thrownByHandler(RPCXException thrown) {
-        return new RPCXException(
-                        thrown.code(), thrown.getMessage(), RPCXException.Executed.EXECUTED, thrown.getCause())
+        return new RPCXException(thrown.code(), thrown.getMessage(), RPCXException.Executed.EXECUTED, thrown.getCause())
                 .withDetails(thrown.details());
     }
 
@@ -165,7 +164,8 @@ final class ServerCallErrors {
     static boolean tellsAll(Throwable thrown, RPCXException error) {
         try {
             Throwable t = RPCXException.cause(thrown);
-            return t.getCause() == null && (t instanceof RPCXException || !error.details().isEmpty());
+            return t.getCause() == null
+                    && (t instanceof RPCXException || !error.details().isEmpty());
         } catch (Throwable speechless) {
             return false;
         }
