@@ -249,7 +249,7 @@ class DeclaredErrorsTest {
     }
 
     @Test
-    void aStreamFailsWithTheExceptionBehindItsItems() {
+    void aStreamFailsWithTheExceptionBehindItsItems() throws NotEnough {
         calls(false);
         StreamsTest.Collected<Integer> collected = new StreamsTest.Collected<>(10);
         client.create(StreamCalls.class, "127.0.0.1", server.port()).items(3).subscribe(collected);
