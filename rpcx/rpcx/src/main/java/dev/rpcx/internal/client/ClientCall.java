@@ -457,7 +457,13 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private void park() {
-        if (connection.overdueCallers.lookAfterCallers()) {
+        boolean isLookedAfter = connection.overdueCallers.lookAfterCallers();
+        // The method above can wait for a lock, and a thread that waits for a lock uses up the wake-up of a call that
+        // ends meanwhile. So the state is checked again here, and nothing may block between this check and the park.
+        if (isCompleted()) {
+            return;
+        }
+        if (isLookedAfter) {
             LockSupport.park(this);
         } else {
             long left = deadlineNanos - connection.nanoTime();

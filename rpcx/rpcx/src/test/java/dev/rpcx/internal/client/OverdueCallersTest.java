@@ -22,9 +22,12 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.AbstractOwnableSynchronizer;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -169,6 +172,66 @@ class OverdueCallersTest {
         assertThat(caller.isAlive()).isFalse();
         assertThat(caller.end).isNull();
         assertThat(connection().slots.taken()).isZero();
+    }
+
+    /** A thread that waits for a lock uses up every wake-up that it gets meanwhile. */
+    @Test
+    void aReplyEndsTheWaitOfACallerThatWaitedForTheLockOfTheLooks() throws Exception {
+        ScheduledThreadPoolExecutor timer = timer();
+        ScheduledFuture<?> first = timer.schedule(() -> {}, 1, TimeUnit.HOURS);
+        CountDownLatch isHeld = new CountDownLatch(1);
+        CountDownLatch isFree = new CountDownLatch(1);
+        Thread holder = new Thread(
+                () -> {
+                    // the queue compares under its lock
+                    boolean isFound = timer.getQueue().contains(new HoldsUp(isHeld, isFree));
+                    assertThat(isFound).isFalse();
+                },
+                "holds the lock");
+        holder.setDaemon(true);
+        try {
+            // nobody waits, so this run ends the looks, and the next caller asks for one
+            connection().overdueCallers.run();
+            holder.start();
+            isHeld.await();
+            Caller caller = new Caller();
+            caller.setDaemon(true);
+            caller.start();
+            await().until(() -> LockSupport.getBlocker(caller) instanceof AbstractOwnableSynchronizer);
+            platform.settle(channel());
+            send(RawPeer.frame(Wire.REPLY, caller.call.id, RawPeer.text("y")));
+            // woken by the reply, the caller waits for the lock again
+            await().during(Duration.ofMillis(100)).until(() -> caller.getState() == Thread.State.WAITING);
+            isFree.countDown();
+            caller.join(10_000);
+            assertThat(caller.isAlive()).isFalse();
+            assertThat(caller.end).isNull();
+            assertThat(connection().slots.taken()).isZero();
+        } finally {
+            isFree.countDown();
+            holder.join(10_000);
+            first.cancel(false);
+            timer.purge();
+        }
+    }
+
+    /** Whatever looks for this object in a collection is held up. */
+    private record HoldsUp(CountDownLatch isHeld, CountDownLatch isFree) {
+        @Override
+        public boolean equals(@Nullable Object other) {
+            isHeld.countDown();
+            try {
+                isFree.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            return false;
+        }
+
+        @Override
+        public int hashCode() {
+            return System.identityHashCode(this);
+        }
     }
 
     @Test
