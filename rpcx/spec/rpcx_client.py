@@ -18,9 +18,12 @@ MAX_PAYLOAD = 16384 - 5
 
 
 class RpcxError(Exception):
-    def __init__(self, code, text, executed):
+    """details are triples: name, message, whether the detail is the exception that the method declares."""
+
+    def __init__(self, code, text, executed, details=(), metadata=()):
         super().__init__(f"{code}: {text}")
-        self.code, self.text, self.executed = code, text, executed
+        self.code, self.text, self.executed, self.details = code, text, executed, list(details)
+        self.metadata = dict(metadata)
 
 
 # ---- Protobuf, as far as it is needed
@@ -77,9 +80,20 @@ def fields(data):
         yield tag >> 3, value
 
 
+def entries(data):
+    """Names and values of metadata."""
+    found = [dict(fields(entry)) for _, entry in fields(data)]
+    return {bytes(entry.get(1, b"")).decode(): bytes(entry.get(2, b"")).decode() for entry in found}
+
+
 def error(data):
-    found = dict(fields(data))
-    return RpcxError(found.get(1, 0), bytes(found.get(2, b"")).decode(), found.get(3, 0))
+    found, details = dict(fields(data)), []
+    for field, value in fields(data):
+        if field == 4:
+            detail = dict(fields(value))
+            details.append((bytes(detail.get(1, b"")).decode(), bytes(detail.get(2, b"")), detail.get(3, 0) != 0))
+    said = bytes(found.get(2, b"")).decode()
+    return RpcxError(found.get(1, 0), said, found.get(3, 0), details, entries(found.get(5, b"")))
 
 
 class Connection:
@@ -113,8 +127,8 @@ class Native(Connection):
         super().__init__(host, port)
         self.methods, self.complete = {}, False
         self.generations, self.free, self.top = {}, [], 0
-        self.parts, self.done, self.items, self.credit, self.pongs = {}, {}, {}, {}, 0
-        self.socket.sendall(b"RPCX\x01\x00\x00\x00" + self.frame(SETTINGS, 0, number(1, 4 << 20)))
+        self.parts, self.done, self.items, self.credit, self.pongs, self.told = {}, {}, {}, {}, 0, {}
+        self.socket.sendall(b"RPCX\x01\x00\x00\x00" + self.frame(SETTINGS, 0, number(1, 4 << 20) + number(4, 1)))
         self.greeted = False
 
     @staticmethod
@@ -145,8 +159,8 @@ class Native(Connection):
         if micros is not None:
             head, prelude = head | TIME, prelude + varint(micros)
         if metadata:
-            entries = b"".join(chunk(1, text(1, k) + text(2, v)) for k, v in metadata.items())
-            head, prelude = head | METADATA, prelude + varint(len(entries)) + entries
+            pairs = b"".join(chunk(1, text(1, k) + text(2, v)) for k, v in metadata.items())
+            head, prelude = head | METADATA, prelude + varint(len(pairs)) + pairs
         self.items[call] = []
         self.message(head, call, prelude + body)
         return call
@@ -185,6 +199,9 @@ class Native(Connection):
                 self.methods[bytes(found[2]).decode(), bytes(found[3]).decode()] = found[1]
             self.complete = not more
         elif kind in (REPLY, ITEM):
+            if kind == REPLY and head & METADATA:
+                size, at = read_varint(payload, 0)
+                self.told, payload = entries(payload[at:at + size]), payload[at + size:]
             self.parts[call] = (kind, payload)
             if not more:
                 self.whole(call)
@@ -240,11 +257,12 @@ def check(host, port):
             raise AssertionError(f"{what}: {str(got)[:200]} (expected: {str(wanted)[:200]})")
         checks += 1
 
-    def refused(what, code, executed, action):
+    def refused(what, code, executed, action, details=()):
         try:
             action()
         except RpcxError as e:
-            expect(what, (e.code, e.executed), (code, executed))
+            expect(what, (e.code, e.executed, e.details), (code, executed, list(details)))
+            native.told = e.metadata
             return e.text
         raise AssertionError(f"{what}: no error")
 
@@ -266,6 +284,14 @@ def check(host, port):
     expect("the large one", native.finish(small[0]), text(1, "y" * 500_000))
     expect("two parameters", native.call("spec", "add", number(1, 3) + number(2, 4)), number(1, 7))
     expect("metadata", native.call("spec", "metadata", text(1, "who"), metadata={"who": "python"}), text(1, "python"))
+    expect("no metadata of a reply", native.told, {})
+    expect("beside metadata", native.call("spec", "tell", hello), hello)
+    expect("metadata of a reply", native.told, {"told": "HelloWorld"})
+    large = text(1, "z" * 100_000)
+    expect("a reply in parts beside metadata", native.call("spec", "tell", large), large)
+    expect("metadata of a reply in parts", native.told, {"told": "z" * 100})
+    refused("an error beside metadata", 5, 2, lambda: native.call("spec", "tell", b""))
+    expect("metadata of an error", native.told, {"told": ""})
     left = dict(fields(native.call("spec", "remaining", b"", micros=2_000_000)))[1]
     expect("time shrinks", 0 < left <= 2_000_000, True)
     expect("notice", native.call("spec", "echo", hello, kind=NOTICE), b"")
@@ -273,6 +299,9 @@ def check(host, port):
     two = refused("unknown method", 4, 1, lambda: native.call("spec", "nothing", hello))
     expect("the two look alike", one, two)
     expect("handler's text", refused("handler", 6, 2, lambda: native.call("spec", "fail", hello)), "HelloWorld")
+    refused("a declared exception", 6, 2, lambda: native.call("spec", "withdraw", number(1, 300)),
+            [("NotEnough", number(1, 300), True)])
+    refused("a detail", 5, 2, lambda: native.call("spec", "withdraw", b""), [("BadField", text(1, "cents"), False)])
     refused("unreadable", 5, 1, lambda: native.call("spec", "echo", b"\x0a\x64"))
     refused("no time", 2, 1, lambda: native.call("spec", "echo", hello, micros=0))
     refused("a notice of a stream", 5, 1, lambda: native.call("spec", "count", number(1, 5), kind=NOTICE))
@@ -311,6 +340,8 @@ def check(host, port):
     replies = dict((classic.reply(), classic.reply()))
     expect("classic", replies[first], hello)
     expect("classic error", replies[second].code, 4)
+    classic.start("spec", "withdraw", number(1, 300))
+    expect("classic details", classic.reply()[1].details, [("NotEnough", number(1, 300), True)])
     third = classic.start("spec", "add", number(1, 3), number(1, 4))
     expect("classic with two parameters", classic.reply(), (third, number(1, 7)))
     classic.close()

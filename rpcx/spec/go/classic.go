@@ -93,7 +93,7 @@ func DialClassic(ctx context.Context, address string) (*Classic, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, &Error{Unavailable, err.Error(), NotExecuted}
+		return nil, fault(Unavailable, err.Error(), NotExecuted)
 	}
 	c := &Classic{socket: socket, calls: map[int64]chan ClassicReply{}}
 	go c.read()
@@ -121,7 +121,7 @@ func (c *Classic) Call(ctx context.Context, method Method, parameters ...Paramet
 	_, err := c.socket.Write(AppendClassicRequest(nil, id, method, parameters...))
 	c.mu.Unlock()
 	if err != nil {
-		return nil, &Error{Unavailable, err.Error(), Maybe}
+		return nil, fault(Unavailable, err.Error(), Maybe)
 	}
 	select {
 	case reply := <-answer:
@@ -133,7 +133,7 @@ func (c *Classic) Call(ctx context.Context, method Method, parameters ...Paramet
 		c.mu.Lock()
 		delete(c.calls, id)
 		c.mu.Unlock()
-		return nil, &Error{Deadline, "no reply in time", Maybe}
+		return nil, fault(Deadline, "no reply in time", Maybe)
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *Classic) read() {
 	in := bufio.NewReader(c.socket)
 	for {
 		reply, err := ReadClassicReply(in, MaxClassicFrame)
-		why := &Error{Unavailable, "the server closed the connection", Maybe}
+		why := fault(Unavailable, "the server closed the connection", Maybe)
 		if err != nil {
 			why.Text = err.Error()
 		} else if reply.ID == 0 && reply.Error != nil {

@@ -135,11 +135,30 @@ const (
 	Maybe       Executed = 3
 )
 
+// Detail is a value that an error carries for programs. Message is the value's Protobuf form.
+type Detail struct {
+	Name     string
+	Message  []byte
+	Declared bool // the exception with which the handler has failed, and which its method declares
+}
+
+// Bounds of an error's details: how many, and the bytes of all names and messages together.
+const (
+	MaxDetails     = 16
+	MaxDetailBytes = 8192
+)
+
 // Error is an ERROR frame's payload, or a failure that the client found itself.
 type Error struct {
 	Code     Code
 	Text     string
 	Executed Executed
+	Details  []Detail
+}
+
+// fault is an error without details.
+func fault(code Code, text string, executed Executed) *Error {
+	return &Error{Code: code, Text: text, Executed: executed}
 }
 
 func (e *Error) Error() string {
@@ -150,18 +169,55 @@ func (e *Error) Error() string {
 func (e *Error) Payload() []byte {
 	to := AppendNumber(nil, 1, uint64(e.Code))
 	to = AppendBytes(to, 2, e.Text)
-	return AppendNumber(to, 3, uint64(e.Executed))
+	to = AppendNumber(to, 3, uint64(e.Executed))
+	for _, detail := range e.Details {
+		encoded := AppendBytes(AppendBytes(nil, 1, detail.Name), 2, detail.Message)
+		if detail.Declared {
+			encoded = AppendNumber(encoded, 3, 1)
+		}
+		to = AppendBytes(to, 4, encoded)
+	}
+	return to
+}
+
+// readDetail reads a detail. Its message shares the memory of the bytes.
+func readDetail(message []byte) (Detail, error) {
+	fields, err := ReadFields(message)
+	var detail Detail
+	for _, field := range fields {
+		switch field.ID {
+		case 1:
+			detail.Name = strings.ToValidUTF8(string(field.Bytes), "\ufffd")
+		case 2:
+			detail.Message = field.Bytes
+		case 3:
+			detail.Declared = field.Number != 0
+		}
+	}
+	return detail, err
 }
 
 // ReadError reads an ERROR frame's payload. A code that is not listed reads as Failed, an unknown executed as Maybe.
+// Details beyond the bounds, without a name or with a long one are passed over.
 func ReadError(payload []byte) (*Error, error) {
 	fields, err := ReadFields(payload)
 	if err != nil {
 		return nil, err
 	}
 	e := &Error{Code: Failed, Executed: Maybe}
+	left := MaxDetailBytes
 	for _, field := range fields {
 		switch field.ID {
+		case 4:
+			detail, err := readDetail(field.Bytes)
+			if err != nil {
+				return nil, err
+			}
+			size := len(detail.Name) + len(detail.Message)
+			if len(e.Details) < MaxDetails && size <= left && len(detail.Name) >= 1 && len(detail.Name) <= 255 {
+				e.Details = append(e.Details, detail)
+				left -= size
+			}
 		case 1:
 			e.Code = Code(min(field.Number, math.MaxUint32))
 		case 2:

@@ -83,7 +83,7 @@ func Dial(ctx context.Context, address string, own Settings) (*Conn, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, &Error{Unavailable, err.Error(), NotExecuted}
+		return nil, fault(Unavailable, err.Error(), NotExecuted)
 	}
 	c := &Conn{
 		socket:     socket,
@@ -107,7 +107,7 @@ func Dial(ctx context.Context, address string, own Settings) (*Conn, error) {
 	}
 	if err != nil {
 		_ = socket.Close()
-		return nil, &Error{Unavailable, err.Error(), NotExecuted}
+		return nil, fault(Unavailable, err.Error(), NotExecuted)
 	}
 	go c.read()
 	go c.watch()
@@ -131,7 +131,7 @@ func (c *Conn) watch() {
 		case 1:
 			_ = c.write(Frame{Type: PING})
 		case 2:
-			c.fail(&Error{Unavailable, "the server is silent", Maybe})
+			c.fail(fault(Unavailable, "the server is silent", Maybe))
 			return
 		}
 	}
@@ -321,7 +321,7 @@ func (s *Stream) outcome() error {
 	defer s.conn.mu.Unlock()
 	switch {
 	case !s.call.over:
-		return &Error{Cancelled, "cancelled by this side", Maybe}
+		return fault(Cancelled, "cancelled by this side", Maybe)
 	case s.call.err != nil:
 		return s.call.err
 	default:
@@ -387,7 +387,7 @@ func (c *Conn) closeIfIdle() {
 	idle := c.goneAway && len(c.calls) == 0
 	c.mu.Unlock()
 	if idle {
-		c.fail(&Error{Unavailable, "connection closed", NotExecuted})
+		c.fail(fault(Unavailable, "connection closed", NotExecuted))
 	}
 }
 
@@ -395,12 +395,12 @@ func (c *Conn) closeIfIdle() {
 func (c *Conn) begin(ctx context.Context, kind Type, method Method, body []byte, metadata []Pair) (*call, error) {
 	for _, name := range []string{method.Service, method.Name} {
 		if len(name) < 1 || len(name) > 255 {
-			return nil, &Error{Invalid, fmt.Sprintf("name of %d bytes (expected: 1 to 255)", len(name)), NotExecuted}
+			return nil, fault(Invalid, fmt.Sprintf("name of %d bytes (expected: 1 to 255)", len(name)), NotExecuted)
 		}
 	}
 	pairs := AppendMetadata(nil, metadata)
 	if len(pairs) > MaxMetadata {
-		return nil, &Error{TooLarge, fmt.Sprintf("metadata of %d bytes (expected: at most %d)", len(pairs), MaxMetadata), NotExecuted}
+		return nil, fault(TooLarge, fmt.Sprintf("metadata of %d bytes (expected: at most %d)", len(pairs), MaxMetadata), NotExecuted)
 	}
 	c.mu.Lock()
 	switch {
@@ -409,10 +409,10 @@ func (c *Conn) begin(ctx context.Context, kind Type, method Method, body []byte,
 		return nil, c.failure
 	case c.draining:
 		defer c.mu.Unlock()
-		return nil, &Error{Unavailable, "the connection is closing", NotExecuted}
+		return nil, fault(Unavailable, "the connection is closing", NotExecuted)
 	case uint64(len(body)) > uint64(c.server.MaxMessageBytes):
 		defer c.mu.Unlock()
-		return nil, &Error{TooLarge, fmt.Sprintf("%d bytes (expected: at most %d)", len(body), c.server.MaxMessageBytes), NotExecuted}
+		return nil, fault(TooLarge, fmt.Sprintf("%d bytes (expected: at most %d)", len(body), c.server.MaxMessageBytes), NotExecuted)
 	}
 	var slot uint16
 	switch {
@@ -424,7 +424,7 @@ func (c *Conn) begin(ctx context.Context, kind Type, method Method, body []byte,
 		c.nextSlot++
 	default:
 		defer c.mu.Unlock()
-		return nil, &Error{Overloaded, fmt.Sprintf("%d calls are under way", c.nextSlot), NotExecuted}
+		return nil, fault(Overloaded, fmt.Sprintf("%d calls are under way", c.nextSlot), NotExecuted)
 	}
 	c.generation[slot]++
 	if c.generation[slot] == 0 {
@@ -475,7 +475,7 @@ func (c *Conn) giveUp(k *call, ctx context.Context) error {
 		if k.err != nil {
 			return k.err
 		}
-		return &Error{Cancelled, "the call had ended", WasExecuted}
+		return fault(Cancelled, "the call had ended", WasExecuted)
 	}
 	say := !k.nobody && k.begun
 	k.nobody = true
@@ -485,9 +485,9 @@ func (c *Conn) giveUp(k *call, ctx context.Context) error {
 		_ = c.write(Frame{Type: CANCEL, ID: k.id})
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{Deadline, "no reply in time", Maybe}
+		return fault(Deadline, "no reply in time", Maybe)
 	}
-	return &Error{Cancelled, "cancelled by this side", Maybe}
+	return fault(Cancelled, "cancelled by this side", Maybe)
 }
 
 // writeMessage sends a message in as many frames as it takes. Frames of other calls may go between them.
@@ -532,7 +532,7 @@ func (c *Conn) write(f Frame) error {
 		err = c.out.Flush()
 	}
 	if err != nil {
-		return &Error{Unavailable, err.Error(), Maybe}
+		return fault(Unavailable, err.Error(), Maybe)
 	}
 	return nil
 }
@@ -542,7 +542,7 @@ func (c *Conn) read() {
 	in := bufio.NewReaderSize(c.socket, 65536)
 	preface := make([]byte, len(Preface))
 	if _, err := io.ReadFull(in, preface); err != nil {
-		c.fail(&Error{Unavailable, err.Error(), Maybe})
+		c.fail(fault(Unavailable, err.Error(), Maybe))
 		return
 	}
 	if !bytes.Equal(preface[:4], Preface[:4]) || preface[4] < 1 || preface[4] > MaxVersion {
@@ -554,7 +554,7 @@ func (c *Conn) read() {
 		frame, err := ReadFrame(in)
 		c.heard.Store(true)
 		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-			c.fail(&Error{Unavailable, "the server closed the connection", Maybe})
+			c.fail(fault(Unavailable, "the server closed the connection", Maybe))
 			return
 		}
 		if err != nil {
@@ -612,7 +612,7 @@ func (c *Conn) read() {
 			}
 			e, err := ReadError(frame.Payload)
 			if err != nil && frame.ID == 0 {
-				c.fail(&Error{Unavailable, "the server closed the connection", Maybe})
+				c.fail(fault(Unavailable, "the server closed the connection", Maybe))
 				return
 			}
 			if err != nil {
@@ -620,7 +620,7 @@ func (c *Conn) read() {
 				return
 			}
 			if frame.ID == 0 {
-				c.fail(&Error{e.Code, e.Text, Maybe})
+				c.fail(fault(e.Code, e.Text, Maybe))
 				return
 			}
 			c.end(frame.ID, nil, e)
@@ -686,7 +686,7 @@ func (c *Conn) take(frame Frame) string {
 	} else {
 		k.parts = nil
 		if k.err == nil {
-			k.err = &Error{TooLarge, fmt.Sprintf("above %d bytes", c.own.MaxMessageBytes), WasExecuted}
+			k.err = fault(TooLarge, fmt.Sprintf("above %d bytes", c.own.MaxMessageBytes), WasExecuted)
 			c.mu.Unlock()
 			_ = c.giveUp(k, context.Background())
 			c.mu.Lock()
@@ -729,8 +729,8 @@ func (c *Conn) end(id uint32, reply []byte, e *Error) {
 
 // refuse ends the connection because the server broke a rule.
 func (c *Conn) refuse(why string) {
-	_ = c.write(Frame{Type: ERROR, Payload: (&Error{Protocol, why, Maybe}).Payload()})
-	c.fail(&Error{Protocol, why, Maybe})
+	_ = c.write(Frame{Type: ERROR, Payload: fault(Protocol, why, Maybe).Payload()})
+	c.fail(fault(Protocol, why, Maybe))
 }
 
 // lingering is how long what still comes is read and thrown away behind the end of this side's stream.
@@ -762,10 +762,10 @@ func (c *Conn) fail(why error) {
 		k.over = true
 		if k.err == nil {
 			// whatever has ended the connection
-			k.err = &Error{Unavailable, why.Error(), Maybe}
+			k.err = fault(Unavailable, why.Error(), Maybe)
 		}
 		if !k.whole && !k.answered {
-			k.err = &Error{Unavailable, why.Error(), NotExecuted}
+			k.err = fault(Unavailable, why.Error(), NotExecuted)
 		}
 		k.change()
 	}

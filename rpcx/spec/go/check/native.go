@@ -91,7 +91,7 @@ var prefaceChecks = []check{
 		p.frames(wire.Frame{Type: wire.SETTINGS})
 		p.ends(wire.Protocol)
 	}},
-	{"settings: that are none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, ERROR and a prelude's metadata: a length that leads beyond the message, wire types 3, 4, 6 and 7, field number 0, a tag (field number and wire type) of more than 32 bits.", func(t *T) {
+	{"settings: that are none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, ERROR and metadata: a length that leads beyond the message, wire types 3, 4, 6 and 7, field number 0, a tag (field number and wire type) of more than 32 bits.", func(t *T) {
 		for _, payload := range [][]byte{{0x08}, {0xff}, {0x0a, 0x05, 0x01}, {0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, {0x00, 0x00}, {0x88, 0x80, 0x80, 0x80, 0x80, 0x01, 0x01}} {
 			t.one(func() {
 				t.step("SETTINGS % x", payload)

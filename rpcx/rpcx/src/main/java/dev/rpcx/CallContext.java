@@ -4,8 +4,11 @@ import dev.rpcx.internal.call.CurrentCall;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Information about the call that a handler is handling, such as the remaining time and the caller. A call that the
@@ -18,7 +21,11 @@ import java.util.function.Supplier;
  *   <li>the publisher or the subscriber of a stream of the call
  *   <li>a callback, such as a function given to {@code thenApply}, that was attached to an {@link RPCXFuture} on a
  *       thread with this context
+ *   <li>a task that was wrapped by {@link #wrap(Runnable)} on a thread with this context
  * </ul>
+ *
+ * <p>A thread that a handler starts, or a task that it gives to a pool, has no context: calls that it makes have
+ * neither the time nor the caller of the handled call. {@link #wrap(Executor)} carries the context there.
  *
  * <p>A callback of any other future runs with the context of the thread that completes the future. That context can
  * belong to another call. To run such a callback with this context, use {@link #on} or {@link #run}.
@@ -43,6 +50,31 @@ public interface CallContext {
     }
 
     /**
+     * Runs {@code calls} on the calling thread, and sends one more entry of metadata with all RPCX calls that
+     * {@code calls} makes. An interceptor sees the entry in {@link Interceptor.Invocation#metadata}. The classic wire
+     * sends no metadata. This method returns when {@code calls} returns. Inside it, the thread has a context, which
+     * leaves the times of calls as they are outside.
+     *
+     * @param name name of the entry: 1 or more characters
+     * @param calls code that makes the RPCX calls
+     * @return what {@code calls} returns
+     */
+    static <T> T with(String name, String value, Supplier<T> calls) {
+        return CurrentCall.sending(metadata -> metadata.with(name, value), calls);
+    }
+
+    /**
+     * Runs {@code calls} on the calling thread, and passes the metadata of the reply to {@code listener}, for all RPCX
+     * calls that {@code calls} makes. {@link Interceptor.Invocation#onReply} says when the listener runs.
+     *
+     * @param calls code that makes the RPCX calls
+     * @return what {@code calls} returns
+     */
+    static <T> T onReply(Consumer<Metadata> listener, Supplier<T> calls) {
+        return CurrentCall.sending(metadata -> metadata.onReply(listener), calls);
+    }
+
+    /**
      * Returns the context of the calling thread, or empty if the thread has none. A thread has a context while the
      * thread runs the code that the description of {@link CallContext} lists. Inside {@link #within}, the thread has a
      * context with the time limit that was given to {@code within}, or with the remaining time of the handled call if
@@ -50,6 +82,42 @@ public interface CallContext {
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
+    }
+
+    /**
+     * Returns a task that runs {@code task} with the context that the calling thread has now, whichever thread runs it.
+     * If the calling thread has no context, the task runs without one, even on a thread that has one. Use this method
+     * for a task of a pool, or of a structured task scope.
+     */
+    static Runnable wrap(Runnable task) {
+        return CurrentCall.wrap(task);
+    }
+
+    /** Returns a task that calls {@code task} as {@link #wrap(Runnable)} runs a task, and returns its result. */
+    static <T> Callable<T> wrap(Callable<T> task) {
+        return CurrentCall.wrap(task);
+    }
+
+    /**
+     * Returns an executor that wraps each of its tasks by {@link #wrap(Runnable)}, and passes it to {@code place}. So
+     * each task runs with the context of the thread that has given the task to the executor. One such executor serves
+     * all calls, as in {@code CompletableFuture.supplyAsync(() -> down.get(id), executor)}. The executor of {@link #on}
+     * runs all its tasks with one context.
+     */
+    static Executor wrap(Executor place) {
+        return CurrentCall.wrap(place);
+    }
+
+    /**
+     * Makes {@code context} the context of the calling thread, or takes its context from the thread if {@code context}
+     * is null. This method is for libraries that carry what belongs to a thread to other threads. The library has to
+     * set the earlier context again, since the thread would keep this one for its later work. All other code uses
+     * {@link #wrap(Runnable)} or {@link #run}, which do so themselves.
+     *
+     * @throws IllegalArgumentException if RPCX has not created the context
+     */
+    static void set(@Nullable CallContext context) {
+        CurrentCall.setGiven(context);
     }
 
     /**
@@ -79,6 +147,20 @@ public interface CallContext {
 
     /** Returns the metadata that the caller has sent beside the arguments; empty if the caller has sent none. */
     Metadata metadata();
+
+    /**
+     * Adds an entry to the metadata that are sent with the reply of the call, or with its error. An existing entry with
+     * this name gets the new value. A handler or an interceptor of a server calls this method before the call has
+     * ended. The caller gets the metadata by {@link Interceptor.Invocation#onReply}, {@link #onReply} or
+     * {@link RPCXException#metadata}. The reply at the end of a stream, and a reply on the classic wire, carry none.
+     * Thread-safe.
+     *
+     * <p>A context that belongs to no handled call does nothing, and so does the default implementation.
+     *
+     * @throws RPCXException with {@link RPCXException.Code#TOO_LARGE}, if the metadata have more than
+     *     {@link Metadata#MAX_REPLY_BYTES} then
+     */
+    default void reply(String name, String value) {}
 
     /**
      * Returns the identity of the caller, which is the first of the following that exists:

@@ -176,8 +176,12 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void ended(@Nullable Throwable why) {
-            if (isServer()) {
-                write(named, context, begin, why == null ? new GivenUp() : why);
+            try {
+                if (isServer()) {
+                    write(named, context, begin, why == null ? new GivenUp() : why);
+                }
+            } finally {
+                StreamEndListener.ended(stream, why);
             }
         }
     }

@@ -51,7 +51,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * Creates a proxy that calls the server named in the interface's {@link RPCXClient} annotation. The client connects
-     * to that server at the first call.
+     * to that server at the first call, or in {@link #warmUp}. When it has connected, it logs which methods of the
+     * interface the server does not have, or has with other parameters or another result.
      *
      * @throws IllegalArgumentException if the type is not an interface
      * @throws IllegalArgumentException if the type has no {@link RPCXClient} annotation, or the annotation has no
@@ -112,6 +113,28 @@ public final class Client implements AutoCloseable {
                             + " certificates have to have (expected: Tls.expecting(name))");
         }
         return core.create(type, endpoints);
+    }
+
+    /**
+     * Prepares the calls of all proxies of this client, so that the first call does not have to wait for what later
+     * calls have, and finds out whether calls can succeed. For each proxy, this method waits for a connection, uses the
+     * codecs of each method once, and compares the methods with the list that the server has sent. No handler runs. The
+     * constructors of the methods' messages can run, with the values of an empty message.
+     *
+     * <p>If the proxy calls several instances, this method waits for one of them. On the classic wire, this method only
+     * waits for connections. Proxies to which nobody refers any more are left out. If this method throws, all proxies
+     * that can be prepared have been prepared, and each proxy can be used. This method blocks no longer than the
+     * client's call timeout ({@link Builder#callTimeout}).
+     *
+     * @throws RPCXException if calls would fail. The text names each server and each method for which this is so; the
+     *     code is that of the first: {@link RPCXException.Code#UNAVAILABLE} or
+     *     {@link RPCXException.Code#DEADLINE_EXCEEDED} if a server cannot be reached,
+     *     {@link RPCXException.Code#NOT_FOUND} if it does not publish a method, and {@link RPCXException.Code#INVALID}
+     *     if it has the method with other parameters or another result
+     * @throws IllegalStateException if the calling thread is an event loop, or if the client is closed
+     */
+    public void warmUp() {
+        core.warmUp();
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.internal.CallbackFailures;
 import dev.rpcx.internal.Given;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -16,8 +17,9 @@ import org.jspecify.annotations.Nullable;
  * caller. A checked exception that the method does not declare becomes the cause of an {@link RPCXException}.
  *
  * <p>A server's interceptor can refuse a call before calling {@link Next#proceed}, by throwing an exception or
- * returning a stage that fails. The caller is told that the handler was not executed if the exception was made by
- * {@link RPCXException#refused}, or is not an {@link RPCXException}.
+ * returning a stage that fails. The caller is told that the handler was not executed, unless the exception is an
+ * {@link RPCXException} that was made with {@link RPCXException.Executed#EXECUTED} or
+ * {@link RPCXException.Executed#MAYBE}, for example by a call that the interceptor has made.
  *
  * <p>A server's interceptor can also call {@link Next#proceed} later and on another thread, as in
  * {@code check().thenCompose(ok -> next.proceed(call))}.
@@ -125,6 +127,20 @@ public interface Interceptor {
          * See {@link Metadata#withEachAttempt}.
          */
         Invocation withEachAttempt(String name, Supplier<String> value);
+
+        /**
+         * Returns a copy of this call that passes the metadata of its reply, or of its error, to {@code listener}. The
+         * server adds them by {@link CallContext#reply}. The listener runs before the call ends, on an event loop, so
+         * it must not block. It runs once for each attempt that is answered with metadata. It does not run if the
+         * server has added none, for the reply at the end of a stream, on the classic wire, and with a server of an
+         * earlier version.
+         *
+         * <p>This has no effect at a server. The default implementation, for tests of interceptors, ignores the
+         * listener.
+         */
+        default Invocation onReply(Consumer<Metadata> listener) {
+            return this;
+        }
 
         /** Returns a text with the names of the service and the method, but never the arguments. */
         @Override

@@ -5,17 +5,25 @@ import dev.rpcx.internal.Given;
 import dev.rpcx.internal.ThrowableText;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names and values that are sent with a request beside the arguments. A value is either fixed, or computed for each
- * attempt of a call. Metadata is immutable. A request carries at most 64 entries, and at most 8 KiB once encoded; with
- * more, the call fails as {@link RPCXException.Code#TOO_LARGE}.
+ * Names and values that are sent with a request beside the arguments, or with a reply beside the result. A value of a
+ * request is either fixed, or computed for each attempt of a call. Metadata is immutable. A request carries at most 64
+ * entries, and at most 8 KiB once encoded; with more, the call fails as {@link RPCXException.Code#TOO_LARGE}. A reply
+ * carries at most 1 KiB.
  */
 public final class Metadata {
     /** Maximum number of bytes of a request's encoded metadata. gRPC's default limit for header lists is the same. */
     public static final int MAX_BYTES = 8 * 1024;
+
+    /**
+     * Maximum number of bytes of a reply's encoded metadata. An error has to fit into one frame of the wire, together
+     * with its text, its details and these bytes.
+     */
+    public static final int MAX_REPLY_BYTES = 1024;
 
     /**
      * Maximum number of entries in a request's metadata. {@link #MAX_BYTES} alone does not bound the memory, since even
@@ -24,7 +32,7 @@ public final class Metadata {
     public static final int MAX_ENTRIES = 64;
 
     /** Metadata that has no entries. */
-    public static final Metadata EMPTY = new Metadata(new FrozenMap<>(new LinkedHashMap<>()), Map.of());
+    public static final Metadata EMPTY = new Metadata(new FrozenMap<>(new LinkedHashMap<>()), Map.of(), null);
 
     private final FrozenMap<String, String> entries;
 
@@ -34,9 +42,16 @@ public final class Metadata {
      */
     private final Map<String, Supplier<String>> computed;
 
-    private Metadata(FrozenMap<String, String> entries, Map<String, Supplier<String>> computed) {
+    /** What gets the metadata of the reply to a request with this metadata; null if nothing does. */
+    private final @Nullable Consumer<Metadata> replyListener;
+
+    private Metadata(
+            FrozenMap<String, String> entries,
+            Map<String, Supplier<String>> computed,
+            @Nullable Consumer<Metadata> replyListener) {
         this.entries = entries;
         this.computed = computed;
+        this.replyListener = replyListener;
     }
 
     /**
@@ -47,11 +62,11 @@ public final class Metadata {
     public static Metadata of(Map<String, String> entries) {
         if (entries instanceof FrozenMap<String, String> read) {
             // names are not checked here: a map of this class may come from a peer, which may send empty names
-            return new Metadata(read, Map.of());
+            return new Metadata(read, Map.of(), null);
         }
         LinkedHashMap<String, String> copy = new LinkedHashMap<>();
         Given.notNull(entries, "entries", "names and values").forEach((name, value) -> put(copy, name, value));
-        return new Metadata(new FrozenMap<>(copy), Map.of());
+        return new Metadata(new FrozenMap<>(copy), Map.of(), null);
     }
 
     private static void put(Map<String, String> entries, String name, String value) {
@@ -66,7 +81,7 @@ public final class Metadata {
     public Metadata with(String name, String value) {
         LinkedHashMap<String, String> copy = entries.copy();
         put(copy, name, value);
-        return new Metadata(new FrozenMap<>(copy), without(name));
+        return new Metadata(new FrozenMap<>(copy), without(name), replyListener);
     }
 
     /**
@@ -87,7 +102,23 @@ public final class Metadata {
         fixed.remove(name);
         Map<String, Supplier<String>> copy = new LinkedHashMap<>(computed);
         copy.put(name, value);
-        return new Metadata(new FrozenMap<>(fixed), copy);
+        return new Metadata(new FrozenMap<>(fixed), copy, replyListener);
+    }
+
+    /**
+     * Returns a copy that passes the metadata of the reply, or of the error, to {@code listener}. A listener that this
+     * metadata has already goes first. {@link Interceptor.Invocation#onReply} and {@link CallContext#onReply} say when
+     * the listener runs.
+     */
+    public Metadata onReply(Consumer<Metadata> listener) {
+        Given.notNull(listener, "listener", "what gets the metadata of the reply");
+        Consumer<Metadata> first = replyListener;
+        return new Metadata(entries, computed, first == null ? listener : first.andThen(listener));
+    }
+
+    /** Returns what gets the metadata of the reply to a request with this metadata; null if nothing does. */
+    public @Nullable Consumer<Metadata> replyListener() {
+        return replyListener;
     }
 
     private Map<String, Supplier<String>> without(String name) {
@@ -139,7 +170,7 @@ public final class Metadata {
         }
         LinkedHashMap<String, String> all = entries.copy();
         computed.forEach((name, value) -> all.put(name, computed(name, value)));
-        return new Metadata(new FrozenMap<>(all), Map.of());
+        return new Metadata(new FrozenMap<>(all), Map.of(), replyListener);
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.rpcx.internal.Given;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.Chain;
 import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.MethodShape;
 import dev.rpcx.internal.call.Names;
 import dev.rpcx.internal.call.PublishedMethod;
@@ -211,6 +212,10 @@ public final class RegistryServer {
                     codecs.result(entry.method),
                     Streams.returnsStream(entry.method),
                     items == null ? null : codecs.value(items, entry.method),
+                    DeclaredErrors.of(
+                            entry.type.getName() + "." + entry.method.getName(),
+                            List.of(entry.method.getExceptionTypes()),
+                            codecs),
                     entry.handle,
                     interceptors.isEmpty()
                             ? null

@@ -16,6 +16,7 @@
  *         <li>On a service: {@link dev.rpcx.RPCXServer} names it, {@link dev.rpcx.Method} publishes a method,
  *             {@link dev.rpcx.RunOn} says on which kind of thread its handlers run, {@link dev.rpcx.LongPoll} says that
  *             its handlers wait for news.
+ *         <li>On an exception: {@link dev.rpcx.RPCXError} makes it arrive as itself.
  *         <li>On an interface that is called: {@link dev.rpcx.RPCXClient} names the service, {@code Method} gives a
  *             method its name and time, and allows retries and hedges, {@link dev.rpcx.OneWay} makes a call a notice,
  *             {@link dev.rpcx.RouteBy} marks the argument that decides which instance is called.
@@ -28,6 +29,7 @@
  *       </ul>
  *   <li>The <b>doors</b> stand above all rooms and put them together; no room knows a door. {@link dev.rpcx.Client} and
  *       {@link dev.rpcx.Server} check the settings and pass everything on to {@code ClientCore} and {@code ServerCore};
+ *       {@link dev.rpcx.Publishers} makes the publishers of streams;
  *       {@link dev.rpcx.RegistryServer} collects what a server publishes; {@link dev.rpcx.Tls} reads certificates and
  *       keys; {@link dev.rpcx.Tokens} and {@link dev.rpcx.CallLog} are interceptors, which sign and verify, and log.
  * </ul>

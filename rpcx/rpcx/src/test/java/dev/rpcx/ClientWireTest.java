@@ -33,6 +33,7 @@ import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Ledger;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Settings;
@@ -328,6 +329,7 @@ class ClientWireTest {
         ByteBuf both = Unpooled.buffer();
         ProtoFields.writeNumber(both, Settings.MAX_MESSAGE, Wire.MAX_MESSAGE_BYTES);
         ProtoFields.writeNumber(both, Settings.DEFAULT_MICROS, 10_000_000);
+        ProtoFields.writeNumber(both, Settings.READS_REPLY_METADATA, 1);
         assertThat(settings.payload()).isEqualTo(ByteBufUtil.getBytes(both));
         Settings read = Settings.read(Unpooled.wrappedBuffer(settings.payload()));
         assertThat(read.maxMessageBytes()).isEqualTo(Wire.MAX_MESSAGE_BYTES);
@@ -408,6 +410,79 @@ class ClientWireTest {
         }
         assertThat(connection().isCrowded()).isFalse();
         assertThat(connection().load()).isZero();
+    }
+
+    // ---- metadata of replies
+
+    private static ByteBuf withMetadata(int characters, String text) {
+        ByteBuf payload = Unpooled.buffer();
+        MetadataFields.write(payload, Metadata.EMPTY.with("n", "x".repeat(characters)));
+        return payload.writeBytes(RawPeer.text(text));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, Wire.MORE})
+    void theMetadataOfAReplyComeBeforeItsEnd(int more) {
+        open();
+        List<String> heard = new ArrayList<>();
+        CompletableFuture<String> call = CallContext.onReply(
+                told -> heard.add(
+                        told.get("n") + " " + calls.get(calls.size() - 1).isDone()),
+                () -> echo("a"));
+        int id = expect(Wire.REQUEST).id();
+        send(Wire.REPLY | Wire.METADATA | more, id, withMetadata(3, "b"));
+        if (more != 0) {
+            assertThat(call).isNotDone();
+            send(Wire.PART, id);
+        }
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(heard).containsExactly("xxx false");
+    }
+
+    @Test
+    void nobodyHearsOfTheMetadataOfACallThatWasGivenUp() {
+        open();
+        List<Metadata> heard = new ArrayList<>();
+        CompletableFuture<String> given = CallContext.onReply(heard::add, () -> echo("a"));
+        int id = expect(Wire.REQUEST).id();
+        given.cancel(true);
+        hand.settle(channel());
+        expect(Wire.CANCEL);
+        send(Wire.REPLY | Wire.METADATA, id, withMetadata(1, "late"));
+        assertThat(connection().load()).isZero();
+        // the next call in this slot has no listener
+        CompletableFuture<String> next = echo("b");
+        send(Wire.REPLY | Wire.METADATA, expect(Wire.REQUEST).id(), withMetadata(1, "c"));
+        assertThat(next).isCompletedWithValue("c");
+        assertThat(heard).isEmpty();
+    }
+
+    @Test
+    void aListenerThatCancelsItsCallEndsIt() {
+        open();
+        CompletableFuture<String> call =
+                CallContext.onReply(told -> calls.get(calls.size() - 1).cancel(true), () -> echo("a"));
+        send(Wire.REPLY | Wire.METADATA, expect(Wire.REQUEST).id(), withMetadata(1, "b"));
+        assertThat(call).isCancelled();
+        hand.settle(channel());
+        assertThat(connection().load()).isZero();
+        assertThat(connection().isUsable()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"large", "cut off", "unreadable"})
+    void metadataOfAReplyThatBreakARuleEndTheConnection(String how) {
+        open();
+        CompletableFuture<String> call = echo("a");
+        ByteBuf payload = switch (how) {
+            case "large" -> withMetadata(Metadata.MAX_REPLY_BYTES - 8, "b");
+            case "cut off" -> withMetadata(100, "").slice(0, 50);
+            default -> Unpooled.wrappedBuffer(new byte[] {2, 8, 5});
+        };
+        send(Wire.REPLY | Wire.METADATA, expect(Wire.REQUEST).id(), payload);
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call)).hasMessageContaining("metadata: ");
+        assertThat(channel().isOpen()).isFalse();
     }
 
     @Test

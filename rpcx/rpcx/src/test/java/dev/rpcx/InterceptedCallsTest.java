@@ -266,13 +266,13 @@ class InterceptedCallsTest {
     @ValueSource(booleans = {false, true})
     void anExceptionWithoutATextArrivesWithTheNameOfItsCode(boolean isClassic) {
         Calls calls = serving(isClassic, Duration.ofSeconds(30), (call, next) -> {
-            throw new RPCXException(RPCXException.Code.NOT_FOUND, null);
+            throw new RPCXException(RPCXException.Code.INVALID, null);
         });
         assertThatThrownBy(() -> calls.who("nobody").join())
                 .hasCauseInstanceOf(RPCXException.class)
                 .extracting(Throwable::getCause)
                 .extracting(Throwable::getMessage)
-                .isEqualTo("NOT_FOUND");
+                .isEqualTo("INVALID");
     }
 
     enum Where {

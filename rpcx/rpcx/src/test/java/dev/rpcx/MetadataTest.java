@@ -11,6 +11,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -174,6 +175,39 @@ class MetadataTest {
         assertThatThrownBy(() -> MetadataFields.read(more))
                 .isInstanceOf(WireFault.class)
                 .hasMessage("more than 64 entries of metadata");
+    }
+
+    @Test
+    void theMetadataOfAReplyHaveASmallerLimit() {
+        MetadataFields.checkReply(Metadata.EMPTY.with("n", "x".repeat(Metadata.MAX_REPLY_BYTES - 9)));
+        Metadata large = Metadata.EMPTY.with("n", "x".repeat(Metadata.MAX_REPLY_BYTES - 8));
+        assertThatThrownBy(() -> MetadataFields.checkReply(large))
+                .isInstanceOf(RPCXException.class)
+                .hasMessage("metadata of 1025 bytes (expected: at most 1024)");
+        assertThatThrownBy(() -> MetadataFields.read(written(large), Metadata.MAX_REPLY_BYTES))
+                .isInstanceOf(WireFault.class)
+                .hasMessageContaining("1025");
+        assertThat(MetadataFields.read(written(large))).isEqualTo(large);
+        assertThatThrownBy(() -> MetadataFields.checkReply(Metadata.of(numbered(Metadata.MAX_ENTRIES + 1))))
+                .hasMessage("metadata of 65 entries (expected: at most 64)");
+    }
+
+    @Test
+    void aListenerOfReplyMetadataStaysWithItsCopiesAndIsNoPartOfTheEntries() {
+        List<String> heard = new ArrayList<>();
+        Metadata plain = Metadata.EMPTY.with("a", "1");
+        Metadata both = plain.onReply(reply -> heard.add("first " + reply.get("x")))
+                .with("b", "2")
+                .withEachAttempt("c", () -> "3")
+                .onReply(reply -> heard.add("second " + reply.get("x")))
+                .forAttempt();
+        assertThat(plain.replyListener()).isNull();
+        both.replyListener().accept(Metadata.EMPTY.with("x", "y"));
+        assertThat(heard).containsExactly("first y", "second y");
+        assertThat(both).isEqualTo(plain.with("b", "2").with("c", "3"));
+        assertThatThrownBy(() -> plain.onReply(null))
+                .isInstanceOf(NullPointerException.class)
+                .hasMessageStartingWith("listener: null (expected: ");
     }
 
     @Test

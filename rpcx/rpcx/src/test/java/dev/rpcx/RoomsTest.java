@@ -51,6 +51,7 @@ class RoomsTest {
     private static final Set<String> DOORS = Set.of(
             "dev.rpcx.CallLog",
             "dev.rpcx.Client",
+            "dev.rpcx.Publishers",
             "dev.rpcx.RegistryServer",
             "dev.rpcx.Server",
             "dev.rpcx.Tls",
@@ -181,6 +182,7 @@ class RoomsTest {
                 .isSubsetOf(
                         "dev.rpcx.internal.schema.Accessors",
                         "dev.rpcx.internal.schema.Cases",
+                        "dev.rpcx.internal.schema.ErrorType",
                         "dev.rpcx.internal.schema.ParameterNumbers");
     }
 

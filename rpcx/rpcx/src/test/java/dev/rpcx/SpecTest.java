@@ -74,8 +74,42 @@ class SpecTest {
         }
     }
 
+    @RPCXError
+    static final class NotEnough extends Exception {
+        private final long missing;
+
+        NotEnough(long missing) {
+            super(missing + " cents are missing");
+            this.missing = missing;
+        }
+
+        public long missing() {
+            return missing;
+        }
+    }
+
+    record BadField(String name) {}
+
     @RPCXServer("spec")
     static final class Spec {
+        @Method
+        String tell(String text) {
+            CallContext.current().orElseThrow().reply("told", text.substring(0, Math.min(100, text.length())));
+            if (text.isEmpty()) {
+                throw new RPCXException(RPCXException.Code.INVALID, "nothing to tell");
+            }
+            return text;
+        }
+
+        @Method
+        long withdraw(long cents) throws NotEnough {
+            if (cents == 0) {
+                throw new RPCXException(RPCXException.Code.INVALID, "nothing to withdraw")
+                        .withDetail(new BadField("cents"));
+            }
+            throw new NotEnough(cents);
+        }
+
         @Method
         String echo(String text) {
             return text;

@@ -18,6 +18,8 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -59,7 +61,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         exitCodeList = {
             "0:good",
             "1:a mistake in what was asked",
-            "2:the server is not reached and nothing was executed there, or there is no lock to check against",
+            "2:the server is not reached and nothing was executed there, or there is no lock to compare with",
             "3:the call failed or may have been executed, what came cannot be shown or written, the schema breaks with"
                     + " its lock or is not in it, or the lock is behind the classes"
         },
@@ -74,7 +76,8 @@ public final class Rpcx {
 
     private static final String ADDRESS = "Where the server listens; IPv6 in brackets, [::1]:9000.";
     private static final String LOCK = "The lock, usually src/main/resources/META-INF/rpcx/schema.lock.";
-    private static final String CLASS = "Interface or class of a service.";
+    private static final String CLASS = "Interface or class of a service, or a folder of compiled classes, of which"
+            + " those with @RPCXServer or @RPCXClient count.";
 
     private final PrintStream out;
     private final PrintStream err;
@@ -340,15 +343,47 @@ public final class Rpcx {
         if (!name.matches("[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*")) {
             throw new Mistake(Printable.clipped(name) + " (expected: a package of Protobuf, such as com.acme)");
         }
-        return tool("proto", name, classes);
+        return tool("proto", all(name, classes));
     }
 
-    @Command(description = "Writes or extends the lock of these services' numbers.")
+    @Command(
+            description = "Writes or extends the lock of these services' numbers.",
+            footer = {
+                "",
+                "Where a name is gone and another one is new, nothing is written before an option says whether it is"
+                        + " the same under a new name, or a person at the terminal does. A name may have its type before"
+                        + " it: com.acme.Order.count=total.",
+                "",
+                "Classes come from RPCX_CLASSPATH."
+            })
     int lock(
+            @Option(
+                            names = "--rename",
+                            paramLabel = "OLD=NEW",
+                            description = "OLD of the lock is called NEW now, and keeps its number.")
+                    @Nullable
+                    List<String> renamed,
+            @Option(
+                            names = "--removed",
+                            paramLabel = "OLD",
+                            description = "OLD of the lock is gone, and has no new name.")
+                    @Nullable
+                    List<String> removed,
             @Parameters(paramLabel = "FILE", description = LOCK) Path file,
             @Parameters(paramLabel = "CLASS", arity = "1..*", description = CLASS) List<String> classes)
             throws IOException {
-        return tool("lock", text(file), classes);
+        List<String> args = new ArrayList<>();
+        addOption("--rename", renamed, args);
+        addOption("--removed", removed, args);
+        args.add(text(file));
+        args.addAll(classes);
+        return tool("lock", args);
+    }
+
+    private static void addOption(String name, @Nullable List<String> values, List<String> args) {
+        if (values != null) {
+            values.forEach(value -> args.addAll(List.of(name, value)));
+        }
     }
 
     @Command(
@@ -358,15 +393,15 @@ public final class Rpcx {
             @Parameters(paramLabel = "FILE", description = LOCK) Path file,
             @Parameters(paramLabel = "CLASS", arity = "1..*", description = CLASS) List<String> classes)
             throws IOException {
-        return tool("check", text(file), classes);
+        return tool("check", all(text(file), classes));
     }
 
-    @Command(description = "Fails (3) where one lock breaks with the other.")
+    @Command(description = "Fails (3) where one lock breaks with the other. Names of classes are not compared.")
     int compare(
-            @Parameters(paramLabel = "OLD", description = "The lock as it was.") Path before,
-            @Parameters(paramLabel = "NEW", description = "The lock as it is.") Path after)
+            @Parameters(paramLabel = "OLD", description = "The lock as it was, or a jar with it.") Path before,
+            @Parameters(paramLabel = "NEW", description = "The lock as it is, or a jar with it.") Path after)
             throws IOException {
-        return tool("compare", text(before), List.of(text(after)));
+        return tool("compare", List.of(text(before), text(after)));
     }
 
     @Command(
@@ -382,18 +417,28 @@ public final class Rpcx {
         return 0;
     }
 
+    private static List<String> all(String first, List<String> others) {
+        List<String> all = new ArrayList<>(List.of(first));
+        all.addAll(others);
+        return all;
+    }
+
     /**
      * Runs a command of {@link SchemaTool}, and escapes its output: the files and classes may be somebody else's, and
-     * so may be what the tool says of them.
+     * so may be what the tool says and asks of them.
      */
-    private int tool(String command, String first, List<String> others) {
-        List<String> args = new ArrayList<>(List.of(command, first));
-        args.addAll(others);
+    private int tool(String command, List<String> args) {
         ByteArrayOutputStream said = new ByteArrayOutputStream();
         ByteArrayOutputStream complained = new ByteArrayOutputStream();
+        Function<String, @Nullable String> terminal = SchemaTool.terminal();
         try (PrintStream tool = new PrintStream(said, true, StandardCharsets.UTF_8);
                 PrintStream complaints = new PrintStream(complained, true, StandardCharsets.UTF_8)) {
-            return new SchemaTool(tool, complaints, loader).run(args);
+            Function<String, @Nullable String> ask = question -> {
+                print(complained, err);
+                complained.reset();
+                return terminal.apply(Printable.lines(question));
+            };
+            return new SchemaTool(tool, complaints, loader, ask).run(all(command, args));
         } finally {
             print(said, out);
             print(complained, err);
@@ -407,14 +452,14 @@ public final class Rpcx {
     }
 
     /**
-     * Returns the name of a file, which is readable text if it exists. {@link SchemaTool} handles a file that is
-     * missing: {@code lock} writes it.
+     * Returns the name of a file, which is readable if it exists, and is text unless it is a jar. {@link SchemaTool}
+     * handles a file that is missing: {@code lock} writes it.
      */
     private static String text(Path file) throws IOException {
         String name = Printable.clipped(file.toString());
         try {
-            if (Files.exists(file)) {
-                Files.readString(readable(name, file));
+            if (Files.exists(file) && !readable(name, file).toString().endsWith(".jar")) {
+                Files.readString(file);
             }
         } catch (CharacterCodingException e) {
             throw new Mistake(name + ": not text in UTF-8 (expected: a lock as `rpcx lock` writes it)");

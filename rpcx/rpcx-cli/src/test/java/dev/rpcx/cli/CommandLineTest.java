@@ -304,6 +304,9 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", address, "--tokn=0123456789"}, "did you mean --token?"),
                 Map.entry(new String[] {"--tls", "proto", "p", type}, "--tls: no such option of proto"),
                 Map.entry(new String[] {"lock", "-x", type}, "-x: no such option of lock"),
+                Map.entry(new String[] {"lock", "--rename"}, "--rename: nothing behind it (expected: OLD=NEW)"),
+                Map.entry(new String[] {"lock", "--rename", "a", "x", type}, "--rename a (expected: OLD=NEW"),
+                Map.entry(new String[] {"check", "--removed", "a", "x", type}, "--removed: no such option of check"),
                 Map.entry(new String[] {"--", "list", address}, "list: stands behind --"),
                 Map.entry(new String[] {"help", "lsit"}, "lsit: no such command, did you mean list?"),
                 Map.entry(new String[] {"help", "list", "extra"}, "extra: one word too many (expected: rpcx help"),
@@ -407,6 +410,26 @@ class CommandLineTest {
         Files.writeString(lock, Files.readString(lock).replace("people/refuse", "people/refused"));
         assertThat(run("check", lock.toString(), PeopleClient.class.getName())).isEqualTo(3);
         assertThat(complained()).contains("behind the classes");
+    }
+
+    @Test
+    void aNameThatIsGoneIsAskedAboutAndAnsweredByAnOption(@TempDir Path folder) throws Exception {
+        String type = PeopleClient.class.getName();
+        Path lock = folder.resolve("schema.lock");
+        assertThat(run("lock", lock.toString(), type)).isZero();
+        String locked = Files.readString(lock);
+        String before = locked.replace("  2 age int", "  2 years int");
+        Files.writeString(lock, before);
+        assertThat(run("lock", lock.toString(), type)).isEqualTo(1);
+        assertThat(complained())
+                .contains("age stands where years stood", "--rename years=age or --removed years", "is not changed");
+        assertThat(lock).hasContent(before);
+        assertThat(run("lock", lock.toString(), type, "--removed", "years")).isEqualTo(3);
+        assertThat(lock).hasContent(before);
+        assertThat(run("lock", "--rename", "years=age", lock.toString(), type))
+                .as(complained())
+                .isZero();
+        assertThat(Files.readString(lock)).isEqualTo(locked);
     }
 
     @Test

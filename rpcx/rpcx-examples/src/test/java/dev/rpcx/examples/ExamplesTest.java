@@ -3,6 +3,7 @@ package dev.rpcx.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.examples.async.ManyAtOnce;
+import dev.rpcx.examples.context.OtherThreads;
 import dev.rpcx.examples.errors.WhatWentWrong;
 import dev.rpcx.examples.hello.HelloWorld;
 import dev.rpcx.examples.streaming.Thermometers;
@@ -43,11 +44,15 @@ class ExamplesTest {
     }
 
     @Test
+    void otherThreads() {
+        assertThat(said(() -> OtherThreads.main(new String[0]))).isEqualTo("29 minutes are left");
+    }
+
+    @Test
     void whatWentWrong() {
         assertThat(said(() -> WhatWentWrong.main(new String[0])).lines())
-                .hasSize(3)
-                .first()
-                .isEqualTo("INVALID, EXECUTED");
+                .hasSize(5)
+                .startsWith("missing: 4000", "INVALID, EXECUTED", "at most 100000");
         assertThat(said(() -> WhatWentWrong.main(new String[0])))
                 .contains("DEADLINE_EXCEEDED, ")
                 .endsWith("UNAVAILABLE, NOT_EXECUTED");

@@ -34,6 +34,7 @@ class ExportTest {
     @CsvSource({
         "hello, HelloWorld$Greeter",
         "async, ManyAtOnce$PricesClient",
+        "context, OtherThreads$ClockClient",
         "errors, WhatWentWrong$AccountsClient",
         "streaming, Thermometers$StationClient",
         "plain, GreeterClient$Greeter"
@@ -60,6 +61,7 @@ class ExportTest {
         for (String type : List.of(
                 "hello.HelloWorld$Greeter",
                 "async.ManyAtOnce$PricesClient",
+                "context.OtherThreads$ClockClient",
                 "errors.WhatWentWrong$AccountsClient",
                 "streaming.Thermometers$StationClient",
                 "plain.GreeterClient$Greeter")) {

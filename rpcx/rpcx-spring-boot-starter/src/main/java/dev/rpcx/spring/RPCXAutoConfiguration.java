@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.boot.ApplicationRunner;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -22,8 +23,8 @@ import org.springframework.context.annotation.Import;
 
 /**
  * Configures one {@link Client} and one server for an application, and connects them with its meters, its traces and
- * its health, if it has them. The client, the server and the health indicator each give way to a bean of the
- * application's own.
+ * its health, if it has them. It prepares the client before the application is ready. The client, the server, the
+ * health indicator and what prepares the client each give way to a bean of the application's own.
  */
 @AutoConfiguration(
         afterName = {
@@ -73,6 +74,13 @@ public class RPCXAutoConfiguration {
     @Bean
     SmartInitializingSingleton rpcxKeys(RPCXProperties properties, ObjectProvider<CalledServices> called) {
         return () -> called.ifAvailable(services -> RPCXClients.check(properties, services));
+    }
+
+    /** Makes the bean that prepares the client, once the server listens and before the application is ready. */
+    @Bean
+    @ConditionalOnMissingBean(name = "rpcxWarmUp")
+    ApplicationRunner rpcxWarmUp(Client client, RPCXProperties properties) {
+        return new RPCXWarmUp(client, properties.client().warmUp());
     }
 
     @Bean

@@ -44,9 +44,25 @@ public record RPCXProperties(
      * @param connections exact number of connections to each instance; if it is not set, the client makes as many as
      *     it does by itself
      * @param keepAlive time within which a server that has vanished without closing its connections is noticed
+     * @param warmUp whether the client is prepared before the application is ready
      */
     public record Client(
             @DefaultValue("10s") Duration timeout,
             @Nullable Integer connections,
-            @DefaultValue("10s") Duration keepAlive) {}
+            @DefaultValue("10s") Duration keepAlive,
+            @DefaultValue("try") WarmUp warmUp) {}
+
+    /**
+     * Whether the client is prepared by {@link dev.rpcx.Client#warmUp} before the application is ready, that is, before
+     * Spring Boot's readiness state is {@code ACCEPTING_TRAFFIC}. The application is ready after {@code timeout} at the
+     * latest.
+     */
+    public enum WarmUp {
+        /** The client connects at the first call. */
+        OFF,
+        /** The client is prepared. A warning says which services or methods are not there. */
+        TRY,
+        /** The client is prepared. If a service or a method is not there, the application does not start. */
+        REQUIRE
+    }
 }

@@ -10,6 +10,7 @@ import dev.rpcx.internal.schema.Shape;
 import dev.rpcx.schema.SchemaException;
 import io.netty.buffer.ByteBuf;
 import java.lang.ref.SoftReference;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.Type;
@@ -58,11 +59,12 @@ public final class Codecs {
      */
     private volatile MessageCodec[] numbered = {};
 
-    // Any thread reads the next four maps, and adds the codecs that it is the first to ask for.
+    // Any thread reads the next five maps, and adds the codecs that it is the first to ask for.
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
     private final Map<Method, Codec<Object>> results = new ConcurrentHashMap<>();
     private final Map<Type, Codec<Object>> values = new ConcurrentHashMap<>();
     private final Map<Parameter, Codec<Object>> single = new ConcurrentHashMap<>();
+    private final Map<Constructor<?>, Codec<Object[]>> errors = new ConcurrentHashMap<>();
 
     private Codecs(Schema schema, Limits limits, boolean generated) {
         this.schema = schema;
@@ -162,6 +164,17 @@ public final class Codecs {
      */
     public Codec<Object> value(Parameter parameter) {
         return single.computeIfAbsent(parameter, found -> new Top<>(codec(schema.value(found))));
+    }
+
+    /**
+     * Returns the codec of the state of an exception, which is what the exception's constructor takes. The array that
+     * this codec writes or reads contains the arguments of the constructor in the order of its parameters.
+     *
+     * @throws SchemaException if the type of a parameter cannot be mapped to Protobuf, or if the number of a parameter
+     *     is not allowed, is taken, or is missing while other parameters have one
+     */
+    public Codec<Object[]> error(Constructor<?> constructor) {
+        return errors.computeIfAbsent(constructor, found -> new Top<>(codec(schema.error(found))));
     }
 
     /**

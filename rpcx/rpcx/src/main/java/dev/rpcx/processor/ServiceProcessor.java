@@ -2,7 +2,9 @@ package dev.rpcx.processor;
 
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXError;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.internal.schema.ErrorType;
 import dev.rpcx.internal.schema.ParameterNumbers;
 import dev.rpcx.schema.Field;
 import java.io.BufferedReader;
@@ -33,6 +35,7 @@ import javax.lang.model.element.Modifier;
 import javax.lang.model.element.NestingKind;
 import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.TypeKind;
 import javax.lang.model.type.TypeMirror;
 import javax.lang.model.util.ElementFilter;
 import javax.tools.Diagnostic;
@@ -41,8 +44,8 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * This annotation processor checks classes with {@link RPCXServer} and interfaces with {@link RPCXClient} during
- * compilation. The processor has three results:
+ * This annotation processor checks classes with {@link RPCXServer}, interfaces with {@link RPCXClient} and exceptions
+ * with {@link RPCXError} during compilation. The processor has three results:
  *
  * <ul>
  *   <li>Compile errors for services and interfaces that RPCX would refuse at start, for example because a type cannot
@@ -124,6 +127,10 @@ public final class ServiceProcessor extends AbstractProcessor {
             current = type;
             client(type);
         }
+        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXError.class))) {
+            current = type;
+            types().error(type);
+        }
         if (round.processingOver() && !round.errorRaised()) {
             writeIndex();
             writeImage();
@@ -188,6 +195,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             refuseTwice(published, methodName, method, type);
             refuseOtherNumbers(type, method);
             method(name, method);
+            thrown(method, where, false);
             addDeclaring(method, type);
         }
         if (published.isEmpty()) {
@@ -230,7 +238,34 @@ public final class ServiceProcessor extends AbstractProcessor {
                 refuseTwice(published, methodName, method, type);
                 method(name, method);
                 CallCheck.call(type, method, name + "." + method.getSimpleName(), types(), this::refuse);
+                thrown(method, name + "." + method.getSimpleName(), true);
                 addDeclaring(method, type);
+            }
+        }
+    }
+
+    /**
+     * Checks the exceptions that a method declares. Those with {@link RPCXError} must be such as can be sent, by names
+     * that differ. A method of a client must not declare any other checked exception, except one of the JDK.
+     */
+    private void thrown(ExecutableElement method, String where, boolean isOfClient) {
+        Map<String, TypeElement> named = new HashMap<>();
+        for (TypeMirror each : method.getThrownTypes()) {
+            if (each.getKind() != TypeKind.DECLARED
+                    || !(processingEnv.getTypeUtils().asElement(each) instanceof TypeElement type)) {
+                continue;
+            }
+            @Nullable RPCXError marked = type.getAnnotation(RPCXError.class);
+            if (marked != null) {
+                String name = marked.value().isEmpty() ? type.getSimpleName().toString() : marked.value();
+                checkName(type, where + ": throws " + binaryName(type), name);
+                types().error(type);
+                TypeElement other = named.putIfAbsent(name, type);
+                if (other != null && !other.equals(type)) {
+                    refuse(method, ErrorType.namesakes(where, binaryName(other), binaryName(type), name));
+                }
+            } else if (isOfClient && types().isChecked(each) && !ErrorType.isOfJdk(binaryName(type))) {
+                refuse(method, ErrorType.unmarked(where, binaryName(type)));
             }
         }
     }

@@ -2,6 +2,7 @@ package dev.rpcx.processor;
 
 import dev.rpcx.internal.schema.Accessors;
 import dev.rpcx.internal.schema.Cases;
+import dev.rpcx.internal.schema.ErrorType;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.util.ArrayList;
@@ -141,6 +142,58 @@ final class TypeCheck {
         } else if (isKnown(of.get(0), where, at)) {
             field(of.get(0), where, at);
         }
+    }
+
+    /**
+     * Checks whether the state of an exception with {@code @RPCXError} can be sent, by the rules of {@link ErrorType}.
+     * The names of parameters are not checked, since the compiler always knows them.
+     */
+    void error(TypeElement type) {
+        String name = binary(type);
+        List<ExecutableElement> constructors = ElementFilter.constructorsIn(type.getEnclosedElements());
+        if (!isA(type.asType(), Throwable.class)) {
+            refusal.accept(type, ErrorType.ofOther(name));
+        } else if (type.getModifiers().contains(Modifier.ABSTRACT)) {
+            refusal.accept(type, ErrorType.ofAbstract(name));
+        } else if (type.getNestingKind().isNested() && !type.getModifiers().contains(Modifier.STATIC)) {
+            refusal.accept(type, ErrorType.ofInner(name));
+        } else if (constructors.size() != 1) {
+            refusal.accept(type, ErrorType.ofConstructors(name, constructors.size()));
+        } else {
+            lineage(type).stream()
+                    .filter(each -> !ErrorType.isOfJdk(binary(each)))
+                    .forEach(mapped::add);
+            List<? extends VariableElement> parameters = constructors.get(0).getParameters();
+            for (VariableElement parameter : parameters) {
+                if (!hasAccessor(type, parameter)) {
+                    refusal.accept(
+                            parameter,
+                            ErrorType.withoutAccessor(
+                                    name, parameter.getSimpleName().toString()));
+                }
+                member(
+                        (DeclaredType) type.asType(),
+                        parameter.asType(),
+                        name + "." + parameter.getSimpleName(),
+                        parameter);
+            }
+            numbers(parameters, name, false);
+        }
+    }
+
+    private boolean hasAccessor(TypeElement in, VariableElement parameter) {
+        List<String> names = Accessors.getters(
+                parameter.getSimpleName().toString(), parameter.asType().getKind() == TypeKind.BOOLEAN);
+        TypeMirror type = types.erasure(parameter.asType());
+        return accessors(in).stream()
+                .anyMatch(method -> names.contains(method.getSimpleName().toString())
+                        && method.getParameters().isEmpty()
+                        && types.isSameType(types.erasure(method.getReturnType()), type));
+    }
+
+    /** Returns whether an exception that a method declares has to be caught by its callers. */
+    boolean isChecked(TypeMirror thrown) {
+        return !isA(thrown, RuntimeException.class) && !isA(thrown, Error.class);
     }
 
     void result(TypeMirror type, String where, Element at) {

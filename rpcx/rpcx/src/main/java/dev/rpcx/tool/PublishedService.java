@@ -13,8 +13,10 @@ import dev.rpcx.schema.SchemaException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -39,7 +41,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                         + "\" has a slash, and would be part of the service's name in a lock"
                         + " (expected: a name without)");
             }
-            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> withResult(type, one, next));
+            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> joined(type, one, next));
         }
         if (rpcs.isEmpty()) {
             throw new SchemaException(
@@ -53,6 +55,20 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 .toList();
         return new PublishedService(
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
+    }
+
+    /** Joins two forms of a remote method into one, which has the exceptions of both. */
+    private static Rpc joined(Class<?> type, Rpc one, Rpc other) {
+        Rpc chosen = withResult(type, one, other);
+        Set<MessageType> errors = new LinkedHashSet<>(one.errors());
+        errors.addAll(other.errors());
+        return new Rpc(
+                chosen.name(),
+                chosen.request(),
+                chosen.reply(),
+                chosen.streamsIn(),
+                chosen.streamsOut(),
+                List.copyOf(errors));
     }
 
     /**
@@ -119,7 +135,11 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         // A .proto has no separate message that opens a stream. The call begins with the first item, so the type of the
         // request is the type of an item.
         MessageType request = items == null ? schema.parameters(method) : schema.value(items, method);
-        return new Rpc(published.name(), request, schema.result(method), items != null, Streams.returnsStream(method));
+        List<MessageType> errors = published.errors().stream()
+                .map(error -> schema.error(error.constructor()))
+                .toList();
+        return new Rpc(
+                published.name(), request, schema.result(method), items != null, Streams.returnsStream(method), errors);
     }
 
     /**

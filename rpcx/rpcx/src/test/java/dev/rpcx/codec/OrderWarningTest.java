@@ -46,8 +46,14 @@ class OrderWarningTest {
             @Field(3) Map<Key, Plain> keys,
             @Field(4) Numbered numbered) {}
 
-    @Test
-    void enumsAreNamedWhereverTheyStand() {
+    enum Kind {
+        GOOD
+    }
+
+    record Locked(String name, Kind kind) {}
+
+    /** Returns the warnings that come while codecs are made. */
+    private static List<String> told(Runnable codecs) {
         List<String> told = new CopyOnWriteArrayList<>();
         Handler handler = new Handler() {
             @Override
@@ -64,13 +70,34 @@ class OrderWarningTest {
         Logger logger = Logger.getLogger(Codecs.class.getName());
         logger.addHandler(handler);
         try {
-            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
-            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
+            codecs.run();
         } finally {
             logger.removeHandler(handler);
         }
+        return told;
+    }
+
+    @Test
+    void enumsAreNamedWhereverTheyStand() {
+        List<String> told = told(() -> {
+            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
+            Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Painted.class);
+        });
         assertThat(told.stream().map(text -> text.replaceAll(":.*", "")))
                 .containsExactlyInAnyOrder(Plain.class.getName(), Listed.class.getName(), Key.class.getName());
         assertThat(told).allMatch(text -> text.contains("its numbers depend on the order of declaration"));
+    }
+
+    @Test
+    void typesInALockAreNotNamed() {
+        LockFile lock = LockFile.parse(
+                "message %s\n  1 name string\n  2 kind %s\nenum %2$s\n  1 GOOD constant\n"
+                        .formatted(Locked.class.getName(), Kind.class.getName()),
+                "lock");
+        assertThat(told(() -> Codecs.of(new Schema(lock), Limits.STANDARD).value(Locked.class)))
+                .isEmpty();
+        assertThat(told(() ->
+                        Codecs.of(new Schema(LockFile.none()), Limits.STANDARD).value(Locked.class)))
+                .hasSize(2);
     }
 }

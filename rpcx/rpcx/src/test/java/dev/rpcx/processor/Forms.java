@@ -37,9 +37,79 @@ final class Forms {
                         FIELDS_OF_ONE_NAME,
                         NUMBERS,
                         CLIENTS,
-                        SERVERS)
+                        SERVERS,
+                        THROWN)
                 .flatMap(List::stream);
     }
+
+    private static String error(String content) {
+        return "@RPCXError static class E extends Exception { " + content + " }";
+    }
+
+    private static final List<Form> THROWN = List.of(
+            method(error(""), "void a() throws E"),
+            method(error("E(String message) { super(message); }"), "void a() throws E, java.io.IOException"),
+            method(
+                    error("final int code; final boolean open; E(int code, boolean open) { this.code = code;"
+                            + " this.open = open; } public int getCode() { return code; } public boolean isOpen() {"
+                            + " return open; }"),
+                    "void a() throws E"),
+            method(
+                    "record R(int i) {}\n" + error("E(List<R> all) {} public List<R> all() { return null; }"),
+                    "void a() throws E"),
+            method(
+                    error("E(@Field(3) int a, @Field(1) int b) {} public int a() { return 0; } public int b() {"
+                            + " return 0; }"),
+                    "void a() throws E"),
+            method("@RPCXError static class E extends RuntimeException {}", "int a() throws E"),
+            method(
+                    "@RPCXError abstract static class E extends Exception {}",
+                    "void a() throws E",
+                    "E: @RPCXError on an abstract class"),
+            method(error("E() {} E(int x) {}"), "void a() throws E", "E: @RPCXError on a class with 2 constructors"),
+            method(
+                    error("E(int code) {}"),
+                    "void a() throws E",
+                    "no method returns what its constructor takes as code"),
+            method(
+                    error("E(int code) {} public long code() { return 0; }"),
+                    "void a() throws E",
+                    "no method returns what its constructor takes as code"),
+            method(
+                    error("E(int code) {} int code() { return 0; }"),
+                    "void a() throws E",
+                    "no method returns what its constructor takes as code"),
+            method(
+                    error("E(Throwable cause) { super(cause); }"),
+                    "void a() throws E",
+                    "E.cause",
+                    "java.lang.Throwable " + NOT_MAPPED),
+            method(
+                    error("E(@Field(1) int a, int b) {} public int a() { return 0; } public int b() { return 0; }"),
+                    "void a() throws E",
+                    "E.b: no @Field"),
+            method(
+                    error("E(@Field(1) int a, @Field(1) int b) {} public int a() { return 0; } public int b() {"
+                            + " return 0; }"),
+                    "void a() throws E",
+                    "E.b: number 1 is taken by a"),
+            method(
+                    error("") + " @RPCXError(\"E\") static class F extends Exception {}",
+                    "void a() throws E, F",
+                    "which are both E on the wire"),
+            method(
+                    "@RPCXError(\"" + "x".repeat(256) + "\") static class E extends Exception {}",
+                    "void a() throws E",
+                    "(expected: 1 to 255 bytes, no NUL)"),
+            client(
+                    "CLIENT Calls { class E extends Exception {} void a() throws E; }",
+                    "E, which never comes from a server",
+                    "@RPCXError"),
+            client("CLIENT Calls { class E extends RuntimeException {} void a() throws E; }"),
+            server("SERVER Service { static class E extends Exception {} @Method void a() throws E {} }"),
+            server(
+                    "SERVER Service { @RPCXError class E extends Exception {} @Method void a() throws E {} }",
+                    "E: @RPCXError on an inner class"));
 
     private static String nested(int times, String inner) {
         return "List<".repeat(times) + inner + ">".repeat(times);

@@ -16,12 +16,19 @@ import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.function.Function;
+import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
 import javax.tools.ToolProvider;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
@@ -248,6 +255,7 @@ class LockCommandTest {
 
     private Path file;
     private ClassLoader loader = LockCommandTest.class.getClassLoader();
+    private Function<String, String> ask = question -> null;
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
 
@@ -266,12 +274,13 @@ class LockCommandTest {
     private int run(String command, String first, String... others) {
         out.reset();
         err.reset();
-        List<String> args = new java.util.ArrayList<>(List.of(command, first));
+        List<String> args = new ArrayList<>(List.of(command, first));
         args.addAll(List.of(others));
         return new SchemaTool(
                         new PrintStream(out, true, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
-                        loader)
+                        loader,
+                        ask)
                 .run(args);
     }
 
@@ -625,36 +634,422 @@ class LockCommandTest {
         }
     }
 
-    @Test
-    void aParameterThatMayBeAnotherIsSaid() throws IOException {
-        Files.writeString(
-                file,
-                "message Letters2/send.request\n  1 to string\n  2 currency string\nmessage Letters2/send.reply\n");
-        assertThat(run("check", file, Letters2.class)).isEqualTo(3);
+    private static final String CURRENCY =
+            "message Letters2/send.request\n  1 to string\n  2 currency string\nmessage Letters2/send.reply\n";
+
+    private void expectNotChanged(String before) throws IOException {
         assertThat(errors())
-                .startsWith("note: Letters2/send.request: reference stands where currency stood; if that is not a new"
-                        + " name for the same, old and new versions read one as the other")
-                .hasLineCount(2);
-        assertThat(run("lock", file, Letters2.class)).isZero();
+                .endsWith(file + " is not changed (expected: an answer to each of these)" + System.lineSeparator());
+        assertThat(file).hasContent(before);
+    }
+
+    @Test
+    void aParameterInThePlaceOfAnotherIsAskedAbout() throws IOException {
+        String type = Letters2.class.getName();
+        Files.writeString(file, CURRENCY);
+        String question = "Letters2/send.request: reference stands where currency stood (expected: `rpcx lock` with"
+                + " --rename currency=reference or --removed currency; --rename if that is a new name for the same)";
+        assertThat(run("check", file, Letters2.class)).isEqualTo(3);
+        assertThat(errors().lines()).containsExactly(question);
+        assertThat(run("lock", file, Letters2.class)).isEqualTo(1);
+        assertThat(errors()).startsWith(question).hasLineCount(2);
+        expectNotChanged(CURRENCY);
+        assertThat(run("lock", "--removed", "currency", file.toString(), type)).isEqualTo(3);
+        assertThat(errors())
+                .startsWith("BOTH Letters2/send.request.currency: its number is given to reference, and old and new"
+                        + " versions read one as the other");
+        assertThat(file).hasContent(CURRENCY);
+        assertThat(run("lock", "--rename", "currency=reference", file.toString(), type))
+                .as(errors())
+                .isZero();
+        assertThat(Files.readString(file)).contains("  2 reference string\n").doesNotContain("currency");
         assertThat(run("lock", file, Letters2.class)).isZero();
         assertThat(errors()).isEmpty();
     }
 
+    private static final String SUBJECT = "message " + Renamed.class.getName()
+            + "\n  1 subject string\n  2 pages int\n  removed 3 writer string\n  4 date long\n";
+
+    private static final String IS_GONE =
+            Renamed.class.getName() + ": subject is gone and title, author, editor are new";
+
+    private int lockLetters(String... options) throws IOException {
+        List<String> others = new ArrayList<>(List.of(options));
+        others.addAll(List.of(file.toString(), Letters.class.getName()));
+        Files.writeString(file, SUBJECT);
+        return run("lock", others.get(0), others.subList(1, others.size()).toArray(String[]::new));
+    }
+
+    /** Without the answer, old and new versions would have different numbers for one value, and read it as absent. */
     @Test
-    void whatMayHaveBeenRenamedIsSaid() throws IOException {
-        String name = Renamed.class.getName();
-        Files.writeString(
-                file,
-                "message " + name + "\n  1 subject string\n  2 pages int\n  removed 3 writer string\n  4 date long\n");
-        String note = "note: " + name + ": subject is gone and title is new; if that is a new name for the same, old"
-                + " and new versions do not read it from each other (expected then: the new name by hand in the lock's"
-                + " line, or @Field)\n";
+    void aNameThatIsGoneWhereOthersAreNewIsAskedAbout() throws IOException {
+        String question = IS_GONE + " (expected: `rpcx lock` with --rename subject=title or --rename subject=author or"
+                + " --rename subject=editor or --removed subject; --rename if that is a new name for the same)";
+        assertThat(lockLetters()).isEqualTo(1);
+        assertThat(errors()).startsWith(question).hasLineCount(2);
+        expectNotChanged(SUBJECT);
         assertThat(run("check", file, Letters.class)).isEqualTo(3);
-        assertThat(errors()).startsWith(note).containsOnlyOnce("note: " + name + ": ");
-        assertThat(run("lock", file, Letters.class)).isZero();
-        assertThat(errors()).isEqualTo(note);
-        assertThat(run("lock", file, Letters.class)).isZero();
+        assertThat(errors().lines()).containsExactly(question);
+    }
+
+    @Test
+    void aNewNameKeepsTheNumber() throws IOException {
+        for (String old : List.of("subject", Renamed.class.getName() + ".subject")) {
+            assertThat(lockLetters("--rename", old + "=title")).as(errors()).isZero();
+            assertThat(errors()).isEmpty();
+            assertThat(Files.readString(file))
+                    .contains("message " + Renamed.class.getName() + "\n  1 title string\n  2 pages int\n"
+                            + "  removed 3 writer string\n  removed 4 date long\n  5 author string\n"
+                            + "  6 editor string\n");
+            assertThat(run("check", file, Letters.class)).as(errors()).isZero();
+        }
+    }
+
+    @Test
+    void whatIsRemovedKeepsItsNumberForItself() throws IOException {
+        for (String old : List.of("subject", Renamed.class.getName() + ".subject")) {
+            assertThat(lockLetters("--removed", old)).as(errors()).isZero();
+            assertThat(errors()).isEmpty();
+            assertThat(Files.readString(file)).contains("  removed 1 subject string\n", "  5 title string\n");
+            assertThat(run("lock", file, Letters.class)).isZero();
+            assertThat(errors()).isEmpty();
+        }
+    }
+
+    @Test
+    void anAnswerThatAnswersNothingIsRefusedAndNothingIsWritten() throws IOException {
+        String name = Renamed.class.getName();
+        Map<List<String>, String> mistakes = Map.of(
+                List.of("--rename", "subject=pages"),
+                "--rename subject=pages: " + IS_GONE + " (expected: a name that is new)",
+                List.of("--removed", "subject", "--rename", "colour=title"),
+                "--rename colour=title: nothing of this name is gone",
+                List.of("--removed", "subject", "--removed", name + ".title"),
+                "--removed " + name + ".title: nothing of this name is gone",
+                List.of("--removed", "subject", "--removed", "date", "--rename", name + ".pages=author"),
+                "--rename " + name + ".pages=author: the class still has pages",
+                List.of("--rename", name + ".subject=heading"),
+                name + ": heading is gone and title, author, editor are new",
+                List.of("--rename", "subject"),
+                "--rename subject (expected: OLD=NEW",
+                List.of("--removed", "subject=title"),
+                "--removed subject=title (expected: OLD,",
+                List.of("--rename", "subject=title", "--removed", "subject"),
+                "--removed subject: subject is answered twice");
+        for (Map.Entry<List<String>, String> mistake : mistakes.entrySet()) {
+            assertThat(lockLetters(mistake.getKey().toArray(String[]::new)))
+                    .as("%s", mistake.getKey())
+                    .isEqualTo(1);
+            assertThat(errors()).startsWith(mistake.getValue()).contains("expected: ");
+            assertThat(file).hasContent(SUBJECT);
+        }
+        assertThat(run("lock", "--rename")).isEqualTo(1);
+        assertThat(errors()).startsWith("--rename: nothing behind it (expected: OLD=NEW");
+    }
+
+    record Twice(String title, String note) {}
+
+    interface TwiceUsed {
+        Twice twice();
+    }
+
+    @Test
+    void oneNewNameIsThatOfOneMember() throws IOException {
+        String before = "message " + Twice.class.getName() + "\n  1 subject string\n  2 heading string\n";
+        Files.writeString(file, before);
+        String type = TwiceUsed.class.getName();
+        assertThat(run("lock", "--rename", "subject=title", "--rename", "heading=title", file.toString(), type))
+                .isEqualTo(1);
+        assertThat(errors())
+                .startsWith(Twice.class.getName() + ": title is given as the new name of subject and of heading");
+        assertThat(file).hasContent(before);
+        assertThat(run("lock", "--rename", "subject=title", "--rename", "heading=note", file.toString(), type))
+                .as(errors())
+                .isZero();
+        assertThat(Files.readString(file)).contains("\n  1 title string\n  2 note string\n");
+    }
+
+    @Test
+    void thePersonAtTheTerminalIsAskedUntilAnAnswerIsOne() throws IOException {
+        Deque<String> typed = new ArrayDeque<>(List.of("heading", " title "));
+        List<String> asked = new ArrayList<>();
+        ask = question -> {
+            asked.add(question);
+            return typed.poll();
+        };
+        assertThat(lockLetters()).as(errors()).isZero();
+        assertThat(asked).hasSize(2).containsOnly(IS_GONE + "\nNew name of subject, or - if it has none: ");
+        assertThat(Files.readString(file)).contains("\n  1 title string\n");
+        typed.add("-");
+        assertThat(lockLetters()).as(errors()).isZero();
+        assertThat(Files.readString(file)).contains("\n  removed 1 subject string\n");
+        asked.clear();
+        assertThat(lockLetters("--rename", "subject=editor")).as(errors()).isZero();
+        assertThat(asked).as("what an option answers is not asked").isEmpty();
+    }
+
+    @Test
+    void nothingIsWrittenIfThePersonTypesNothing() throws IOException {
+        for (String nothing : new String[] {"", null}) {
+            ask = question -> nothing;
+            assertThat(lockLetters()).isEqualTo(1);
+            expectNotChanged(SUBJECT);
+        }
+    }
+
+    @Test
+    void aCopyOnTheClassPathMayHaveTheOldName() throws IOException {
+        String before = POINT + "  1 y string\n  2 w string\n";
+        Files.writeString(file, before);
+        try (URLClassLoader library = withLibrary(before)) {
+            loader = library;
+            assertThat(run("lock", "--rename", "w=x", file.toString(), Points.class.getName()))
+                    .as(errors())
+                    .isZero();
+            assertThat(errors()).isEmpty();
+            assertThat(Files.readString(file)).contains(POINT + "  1 y string\n  2 x string\n");
+        }
+    }
+
+    @Test
+    void aNewNameInALibrarysLockIsTakenOver() throws IOException {
+        Files.writeString(file, POINT + "  1 y string\n  2 w string\n");
+        try (URLClassLoader library = withLibrary(POINT + "  1 y string\n  2 x string\n")) {
+            loader = library;
+            assertThat(run("lock", file, Points.class)).isEqualTo(1);
+            assertThat(errors())
+                    .contains("number 2 is that of", "`rpcx lock --rename`")
+                    .hasLineCount(1);
+            String rename = Point.class.getName() + ".w=x";
+            assertThat(run("lock", "--rename", rename, file.toString(), Points.class.getName()))
+                    .as(errors())
+                    .isZero();
+            assertThat(Files.readString(file)).contains(POINT + "  1 y string\n  2 x string\n");
+        }
+    }
+
+    @Test
+    void compareNotesWhatMayHaveBeenRenamed() throws IOException {
+        Path newer = folder.resolve("newer.lock");
+        Files.writeString(file, "message a.A\n  1 id int\n  2 count int\n");
+        Files.writeString(newer, "message a.A\n  1 key int\n  removed 2 count int\n  3 total int\n");
+        assertThat(run("compare", file.toString(), newer.toString())).isZero();
+        assertThat(errors().lines())
+                .satisfiesExactly(
+                        line -> assertThat(line)
+                                .startsWith("note: a.A: key stands where id stood; if that is not a new name for the"),
+                        line -> assertThat(line)
+                                .startsWith("note: a.A: count is gone and total is new; if that is a new name for"));
+    }
+
+    static class Server1 {
+        record Transfer(String to, String from) {}
+
+        @RPCXServer("bank")
+        static class Bank {
+            @Method
+            public void pay(Transfer transfer) {}
+        }
+    }
+
+    static class Client1 {
+        record Payment(String from, String to) {}
+
+        record Same(String to, String from) {}
+
+        record Less(String to) {}
+
+        record Other(String to, String sender) {}
+
+        @RPCXClient(remoteServerName = "bank")
+        interface Bank {
+            void pay(Payment payment);
+        }
+
+        @RPCXClient(remoteServerName = "bank")
+        interface SameBank {
+            void pay(Same same);
+        }
+
+        @RPCXClient(remoteServerName = "bank")
+        interface LessBank {
+            void pay(Less less);
+        }
+
+        @RPCXClient(remoteServerName = "bank")
+        interface OtherBank {
+            void pay(Other other);
+        }
+    }
+
+    private int compareWithServer(Class<?> client) {
+        Path of = folder.resolve(client.getSimpleName() + ".lock");
+        assertThat(run("lock", of, client)).as(errors()).isZero();
+        assertThat(run("lock", file, Server1.Bank.class)).as(errors()).isZero();
+        return run("compare", of.toString(), file.toString());
+    }
+
+    /** Each side has written the record itself, so the names of the classes differ. */
+    @Test
+    void theLocksOfClientAndServerAreComparedByTheMembersOfTheirClasses() {
+        assertThat(compareWithServer(Client1.SameBank.class)).as(errors()).isZero();
+        assertThat(compareWithServer(Client1.LessBank.class)).as(errors()).isZero();
         assertThat(errors()).isEmpty();
+        assertThat(compareWithServer(Client1.Bank.class)).isEqualTo(3);
+        String name = "BOTH " + Client1.Payment.class.getName();
+        String now = " (now of " + Server1.Transfer.class.getName() + ")";
+        assertThat(errors().lines())
+                .containsExactly(
+                        name + ".from" + now + ": was number 1, is number 2 (expected: the number that it had)",
+                        name + ".to" + now + ": was number 2, is number 1 (expected: the number that it had)");
+        assertThat(compareWithServer(Client1.OtherBank.class)).isZero();
+        assertThat(errors())
+                .startsWith("note: " + Client1.Other.class.getName() + " (now " + Server1.Transfer.class.getName()
+                        + "): from stands where sender stood")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void twoSidesOfOneProjectMayHaveARecordEach() throws IOException {
+        assertThat(run("lock", file, Server1.Bank.class, Client1.SameBank.class, Client1.LessBank.class))
+                .as(errors())
+                .isZero();
+        assertThat(errors()).isEmpty();
+        assertThat(run("lock", folder.resolve("other.lock"), Server1.Bank.class, Client1.OtherBank.class))
+                .isZero();
+        assertThat(errors()).contains("are both the service bank: from the one to the other", "sender stands where");
+        assertThat(run("lock", folder.resolve("crossed.lock"), Server1.Bank.class, Client1.Bank.class))
+                .isEqualTo(1);
+        assertThat(errors())
+                .contains("do not read each other", Server1.Transfer.class.getName() + ".to", "was number 1")
+                .hasLineCount(1);
+    }
+
+    static class Older {
+        record Address(String street, String city) {}
+
+        interface Post {
+            void send(Address to);
+        }
+    }
+
+    static class Newer {
+        record Place(String street, String city) {}
+
+        record Crossed(String city, String street) {}
+
+        record Road(String road, String city) {}
+
+        interface Post {
+            void send(Place to);
+        }
+
+        interface CrossedPost {
+            void send(Crossed to);
+        }
+
+        interface RoadPost {
+            void send(Road to);
+        }
+    }
+
+    private int checkAgainstOlderPost(Class<?> newer) throws IOException {
+        assertThat(run("lock", file, Older.Post.class)).as(errors()).isZero();
+        Files.writeString(
+                file, Files.readString(file).replace("message Post/", "message " + newer.getSimpleName() + "/"));
+        return run("lock", file, newer);
+    }
+
+    @Test
+    void aClassThatGetsAnotherNameIsNoBreakIfItsMembersAreTheSame() throws IOException {
+        assertThat(checkAgainstOlderPost(Newer.Post.class)).as(errors()).isZero();
+        assertThat(Files.readString(file)).contains("  0 is " + Newer.Place.class.getName() + "\n");
+        Files.delete(file);
+        assertThat(checkAgainstOlderPost(Newer.CrossedPost.class)).isEqualTo(3);
+        assertThat(errors())
+                .contains("BOTH " + Older.Address.class.getName() + ".street (now of " + Newer.Crossed.class.getName()
+                        + "): was number 1, is number 2");
+        Files.delete(file);
+        assertThat(checkAgainstOlderPost(Newer.RoadPost.class)).isEqualTo(3);
+        assertThat(errors())
+                .contains("BOTH " + Older.Address.class.getName() + ".street (now of " + Newer.Road.class.getName()
+                        + "): its number is given to road");
+    }
+
+    private static final String SHOPS = """
+            import dev.rpcx.*;
+
+            public class Shops {
+                @RPCXServer("shop")
+                public static class Shop {
+                    @Method
+                    public String find(String name) {
+                        return name;
+                    }
+                }
+
+                @RPCXClient(remoteServerName = "stock")
+                public interface Stock {
+                    int left(String item);
+                }
+
+                public interface Unmarked {
+                    String name(RPCXServer of);
+                }
+            }
+            """;
+
+    @Test
+    void aFolderStandsForTheServicesInIt() throws IOException {
+        Path source = Files.writeString(folder.resolve("Shops.java"), SHOPS);
+        Path classes = Files.createDirectories(folder.resolve("classes"));
+        assertThat(ToolProvider.getSystemJavaCompiler()
+                        .run(
+                                null,
+                                null,
+                                null,
+                                "-proc:none",
+                                "-classpath",
+                                System.getProperty("java.class.path"),
+                                "-d",
+                                classes.toString(),
+                                source.toString()))
+                .isZero();
+        try (URLClassLoader compiled =
+                new URLClassLoader(new URL[] {classes.toUri().toURL()}, loader)) {
+            loader = compiled;
+            assertThat(run("lock", file.toString(), classes.toString()))
+                    .as(errors())
+                    .isZero();
+            assertThat(Files.readString(file))
+                    .contains("message shop/find.request\n", "message stock/left.request\n")
+                    .doesNotContain("Unmarked");
+            assertThat(run("check", file.toString(), classes.toString()))
+                    .as(errors())
+                    .isZero();
+        }
+        Path empty = Files.createDirectories(folder.resolve("empty"));
+        assertThat(run("check", file.toString(), empty.toString())).isEqualTo(1);
+        assertThat(errors()).startsWith(empty + ": no service (expected: ").hasLineCount(1);
+    }
+
+    @Test
+    void aJarStandsForTheLockInIt() throws IOException {
+        assertThat(run("lock", file, Ways.class)).isZero();
+        Path jar = folder.resolve("ways-1.0.jar");
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+            out.putNextEntry(new ZipEntry(LockFile.RESOURCE));
+            Files.copy(file, out);
+        }
+        assertThat(run("compare", jar.toString(), file.toString())).as(errors()).isZero();
+        Files.writeString(file, Files.readString(file).replace("ways/way", "ways/path"));
+        assertThat(run("compare", jar.toString(), file.toString())).isEqualTo(3);
+        assertThat(errors()).contains("BACKWARD ways/way.request: is gone");
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+            out.putNextEntry(new ZipEntry("other"));
+        }
+        assertThat(run("compare", jar.toString(), file.toString())).isEqualTo(2);
+        assertThat(errors()).startsWith("no file " + jar + "!/META-INF/rpcx/schema.lock");
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.rpcx.Method;
 import dev.rpcx.OneWay;
+import dev.rpcx.RPCXError;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.schema.Field;
@@ -72,6 +73,54 @@ class SchemaToolTest {
             String find(String name, long limit);
 
             Flow.Publisher<Order> watch(Flow.Publisher<Page<String>> pages);
+        }
+    }
+
+    static class T1 {
+        @RPCXError
+        static class NotEnough extends Exception {
+            private final long missing;
+
+            NotEnough(String message, long missing) {
+                super(message);
+                this.missing = missing;
+            }
+
+            public long missing() {
+                return missing;
+            }
+        }
+
+        interface Bank {
+            long withdraw(long cents) throws NotEnough;
+
+            @Method("withdraw")
+            CompletableFuture<Long> withdrawLater(long cents);
+        }
+    }
+
+    /** What the constructor takes has changed places, and a part is new. */
+    static class T2 {
+        @RPCXError
+        static class NotEnough extends Exception {
+            private final long missing;
+
+            NotEnough(int code, long missing, String message) {
+                super(message);
+                this.missing = missing + code;
+            }
+
+            public int code() {
+                return 0;
+            }
+
+            public long missing() {
+                return missing;
+            }
+        }
+
+        interface Bank {
+            long withdraw(long cents) throws NotEnough;
         }
     }
 
@@ -350,7 +399,8 @@ class SchemaToolTest {
         run("lock", file.toString(), V1.Shop.class.getName());
         Files.writeString(file, Files.readString(file).replace("$V1$", "$V2$"));
         String locked = Files.readString(file);
-        assertThat(run("lock", file.toString(), V2.Shop.class.getName())).isEqualTo(3);
+        assertThat(run("lock", "--removed", "id", file.toString(), V2.Shop.class.getName()))
+                .isEqualTo(3);
         assertThat(errors())
                 .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Colour.BLUE: is new")
                 .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Order.count: was int, is long")
@@ -416,7 +466,8 @@ class SchemaToolTest {
         assertThat(run("check", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
         assertThat(errors().lines().filter(line -> line.contains(" Bank/") && !line.startsWith("note: ")))
                 .containsExactlyInAnyOrder(BREAKS_OF_CALLS);
-        assertThat(run("lock", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
+        assertThat(run("lock", "--rename", "first=one", file.toString(), P2.Bank.class.getName()))
+                .isEqualTo(3);
         assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
     }
 
@@ -555,6 +606,25 @@ class SchemaToolTest {
         assertThat(run("lock", file.toString(), Blank.class.getName())).isEqualTo(1);
         assertThat(errors()).contains("\"with blank/call.request\" has a blank");
         assertThat(file).doesNotExist();
+    }
+
+    @Test
+    void theStateOfADeclaredExceptionKeepsItsNumbers() throws Exception {
+        assertThat(run("lock", file.toString(), T1.Bank.class.getName())).isZero();
+        assertThat(Files.readString(file))
+                .contains("message " + T1.NotEnough.class.getName()
+                        + "\n  1 message optional string\n  2 missing long\n");
+        assertThat(run("check", file.toString(), T1.Bank.class.getName())).isZero();
+        Files.writeString(file, Files.readString(file).replace("$T1$", "$T2$"));
+        assertThat(run("lock", file.toString(), T2.Bank.class.getName()))
+                .as(errors())
+                .isZero();
+        assertThat(Files.readString(file))
+                .contains("message " + T2.NotEnough.class.getName()
+                        + "\n  1 message optional string\n  2 missing long\n  3 code int\n");
+        assertThat(run("proto", "bank", T1.Bank.class.getName())).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8))
+                .contains("message NotEnough {\n  optional string message = 1;\n  int64 missing = 2;\n}\n");
     }
 
     @Test

@@ -4,25 +4,50 @@ import dev.rpcx.CallContext;
 import dev.rpcx.Client;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXError;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
+import dev.rpcx.schema.Field;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 
 /**
  * Shows that every failure has a code, and says whether the handler was executed, which one has to know before a retry.
+ * A declared exception arrives as itself.
  */
 public final class WhatWentWrong {
+    @RPCXError
+    static final class NotEnough extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        private final long missing;
+
+        NotEnough(long missing) {
+            super(missing + " cents are missing");
+            this.missing = missing;
+        }
+
+        public long missing() {
+            return missing;
+        }
+    }
+
+    /** Detail of an error, which says how much can be withdrawn at once. */
+    record Limit(@Field(1) long maxCents) {}
+
     @RPCXServer("accounts")
     static class Accounts {
         private final CountDownLatch never = new CountDownLatch(1);
 
         @Method("withdraw")
-        long withdraw(long cents) {
+        long withdraw(long cents) throws NotEnough {
+            if (cents > 100_000) {
+                throw new RPCXException(RPCXException.Code.INVALID, "too much at once").withDetail(new Limit(100_000));
+            }
             if (cents > 1000) {
-                throw new RPCXException(RPCXException.Code.INVALID, "only 1000 cents are there");
+                throw new NotEnough(cents - 1000);
             }
             return 1000 - cents;
         }
@@ -36,10 +61,15 @@ public final class WhatWentWrong {
     @RPCXClient(remoteServerName = "accounts")
     interface AccountsClient {
         @Method("withdraw")
-        long withdraw(long cents);
+        long withdraw(long cents) throws NotEnough;
 
         @Method("audit")
         void audit();
+    }
+
+    /** A call that fails. */
+    private interface Failing {
+        void call() throws NotEnough;
     }
 
     private WhatWentWrong() {}
@@ -51,6 +81,7 @@ public final class WhatWentWrong {
                 port = server.port();
                 AccountsClient accounts = client.create(AccountsClient.class, "127.0.0.1", port);
                 printFailure(() -> accounts.withdraw(5000));
+                printFailure(() -> accounts.withdraw(500_000));
                 printFailure(() -> CallContext.within(Duration.ofMillis(100), () -> {
                     accounts.audit();
                     return "";
@@ -61,11 +92,14 @@ public final class WhatWentWrong {
         }
     }
 
-    private static void printFailure(Runnable call) {
+    private static void printFailure(Failing failing) {
         try {
-            call.run();
+            failing.call();
+        } catch (NotEnough e) {
+            System.out.println("missing: " + e.missing());
         } catch (RPCXException e) {
             System.out.println(e.code() + ", " + e.executed());
+            e.detail(Limit.class).ifPresent(limit -> System.out.println("at most " + limit.maxCents()));
         }
     }
 }

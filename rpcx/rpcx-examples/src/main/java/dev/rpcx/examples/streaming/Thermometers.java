@@ -2,15 +2,17 @@ package dev.rpcx.examples.streaming;
 
 import dev.rpcx.Client;
 import dev.rpcx.Method;
+import dev.rpcx.Publishers;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
-import java.util.concurrent.SubmissionPublisher;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.stream.IntStream;
 
 /**
@@ -26,7 +28,7 @@ public final class Thermometers {
         /** Streams from the server. The subscriber says how many items it can take. */
         @Method("readings")
         Flow.Publisher<Reading> readings(int count) {
-            return published(measured(count));
+            return Publishers.of(measured(count));
         }
 
         /** Streams to the server. The handler may wait for the items, since it runs on a virtual thread. */
@@ -63,20 +65,11 @@ public final class Thermometers {
                 .toList();
     }
 
-    /**
-     * Returns a publisher of the items: the JDK's own, to which another thread submits them. {@code submit} waits while
-     * there are 256 items that nobody has requested.
-     */
-    static <T> Flow.Publisher<T> published(List<T> items) {
-        return subscriber -> {
-            SubmissionPublisher<T> publisher = new SubmissionPublisher<>();
-            publisher.subscribe(subscriber);
-            CompletableFuture.runAsync(() -> {
-                try (publisher) {
-                    items.stream().takeWhile(item -> publisher.hasSubscribers()).forEach(publisher::submit);
-                }
-            });
-        };
+    /** Puts what it measures into a queue, and at last an object that is no temperature. */
+    private static void measure(BlockingQueue<Double> celsius) {
+        celsius.add(0.0);
+        celsius.add(100.0);
+        celsius.add(Double.NaN);
     }
 
     /** Passes items on in converted form. What the reader requests is requested from the source. */
@@ -154,10 +147,13 @@ public final class Thermometers {
             List<Reading> readings = Collected.of(station.readings(1000)).join();
             System.out.println(readings.size() + " readings, the last at minute "
                     + readings.get(readings.size() - 1).minute());
-            System.out.println("warmest " + station.warmest(published(measured(1000))));
+            System.out.println("warmest " + station.warmest(Publishers.of(measured(1000))));
+            BlockingQueue<Double> celsius = new LinkedBlockingQueue<>();
+            CompletableFuture<Void> measured = CompletableFuture.runAsync(() -> measure(celsius));
+            Flow.Publisher<Double> degrees = Publishers.of(celsius, item -> item.isNaN());
             System.out.println("in Fahrenheit "
-                    + Collected.of(station.fahrenheit(published(List.of(0.0, 100.0))))
-                            .join());
+                    + Collected.of(station.fahrenheit(degrees)).join());
+            measured.join();
         }
     }
 }

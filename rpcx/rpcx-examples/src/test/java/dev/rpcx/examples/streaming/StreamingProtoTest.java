@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.Empty;
 import com.google.protobuf.MessageLite;
 import dev.rpcx.Client;
+import dev.rpcx.Publishers;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import dev.rpcx.examples.RawCaller;
@@ -66,7 +67,7 @@ class StreamingProtoTest {
                                 readings.get(1).toByteArray(),
                                 readings.get(2).toByteArray(),
                                 EMPTY);
-                assertThat(station.warmest(Thermometers.published(got))).isEqualTo(21);
+                assertThat(station.warmest(Publishers.of(got))).isEqualTo(21);
                 assertThat(tap.sent())
                         .containsExactly(
                                 three.toByteArray(),
@@ -75,7 +76,7 @@ class StreamingProtoTest {
                                 readings.get(1).toByteArray(),
                                 readings.get(2).toByteArray());
                 assertThat(tap.received()).endsWith(warmest);
-                assertThat(Thermometers.Collected.of(station.fahrenheit(Thermometers.published(List.of(100.0))))
+                assertThat(Thermometers.Collected.of(station.fahrenheit(Publishers.of(List.of(100.0))))
                                 .join())
                         .containsExactly(212.0);
                 assertThat(tap.sent()).endsWith(boils.toByteArray());

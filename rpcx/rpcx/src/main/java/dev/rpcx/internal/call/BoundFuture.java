@@ -131,9 +131,7 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     private static Runnable bound(Runnable given) {
-        Objects.requireNonNull(given);
-        TimedContext context = CurrentCall.get();
-        return () -> CurrentCall.runIn(context, given);
+        return CurrentCall.wrap(given);
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.rpcx.internal.call;
 import dev.rpcx.Interceptor;
 import dev.rpcx.Metadata;
 import dev.rpcx.internal.Given;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -68,6 +69,11 @@ public final class CallInvocation implements Interceptor.Invocation {
     @Override
     public CallInvocation withEachAttempt(String name, Supplier<String> value) {
         return new CallInvocation(service, method, arguments, metadata.withEachAttempt(name, value), handled);
+    }
+
+    @Override
+    public CallInvocation onReply(Consumer<Metadata> listener) {
+        return new CallInvocation(service, method, arguments, metadata.onReply(listener), handled);
     }
 
     @Override

@@ -1,7 +1,9 @@
 package dev.rpcx.internal.call;
 
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXError;
 import dev.rpcx.internal.Given;
+import dev.rpcx.internal.schema.ErrorType;
 import dev.rpcx.internal.schema.ParameterNumbers;
 import dev.rpcx.schema.Field;
 import java.lang.reflect.Method;
@@ -28,6 +30,18 @@ public record PublishedMethod(String name, Method method) {
     public PublishedMethod {
         Given.notNull(name, "name", "the name by which the method is called");
         Given.notNull(method, "method", "what is called");
+    }
+
+    /**
+     * Returns the exceptions with {@link RPCXError} that the method declares, in the order of the declaration.
+     *
+     * @throws dev.rpcx.schema.SchemaException if the state of such an exception cannot be sent
+     */
+    public List<ErrorType> errors() {
+        return Arrays.stream(method.getExceptionTypes())
+                .filter(type -> type.isAnnotationPresent(RPCXError.class))
+                .map(ErrorType::of)
+                .toList();
     }
 
     /**

@@ -53,7 +53,19 @@ public final class StreamErrors {
     static RPCXException unrequestedItem() {
         return new RPCXException(
                 RPCXException.Code.HANDLER_FAILED,
-                "the publisher makes items that nobody has asked for (expected: what is requested)");
+                "the publisher makes items that nobody has asked for (expected: at most as many as request(n) asks for,"
+                        + " as dev.rpcx.Publishers and java.util.concurrent.SubmissionPublisher make them)");
+    }
+
+    /**
+     * Returns the error HANDLER_FAILED for a stream whose publisher ends it while another thread of the publisher makes
+     * an item. The error says EXECUTED.
+     */
+    static RPCXException endWithinItem() {
+        return new RPCXException(
+                RPCXException.Code.HANDLER_FAILED,
+                "the publisher ends the stream while another of its threads makes an item (expected: one signal after"
+                        + " the other, as dev.rpcx.Publishers and java.util.concurrent.SubmissionPublisher give them)");
     }
 
     /** Returns the error OVERLOADED for a stream with an item that cannot be charged. The error says EXECUTED. */
@@ -61,6 +73,24 @@ public final class StreamErrors {
         return new RPCXException(
                 RPCXException.Code.OVERLOADED,
                 "an item could not be kept: too many bytes wait to be read on this connection or server");
+    }
+
+    /** Returns the error OVERLOADED for a stream if no thread can read its items. The error says EXECUTED. */
+    static RPCXException noReader(Throwable noThread) {
+        return new RPCXException(
+                RPCXException.Code.OVERLOADED,
+                "no thread can be started to read the items of a stream: " + ThrowableText.words(noThread),
+                RPCXException.Executed.EXECUTED,
+                noThread);
+    }
+
+    /**
+     * Returns the error CANCELLED for a stream whose thread was interrupted while it waited for an item. The error says
+     * EXECUTED.
+     */
+    static RPCXException interruptedReader() {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED, "the thread that reads the items of a stream was interrupted");
     }
 
     /**

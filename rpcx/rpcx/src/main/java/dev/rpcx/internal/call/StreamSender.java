@@ -5,6 +5,7 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.HeapArray;
+import dev.rpcx.internal.CallbackFailures;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.Outbound;
@@ -115,6 +116,13 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private long asked;
 
     /**
+     * Number of calls of {@link #onNext} that have taken an item, and have neither queued it nor failed. A publisher
+     * that follows the rules of Reactive Streams ends its stream only while this number is 0. If it ends the stream at
+     * another time, the stream fails, since a normal end would hide that an item is missing.
+     */
+    private int making;
+
+    /**
      * Expected charge, in bytes, for the publisher's next item. It is the charge for the latest item, but at least half
      * of the previous expected charge. For example, if 8,000 bytes were expected and the latest item was charged 100,
      * then 4,000 are expected for the next item.
@@ -133,11 +141,13 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      */
     private boolean complete;
 
+    /** Whether the publisher has ended the stream by {@code onComplete}. Items that it makes later are not sent. */
+    private boolean ended;
+
     /**
-     * Whether the stream has failed on this side and the publisher is cancelled. Later signals of the publisher are
-     * ignored, even those that come while its {@code cancel} method runs. There is one exception: a later item that
-     * cannot be encoded, or that is too large, is reported as a further failure, because {@link #onNext} reads this
-     * field only after it has encoded the item.
+     * Whether the stream has failed on this side. A publisher that has not ended the stream itself is cancelled. Later
+     * signals of the publisher are ignored, even those that come while its {@code cancel} method runs. So no later
+     * {@code onComplete} makes a failed stream look complete.
      */
     private boolean failing;
 
@@ -460,10 +470,32 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
+    /**
+     * Takes an item. Unless the stream is over, the item is sent or the stream fails. There is one exception: an item
+     * that the publisher makes after it has ended the stream is only logged, since the end may have been sent already.
+     */
     @Override
     public void onNext(Object item) {
-        ByteBuf encoded = Unpooled.buffer();
+        boolean isTaken;
+        boolean isAfterEnd;
+        synchronized (this) {
+            isTaken = !over && !complete && !failing && !ended;
+            isAfterEnd = ended;
+            if (isTaken) {
+                making++;
+            }
+        }
+        if (isTaken) {
+            enqueue(item);
+        } else if (isAfterEnd) {
+            CallbackFailures.logLateItem();
+        }
+    }
+
+    private void enqueue(Object item) {
+        ByteBuf encoded;
         try {
+            encoded = Unpooled.buffer();
             codec.write(
                     Objects.requireNonNull(item, "an item is null (expected: a value, since a stream has no null)"),
                     encoded);
@@ -499,8 +531,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                 itemCost = Math.max(message.cost, itemCost / 2);
                 waitingCost += message.cost;
                 messages.add(message);
+                making--;
                 refused = null;
             }
+            failing |= refused != null;
             isFirst = refused == null && !queued;
             queued |= isFirst;
         }
@@ -547,20 +581,36 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     @Override
     public void onError(Throwable thrown) {
-        if (!isFailing()) {
+        boolean isFirst;
+        synchronized (this) {
+            isFirst = !failing;
+            failing = true;
+        }
+        if (isFirst) {
             failed.onFailure(thrown);
         }
     }
 
+    /** Ends the stream, unless it has failed. If an item is being made on another thread, the stream fails now. */
     @Override
     public void onComplete() {
-        if (!isFailing()) {
+        boolean isWithinItem;
+        synchronized (this) {
+            if (over || complete || failing || ended) {
+                return;
+            }
+            isWithinItem = making > 0;
+            if (isWithinItem) {
+                failing = true;
+            } else {
+                ended = true;
+            }
+        }
+        if (isWithinItem) {
+            cutOff(StreamErrors.endWithinItem());
+        } else {
             addLast(lastHead, Unpooled.EMPTY_BUFFER);
         }
-    }
-
-    private synchronized boolean isFailing() {
-        return failing;
     }
 
     /**

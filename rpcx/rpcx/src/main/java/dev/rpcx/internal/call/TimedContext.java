@@ -15,10 +15,13 @@ import org.jspecify.annotations.Nullable;
  * A context in which calls are made. The context has the latest deadline that the calls can have. If the calls are made
  * for a handled call, the context also has the metadata and the caller of that handled call.
  *
- * <p>{@link CallContext#within} creates an object of this class, for a part of a handled call or for calls outside of
- * any handled call. The context of an entire handled call is an object of a subclass.
+ * <p>{@link CallContext#within} and {@link CallContext#with} create an object of this class, for a part of a handled
+ * call or for calls outside of any handled call. The context of an entire handled call is an object of a subclass.
  */
 public class TimedContext implements CallContext {
+    /** Time of a context that {@link CallContext#with} creates outside of any other; no call has more time. */
+    private static final long UNLIMITED_NANOS = Duration.ofDays(365).toNanos();
+
     private final long deadlineNanos;
 
     /**
@@ -28,6 +31,10 @@ public class TimedContext implements CallContext {
     private final boolean asked;
 
     private final Metadata metadata;
+
+    /** Metadata that calls carry which are made in this context. */
+    private final Metadata outgoing;
+
     private final Ticker ticker;
 
     /**
@@ -46,7 +53,7 @@ public class TimedContext implements CallContext {
      * @param peer principal named by the certificate of the connection's peer; null if there is none
      */
     public TimedContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
-        this(deadlineNanos, false, metadata, peer, ticker, null);
+        this(deadlineNanos, false, metadata, peer, ticker, null, Metadata.EMPTY);
     }
 
     private TimedContext(
@@ -55,9 +62,11 @@ public class TimedContext implements CallContext {
             Metadata metadata,
             @Nullable Principal principal,
             Ticker ticker,
-            @Nullable TimedContext whole) {
+            @Nullable TimedContext whole,
+            Metadata outgoing) {
         this.ticker = ticker;
         this.whole = whole;
+        this.outgoing = outgoing;
         if (principal != null) {
             // Without a principal, the field stays null. It is not set to null again, because storing a value in a
             // volatile field costs a memory fence.
@@ -79,12 +88,29 @@ public class TimedContext implements CallContext {
         Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
         long deadline = ticker.nanoTime() + Given.callTime("time", time).toNanos();
         if (outer == null) {
-            return new TimedContext(deadline, true, Metadata.EMPTY, null, ticker, null);
+            return new TimedContext(deadline, true, Metadata.EMPTY, null, ticker, null, Metadata.EMPTY);
         }
         if (outer.deadlineNanos - deadline < 0) {
             deadline = outer.deadlineNanos;
         }
-        return new TimedContext(deadline, true, outer.metadata, null, ticker, outer.whole());
+        return new TimedContext(deadline, true, outer.metadata, null, ticker, outer.whole(), outer.outgoing);
+    }
+
+    /**
+     * Creates a context for some of the calls that are made in {@code outer}, with other metadata for these calls. All
+     * else is as in {@code outer}.
+     *
+     * @param outgoing metadata that the calls carry
+     * @param outer context of the calling thread; null if the thread has none
+     */
+    static TimedContext sending(Metadata outgoing, @Nullable TimedContext outer) {
+        if (outer == null) {
+            Ticker ticker = Ticker.systemTicker();
+            long deadline = ticker.nanoTime() + UNLIMITED_NANOS;
+            return new TimedContext(deadline, false, Metadata.EMPTY, null, ticker, null, outgoing);
+        }
+        return new TimedContext(
+                outer.deadlineNanos, outer.asked, outer.metadata, null, outer.ticker, outer.whole(), outgoing);
     }
 
     /**
@@ -145,8 +171,8 @@ public class TimedContext implements CallContext {
 
     /**
      * Returns the context of the entire handled call if this context is for the call or for a part of it. If this
-     * context belongs to no handled call, returns the outermost context around it that {@link CallContext#within} has
-     * created; this context itself can be the outermost one.
+     * context belongs to no handled call, returns the outermost context around it that {@link CallContext#within} or
+     * {@link CallContext#with} has created; this context itself can be the outermost one.
      */
     public final TimedContext whole() {
         return whole == null ? this : whole;
@@ -165,6 +191,22 @@ public class TimedContext implements CallContext {
     @Override
     public Metadata metadata() {
         return metadata;
+    }
+
+    /** Returns the metadata that calls carry which are made in this context. */
+    final Metadata outgoing() {
+        return outgoing;
+    }
+
+    /** Adds an entry to the metadata of the handled call's reply. Does nothing if there is no handled call. */
+    @Override
+    public void reply(String name, String value) {
+        if (whole == null) {
+            // an entry that would be refused in a handled call is refused here too
+            Metadata.EMPTY.with(name, value);
+        } else {
+            whole.reply(name, value);
+        }
     }
 
     @Override

@@ -6,6 +6,7 @@ import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.call.TimedContext;
 import dev.rpcx.internal.io.LoopThread;
@@ -32,6 +33,9 @@ final class ClassicMethod {
     private final AnswerTimes times;
     private final Route route;
 
+    /** Exceptions that arrive as themselves, since the method or another form of it declares them. */
+    private final DeclaredErrors errors;
+
     ClassicMethod(
             Method method,
             ClientMethod.Kind kind,
@@ -39,7 +43,8 @@ final class ClassicMethod {
             String name,
             Codecs codecs,
             long timeoutNanos,
-            Route route) {
+            Route route,
+            DeclaredErrors errors) {
         if (kind == ClientMethod.Kind.STREAM || Streams.itemsTaken(method) != null) {
             throw new IllegalArgumentException(method + ": a stream on the classic wire (expected: the native one)");
         }
@@ -53,10 +58,25 @@ final class ClassicMethod {
         this.timeoutNanos = timeoutNanos;
         this.times = new AnswerTimes(timeoutNanos);
         this.route = route;
+        this.errors = errors;
     }
 
+    /**
+     * Makes a call.
+     *
+     * @throws RPCXException with the stack trace of the calling thread, if the call fails
+     * @throws Throwable an exception that the method declares, if the handler has thrown it
+     */
     @Nullable
-    Object call(Object[] arguments) {
+    Object invoke(Object[] arguments) throws Throwable {
+        try {
+            return call(arguments);
+        } catch (RPCXException e) {
+            throw ClientCallErrors.atCaller(e, errors);
+        }
+    }
+
+    private @Nullable Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
             // Refuses a call by an interrupted thread or on an event loop, before anything is sent.
             Route.refuseInterrupted();
@@ -158,7 +178,8 @@ final class ClassicMethod {
                             ? Health.Outcome.UNKNOWN
                             : Health.Outcome.of(error, times, deadline - sentNanos, left);
                     route.recordOutcome(outcome, permit);
-                    future.fail(LocalFailure.asPublicException(error));
+                    RPCXException told = LocalFailure.asPublicException(error);
+                    future.fail(kind == ClientMethod.Kind.ASYNC ? errors.thrown(told) : told);
                 }
             } catch (Throwable noMemory) {
                 // without this, the future would never end

@@ -304,6 +304,17 @@ public final class ClientAddress extends Route {
         return least != null && !least.isCrowded();
     }
 
+    @Override
+    @Nullable
+    ClientConnection anyOpen() {
+        return leastLoaded();
+    }
+
+    /** Logs which methods of this client's proxies the server of a new connection does not have. */
+    void logMisfits(ClientConnection connection) {
+        client.logMisfits(connection, cluster == null ? this : cluster);
+    }
+
     private @Nullable ClientConnection leastLoaded() {
         ClientConnection least = null;
         for (int i = 0; i < connections.length(); i++) {

@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -182,6 +183,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** The stream that the call sends to the server as its argument; null if it sends none. */
     public @Nullable StreamSender upload;
 
+    /** What gets the metadata of the reply or the error; null if nothing does. Set before the call is sent. */
+    @Nullable
+    Consumer<Metadata> replyListener;
+
     long deadlineNanos;
 
     /** Nanoseconds that were left until {@code deadlineNanos} when the call's request was written. */
@@ -280,6 +285,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         clearBody();
         async = null;
         upload = null;
+        replyListener = null;
         mayRead = false;
         sentByCaller = false;
         completed = false;
@@ -311,6 +317,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         waiter = null;
         error = null;
         upload = null;
+        replyListener = null;
         computed = null;
         if (requestBytes > 0) {
             forgetRequest();
@@ -810,6 +817,24 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private void refuseWithin(String what) {
         if (arriving != 0) {
             throw new WireFault(what + " within a message in parts (expected: its last part first)");
+        }
+    }
+
+    /**
+     * Passes the metadata of the reply or the error to the caller's listener, before the call ends. Nobody gets the
+     * metadata of a call that has been given up.
+     */
+    void onMetadata(Metadata metadata) {
+        Consumer<Metadata> listener = replyListener;
+        if (completed || listener == null) {
+            return;
+        }
+        try {
+            listener.accept(metadata);
+        } catch (Throwable e) {
+            CallbackFailures.log(e);
+        } finally {
+            LoopThread.forgetInterrupt();
         }
     }
 

@@ -3,8 +3,11 @@ package dev.rpcx.internal.client;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.wire.ConnectionErrors;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,6 +78,23 @@ final class ClientCallErrors {
     static RPCXException unreachable(Route route, String why, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, route + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
+    }
+
+    /**
+     * Returns the error that says why calls of a client would fail. It has the code of the first failure, and the texts
+     * of all. Nothing has been executed.
+     *
+     * @param failures one failure or more
+     */
+    static RPCXException notReady(List<RPCXException> failures) {
+        RPCXException first = failures.get(0);
+        return failures.size() == 1
+                ? first
+                : new RPCXException(
+                        first.code(),
+                        failures.stream().map(RPCXException::getMessage).collect(Collectors.joining("; ")),
+                        RPCXException.Executed.NOT_EXECUTED,
+                        first);
     }
 
     // ---- what cannot be sent
@@ -174,18 +194,44 @@ final class ClientCallErrors {
     }
 
     /**
-     * Returns the error for a call of a method that the server does not have. The error has the code and the
-     * {@code executed} of the given error. Its text names the route and the method.
+     * Returns the error for a call of a method that the server does not have. The error has the code, the
+     * {@code executed}, the details and the metadata of the given error. Its text names the route and the method.
      */
     static RPCXException methodNotFound(RPCXException error, Route at, Object method) {
-        return new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null);
+        String text = at + ": " + method + ": " + error.getMessage();
+        return copied(error, new RPCXException(error.code(), text, error.executed(), null));
     }
 
     /**
-     * Returns the error for a call of which more is known than {@code error} says. The returned error has the code and
-     * the text of {@code error}, the given {@code executed}, and {@code error} as its cause.
+     * Returns the error for a call of which more is known than {@code error} says. The returned error has the code, the
+     * text, the details and the metadata of {@code error}, the given {@code executed}, and {@code error} as its cause.
      */
     static RPCXException withExecuted(RPCXException error, RPCXException.Executed executed) {
-        return new RPCXException(error.code(), error.getMessage(), executed, error);
+        return copied(error, new RPCXException(error.code(), error.getMessage(), executed, error));
+    }
+
+    /** Returns {@code to} with the details and the metadata of {@code error}. */
+    private static RPCXException copied(RPCXException error, RPCXException to) {
+        return to.withDetails(error.details()).withMetadata(error.metadata());
+    }
+
+    /**
+     * Returns what a blocking call throws to its caller. This is the exception of a declared class whose state
+     * {@code error} has, or else a copy of {@code error} with the stack trace of the calling thread. The error itself
+     * was made on an event loop in most cases, and can be the error of several calls. If there is no memory or stack
+     * for a copy, the caller gets the error itself.
+     */
+    static Throwable atCaller(RPCXException error, DeclaredErrors declared) {
+        try {
+            Throwable thrown = declared.thrown(error);
+            return thrown instanceof RPCXException known ? withStackTrace(known) : thrown;
+        } catch (Throwable noMemory) {
+            return error;
+        }
+    }
+
+    private static Throwable withStackTrace(RPCXException error) {
+        RPCXException own = new RPCXException(error.code(), error.getMessage(), error.executed(), error.getCause());
+        return copied(error, own).fillInStackTrace();
     }
 }

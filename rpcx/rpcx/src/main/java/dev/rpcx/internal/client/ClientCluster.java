@@ -375,6 +375,18 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
+    @Nullable
+    ClientConnection anyOpen() {
+        for (ClientAddress member : chooser.all) {
+            ClientConnection open = member.anyOpen();
+            if (open != null) {
+                return open;
+            }
+        }
+        return null;
+    }
+
+    @Override
     boolean hasFreeBeside(ClientAddress asked) {
         return chooser.hasFreeBeside(asked);
     }

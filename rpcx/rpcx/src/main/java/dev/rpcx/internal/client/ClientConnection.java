@@ -1,8 +1,11 @@
 package dev.rpcx.internal.client;
 
+import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
+import dev.rpcx.VisibleText;
 import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.ThreadTools;
+import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
 import dev.rpcx.internal.call.MethodShape;
@@ -12,6 +15,7 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
+import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Settings;
@@ -198,10 +202,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     private final Charge entryBytes;
 
-    /** Number of methods that the server has listed, counted up to {@code Wire.MAX_DICTIONARY}. Event loop only. */
+    /**
+     * Number of methods that the server has listed, counted up to {@code Wire.MAX_DICTIONARY}. Only the event loop
+     * changes it. Any thread may read it after it has read that {@link #dictionaryComplete} is true.
+     */
     private int entries;
 
-    /** Whether {@link #dictionary} lacks some of the server's methods, because there was no room for them. */
+    /**
+     * Whether {@link #dictionary} lacks some of the server's methods, because there was no room for them. Written and
+     * read as {@link #entries}.
+     */
     private boolean isDictionaryCut;
 
     private record Entry(int number, int shape) {}
@@ -490,12 +500,48 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             numbers = known;
         }
         if (difference != null) {
-            throw LocalFailure.unfit(
-                    RPCXException.Code.INVALID,
-                    method + " at " + peer + " has another shape: " + difference
-                            + " (expected: the same on both sides, but for what only one of them has)");
+            throw otherShape(method, difference);
         }
         return Math.max(number, 0);
+    }
+
+    private LocalFailure otherShape(ClientMethod method, String difference) {
+        return LocalFailure.unfit(
+                RPCXException.Code.INVALID,
+                method + " at " + peer + " has another shape: " + difference
+                        + " (expected: the same on both sides, but for what only one of them has)");
+    }
+
+    /**
+     * Returns the error that each call of the method on this connection would get because of what the server has
+     * listed. Returns null if there is no such error, or if the list does not say. An empty list says nothing, since a
+     * server may have its methods called by name alone.
+     */
+    @Nullable
+    RPCXException misfit(ClientMethod method) {
+        if (!dictionaryComplete) {
+            return null;
+        }
+        Entry found = dictionary.get(method.publishedName());
+        if (found != null) {
+            String difference = method.difference(found.shape);
+            return difference == null ? null : otherShape(method, difference);
+        }
+        List<String> all = names();
+        // The connection is checked after the dictionary was read, since the end of the connection empties it.
+        boolean isKnown = entries > 0 && entries < Wire.MAX_DICTIONARY && !isDictionaryCut && !isClosed();
+        return isKnown ? notPublished(method, all) : null;
+    }
+
+    private RPCXException notPublished(ClientMethod method, List<String> all) {
+        List<String> ofService = all.stream()
+                .filter(name -> name.startsWith(method.service + "/"))
+                .toList();
+        String expected = String.join(", ", ofService.isEmpty() ? all : ofService);
+        return RPCXException.refused(
+                RPCXException.Code.NOT_FOUND,
+                method + " is not published at " + peer + " (expected: one of "
+                        + VisibleText.line(expected, ThrowableText.MAX_WHY) + ")");
     }
 
     /**
@@ -686,6 +732,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         ByteBuf settings = Unpooled.buffer();
         ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, Wire.MAX_MESSAGE_BYTES);
         ProtoFields.writeNumber(settings, Settings.DEFAULT_MICROS, TimeUnit.NANOSECONDS.toMicros(defaultNanos));
+        ProtoFields.writeNumber(settings, Settings.READS_REPLY_METADATA, 1);
         sendNow(new Outbound.Control(Wire.SETTINGS, 0, settings));
     }
 
@@ -748,11 +795,22 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         boolean more = (head & Wire.MORE) != 0;
         try {
             switch (head & Wire.TYPE_MASK) {
-                case Wire.REPLY -> call.onReply(payload, more);
+                case Wire.REPLY -> {
+                    if ((head & Wire.METADATA) != 0) {
+                        call.onMetadata(MetadataFields.read(payload, Metadata.MAX_REPLY_BYTES));
+                    }
+                    call.onReply(payload, more);
+                }
                 case Wire.PART -> call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES);
                 case Wire.ITEM -> call.onItem(payload, more);
                 case Wire.CREDIT -> call.onCredit(payload);
-                default -> call.onError(WireError.read(payload));
+                default -> {
+                    RPCXException error = WireError.read(payload);
+                    if (!error.metadata().isEmpty()) {
+                        call.onMetadata(error.metadata());
+                    }
+                    call.onError(error);
+                }
             }
         } catch (WireFault brokenWire) {
             throw brokenWire;
@@ -792,6 +850,18 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             if (isExtra && !isDrainingOrClosed()) {
                 lookWhetherIdleLater();
             }
+            if (!isExtra) {
+                logMisfits();
+            }
+        }
+    }
+
+    private void logMisfits() {
+        try {
+            address.logMisfits(this);
+        } catch (Throwable e) {
+            // the connection can be used even if there is no memory for this log line
+            ThreadTools.report(e);
         }
     }
 

@@ -41,10 +41,14 @@ import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -144,12 +148,23 @@ public final class ClientCore {
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
     /**
+     * The proxies that somebody still has. Threads that create proxies add them, and event loops read the set, all
+     * under the lock of the set itself. An event loop stores a new connection before it reads this set, and a thread
+     * adds a new proxy before it looks for a connection. So the methods of the proxy are compared with those of the
+     * connection's server by one of the two threads.
+     */
+    private final Set<ClientProxy> proxies =
+            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    /**
      * Number of methods in {@link #methods}, and the number that the next new method gets. A thread that creates a
      * proxy raises it for each new method.
      */
     private final AtomicInteger methodsMade = new AtomicInteger();
 
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
+
+    private final RateLimitedLog misfits = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
     /**
      * Whether the client is closed. The thread that closes the client sets this field, and then reads
@@ -292,7 +307,55 @@ public final class ClientCore {
                 settings.callTimeout(),
                 settings.classic(),
                 this);
-        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
+        T made = type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
+        proxies.add(proxy);
+        ClientConnection open = route.anyOpen();
+        if (open != null) {
+            logMisfits(open, List.of(proxy));
+        }
+        return made;
+    }
+
+    private List<ClientProxy> proxies() {
+        synchronized (proxies) {
+            return new ArrayList<>(proxies);
+        }
+    }
+
+    /** Logs which methods of the proxies of this route the server of a connection does not have. */
+    void logMisfits(ClientConnection connection, Route route) {
+        logMisfits(
+                connection,
+                proxies().stream().filter(proxy -> proxy.isOf(route)).toList());
+    }
+
+    private void logMisfits(ClientConnection connection, List<ClientProxy> callers) {
+        Set<String> found = new LinkedHashSet<>();
+        for (ClientProxy proxy : callers) {
+            proxy.misfits(connection).forEach(misfit -> found.add(misfit.getMessage()));
+        }
+        if (!found.isEmpty()) {
+            misfits.log("calls of a proxy will fail: " + String.join("; ", found), null);
+        }
+    }
+
+    /** Does what {@code Client.warmUp} describes. */
+    public void warmUp() {
+        LoopThread.refuseOnLoop("Client.warmUp", "another thread");
+        if (closed) {
+            throw new IllegalStateException("the client is closed");
+        }
+        long deadline = platform.ticker().nanoTime() + callTimeoutNanos();
+        List<ClientProxy> all = proxies();
+        // all addresses begin to connect before this thread waits for the first of them
+        all.forEach(ClientProxy::connect);
+        Map<String, RPCXException> failures = new LinkedHashMap<>();
+        for (ClientProxy proxy : all) {
+            proxy.warmUp(deadline).forEach(failure -> failures.putIfAbsent(failure.getMessage(), failure));
+        }
+        if (!failures.isEmpty()) {
+            throw ClientCallErrors.notReady(List.copyOf(failures.values()));
+        }
     }
 
     /**

@@ -5,6 +5,8 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.call.MethodShape;
 import dev.rpcx.internal.wire.MethodDictionary;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -116,6 +118,28 @@ public final class ClientMethod {
     @Nullable
     String difference(int serversShape) {
         return MethodShape.difference(shape, serversShape, kind != Kind.ONE_WAY);
+    }
+
+    /**
+     * Uses the codecs of the method once, so that the first call does not have to load their classes. The constructors
+     * of messages can run, with the values that an empty message has.
+     */
+    void useCodecs() {
+        use(parameters);
+        use(result);
+        if (items != null) {
+            use(items);
+        }
+    }
+
+    private static <T> void use(Codec<T> codec) {
+        try {
+            ByteBuf out = Unpooled.buffer();
+            codec.write(codec.read(Unpooled.buffer()), out);
+            codec.read(out);
+        } catch (Throwable e) {
+            // A type may have no value for an empty message, or may refuse it. The classes are loaded all the same.
+        }
     }
 
     @Override

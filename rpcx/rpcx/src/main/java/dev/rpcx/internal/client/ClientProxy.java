@@ -1,9 +1,9 @@
 package dev.rpcx.internal.client;
 
 import dev.rpcx.Interceptor;
-import dev.rpcx.Metadata;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXFuture;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.internal.Given;
@@ -11,6 +11,8 @@ import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.call.CallInvocation;
 import dev.rpcx.internal.call.Chain;
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.MethodShape;
 import dev.rpcx.internal.call.Names;
 import dev.rpcx.internal.call.PublishedMethod;
@@ -23,10 +25,13 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -47,7 +52,12 @@ public final class ClientProxy implements InvocationHandler {
 
     private final Class<?> type;
     private final Route route;
+    private final boolean isClassic;
+    private final long callTimeoutNanos;
     private final Map<Method, Remote> methods = new HashMap<>();
+
+    /** What reflection has found of each remote method; empty on the classic wire. */
+    private final List<ClientMethod> described = new ArrayList<>();
 
     /**
      * The remote methods that have been called so far. The keys are compared by identity, which is faster than a
@@ -77,8 +87,11 @@ public final class ClientProxy implements InvocationHandler {
             ClientCore client) {
         this.type = type;
         this.route = route;
+        this.isClassic = classic;
+        this.callTimeoutNanos = callTimeout.toNanos();
         Names.checked(service);
-        for (PublishedMethod published : PublishedMethod.of(type)) {
+        List<PublishedMethod> all = PublishedMethod.of(type);
+        for (PublishedMethod published : all) {
             Method method = published.method();
             String name = published.name();
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
@@ -91,12 +104,31 @@ public final class ClientProxy implements InvocationHandler {
                     : Given.callTime("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
             checkHedge(method, marked, timeoutNanos);
+            DeclaredErrors errors = errors(published, all, codecs);
             methods.put(
                     method,
                     classic
-                            ? classic(method, service, name, codecs, timeoutNanos, interceptors)
-                            : remote(method, service, name, codecs, timeoutNanos, interceptors, client));
+                            ? classic(method, service, name, codecs, timeoutNanos, errors, interceptors)
+                            : remote(method, service, name, codecs, timeoutNanos, errors, interceptors, client));
         }
+    }
+
+    /**
+     * Returns the exceptions that arrive as themselves at the callers of a method. A blocking method can throw only
+     * what it declares itself. A future or a stream can fail with any exception that a form of the method declares,
+     * that is, a method of the interface with the same published name.
+     */
+    private DeclaredErrors errors(PublishedMethod of, List<PublishedMethod> all, Codecs codecs) {
+        String where = type.getName() + "." + of.method().getName();
+        DeclaredErrors.refuseUnmarked(where, of.method());
+        boolean isBlocking = kind(of.method()) == ClientMethod.Kind.BLOCKING;
+        Set<Class<?>> declared = new LinkedHashSet<>(List.of(of.method().getExceptionTypes()));
+        for (PublishedMethod form : all) {
+            if (!isBlocking && form.name().equals(of.name())) {
+                declared.addAll(List.of(form.method().getExceptionTypes()));
+            }
+        }
+        return DeclaredErrors.of(where, declared, codecs);
     }
 
     private Remote remote(
@@ -105,6 +137,7 @@ public final class ClientProxy implements InvocationHandler {
             String name,
             Codecs codecs,
             long timeoutNanos,
+            DeclaredErrors errors,
             List<Interceptor> interceptors,
             ClientCore client) {
         Type items = Streams.itemsTaken(method);
@@ -122,11 +155,12 @@ public final class ClientProxy implements InvocationHandler {
                 RouteKey.of(method, codecs),
                 marked(method),
                 items == null ? null : codecs.value(items, method));
-        ClientSteps remote = new ClientSteps(found, route);
+        described.add(found);
+        ClientSteps remote = new ClientSteps(found, route, errors);
         return interceptors.isEmpty()
-                ? arguments -> remote.call(arguments, Metadata.EMPTY)
+                ? arguments -> remote.invoke(arguments, CurrentCall.outgoing())
                 : intercepted(
-                        method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
+                        method, service, name, interceptors, call -> remote.invoke(call.arguments(), call.metadata()));
     }
 
     /** Returns the method's annotation if the annotation says that calls are idempotent or hedged; otherwise null. */
@@ -190,10 +224,11 @@ public final class ClientProxy implements InvocationHandler {
             String name,
             Codecs codecs,
             long timeoutNanos,
+            DeclaredErrors errors,
             List<Interceptor> interceptors) {
-        ClassicMethod remote =
-                new ClassicMethod(method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route);
-        return intercepted(method, service, name, interceptors, call -> remote.call(call.arguments()));
+        ClassicMethod remote = new ClassicMethod(
+                method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route, errors);
+        return intercepted(method, service, name, interceptors, call -> remote.invoke(call.arguments()));
     }
 
     private static Remote intercepted(
@@ -209,7 +244,7 @@ public final class ClientProxy implements InvocationHandler {
         return arguments -> {
             try {
                 Object result = chain.proceed(new CallInvocation(
-                        service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
+                        service, name, arguments == null ? new Object[0] : arguments, CurrentCall.outgoing(), null));
                 if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
                     throw ClientCallErrors.interceptorFailed(
                             "it answers " + service + "/" + name + " with "
@@ -250,6 +285,61 @@ public final class ClientProxy implements InvocationHandler {
             }
         }
         return ClientCallErrors.interceptorFailed(ThrowableText.words(thrown), thrown);
+    }
+
+    /** Returns whether the calls of this proxy go to the given route. */
+    boolean isOf(Route other) {
+        return route == other;
+    }
+
+    /** Returns the errors that calls on a connection would get because its server does not have their methods. */
+    List<RPCXException> misfits(ClientConnection connection) {
+        List<RPCXException> misfits = new ArrayList<>();
+        for (ClientMethod method : described) {
+            RPCXException misfit = connection.misfit(method);
+            if (misfit != null) {
+                misfits.add(LocalFailure.asPublicException(misfit));
+            }
+        }
+        return misfits;
+    }
+
+    /** Begins to connect, unless there is a connection or one is being made. Blocks no thread. */
+    void connect() {
+        if (route instanceof ClientAddress address) {
+            if (isClassic) {
+                address.connectClassic();
+            } else if (address.anyOpen() == null) {
+                address.connect(0);
+            }
+        }
+    }
+
+    /**
+     * Waits for a connection, uses all codecs once, and compares the methods with those of the server.
+     *
+     * @return the errors that calls would get; empty if calls can begin
+     */
+    List<RPCXException> warmUp(long deadlineNanos) {
+        described.forEach(ClientMethod::useCodecs);
+        AnswerTimes times = new AnswerTimes(callTimeoutNanos);
+        try {
+            if (!isClassic) {
+                return misfits(route.await(0, deadlineNanos, times, CircuitBreaker.PERMITTED));
+            }
+            CallFuture<@Nullable Object> connecting = new CallFuture<>();
+            route.awaitClassic(deadlineNanos, times, CircuitBreaker.PERMITTED, (connected, failure) -> {
+                if (failure == null) {
+                    connecting.succeed(null);
+                } else {
+                    connecting.fail(LocalFailure.asPublicException(failure));
+                }
+            });
+            route.await(connecting, deadlineNanos);
+            return List.of();
+        } catch (RPCXException unreachable) {
+            return List.of(LocalFailure.asPublicException(unreachable));
+        }
     }
 
     public static RPCXClient marked(Class<?> type) {

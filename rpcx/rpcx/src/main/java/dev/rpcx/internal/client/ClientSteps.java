@@ -4,6 +4,7 @@ import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.StreamSender;
 import dev.rpcx.internal.call.TimedContext;
 import java.util.concurrent.Flow;
@@ -37,12 +38,45 @@ public final class ClientSteps {
     public final RequestWriter writer;
     final ReplyReader reader;
 
+    /** Exceptions that arrive as themselves, since the method or another form of it declares them. */
+    private final DeclaredErrors errors;
+
     public ClientSteps(ClientMethod method, Route route) {
+        this(method, route, DeclaredErrors.NONE);
+    }
+
+    ClientSteps(ClientMethod method, Route route, DeclaredErrors errors) {
         this.method = method;
+        this.errors = errors;
         this.times = new AnswerTimes(method.timeoutNanos);
         this.route = route;
         this.writer = new RequestWriter(method, route);
         this.reader = new ReplyReader(method.result);
+    }
+
+    /**
+     * Makes a call as {@link #call} does, for the caller of a proxy.
+     *
+     * @throws RPCXException with the stack trace of the calling thread, if the call fails
+     * @throws Throwable an exception that the method declares, if the handler has thrown it
+     */
+    @Nullable
+    Object invoke(Object @Nullable [] arguments, Metadata metadata) throws Throwable {
+        try {
+            return call(arguments, metadata);
+        } catch (RPCXException e) {
+            throw ClientCallErrors.atCaller(e, errors);
+        }
+    }
+
+    /**
+     * Returns what the future or the stream of a call fails with. This is a declared exception, if {@code failure} has
+     * the state of one, and otherwise {@code failure} itself. For a blocking call the result is always {@code failure},
+     * since {@link #invoke} looks for declared exceptions on the caller's thread.
+     */
+    Throwable told(Throwable failure) {
+        boolean isTold = method.kind == ClientMethod.Kind.ASYNC || method.kind == ClientMethod.Kind.STREAM;
+        return isTold && failure instanceof RPCXException error ? errors.thrown(error) : failure;
     }
 
     /**

@@ -590,7 +590,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             letGo();
             receiver.end(
                     unkept == null
-                            ? Attempts.callerError(earlier, Health.named(error, steps.route, steps.method))
+                            ? steps.told(Attempts.callerError(earlier, Health.named(error, steps.route, steps.method)))
                             : unkept);
         }
     }

@@ -303,7 +303,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
         if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
             steps.route.oneWayFailed(steps.method, failure);
         }
-        future.fail(Attempts.callerError(earlier, failure));
+        Throwable error = Attempts.callerError(earlier, failure);
+        // A hedge looks at the errors of both its calls before it tells the caller.
+        future.fail(whole == future ? steps.told(error) : error);
     }
 
     /**

@@ -300,7 +300,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {
-            result.fail(Attempts.callerError(decided.failure, other));
+            result.fail(steps.told(Attempts.callerError(decided.failure, other)));
         }
     }
 

@@ -310,6 +310,7 @@ public final class RequestWriter {
             if (out.writerIndex() > Outbound.MAX_SMALL_BYTES) {
                 call.holdRequest(HeapArray.heapBytes(out));
             }
+            call.replyListener = metadata.replyListener();
             call.head = head;
             call.argumentsAt = prelude;
             call.argumentsEnd = out.writerIndex();

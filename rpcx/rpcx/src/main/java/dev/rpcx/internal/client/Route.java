@@ -237,6 +237,12 @@ public abstract class Route {
         return false;
     }
 
+    /** Returns any open connection, for a look at what its server lists and not for a call; null if there is none. */
+    @Nullable
+    ClientConnection anyOpen() {
+        return null;
+    }
+
     /**
      * Returns an open connection with room for a call, to an instance that is not in {@code asked}. The instance is
      * either healthy, or due for a trial call after failures. In the second case, the caller's call becomes the trial

@@ -6,7 +6,8 @@
  *
  * <ul>
  *   <li>The client itself: {@code ClientSettings} checks which settings exclude each other; {@link ClientCore} makes
- *       proxies, opens channels, sets timers, and ends all of that.
+ *       proxies, opens channels, sets timers, and ends all of that. It also compares the methods of proxies with those
+ *       that servers list, when there is a proxy or a connection more ({@code logMisfits}), and in {@code warmUp}.
  *   <li>From an interface to a call: {@link ClientProxy} finds the method that is called, and runs the interceptors.
  *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of the steps
  *       that each call of the method goes through, and decides how the caller waits.

@@ -9,9 +9,12 @@ import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +22,14 @@ import org.jspecify.annotations.Nullable;
  * peer with one version of the schema cannot read all that a peer with the other version sends, or reads a different
  * value than was sent. For example, null may be read as 0. Each version is given as a {@link LockFile}, the content of
  * its lock file, which has the names, numbers and types of all members.
+ *
+ * <p>Members are compared by their names and numbers. The name of a class is not on the wire, and is not compared: if a
+ * member, a request or a reply has another class in the newer version, the members of the two classes are compared, as
+ * if they were one class. So a class that has another name but the same members is no break, and two classes that two
+ * peers have written separately are compared although their names differ.
+ *
+ * <p>This class is longer than 400 lines because each kind of change needs its own sentence, and all of them share what
+ * is known of the two versions.
  */
 public final class Compatibility {
     /** Says which peer can no longer read what the other peer sends, after a change of the schema. */
@@ -32,14 +43,31 @@ public final class Compatibility {
     }
 
     /**
-     * Two members of {@code type} that may be one member, which has been renamed. The old version of the type has only
-     * {@code removed}, and the new version has only {@code added}.
+     * A member of {@code type} that may have been renamed. The old version of the type has only {@code removed}, and
+     * the new version has only the members of {@code added}, each of which may be the same member.
      *
+     * @param type name of the type, request or reply in the older lock file
+     * @param typeNow name of the type, request or reply in the newer lock file. It is another one if a class stands
+     *     where another class stood
      * @param removed name of the member that is gone
-     * @param added name of the new member
-     * @param isInPlace whether both members have the same number
+     * @param added names of the new members; at least one
+     * @param isInPlace whether the old and the new member have the same number; there is only one new member then
      */
-    public record Renaming(String type, String removed, String added, boolean isInPlace) {}
+    public record Renaming(String type, String typeNow, String removed, List<String> added, boolean isInPlace) {
+        public Renaming {
+            added = List.copyOf(added);
+        }
+
+        /** Says whether both members belong to a type of one name. */
+        public boolean isOfOneType() {
+            return type.equals(typeNow);
+        }
+
+        /** Returns the name of the type for a text. If the newer lock file has another name, that name follows. */
+        public String where() {
+            return isOfOneType() ? type : type + " (now " + typeNow + ")";
+        }
+    }
 
     /**
      * A change of the schema after which a peer with one version cannot read what a peer with the other version sends.
@@ -73,10 +101,22 @@ public final class Compatibility {
      */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
+    /** Name of a type, a request or a reply in the older lock file, and of what stands for it in the newer one. */
+    private record Pair(String older, String newer) {}
+
     private final List<Break> breaks = new ArrayList<>();
 
     private final LockFile older;
     private final LockFile newer;
+
+    /**
+     * Entries that are compared with each other, or will be: those of the same name, and those of two classes of which
+     * one stands where the other stood. Both lock files have an entry for each pair.
+     */
+    private final Set<Pair> pairs = new LinkedHashSet<>();
+
+    /** Pairs that are not compared yet. */
+    private final Deque<Pair> uncompared = new ArrayDeque<>();
 
     /**
      * Names of the types whose values a peer with the older schema compares by {@code equals}: the types of map keys
@@ -137,29 +177,46 @@ public final class Compatibility {
      * cannot read what a peer with the other version sends. The list is empty if there are no such changes.
      */
     public static List<Break> between(LockFile older, LockFile newer) {
-        Compatibility compatibility = new Compatibility(older, newer);
+        return List.copyOf(new Compatibility(older, newer).compareAll().breaks);
+    }
+
+    private Compatibility compareAll() {
         for (LockFile.Entry before : older.entries().values()) {
-            LockFile.Entry after = newer.entries().get(before.type());
-            if (after == null) {
-                // Only a missing request or reply is reported here. A missing type is no break by itself: if a member
-                // had this type and has another type now, the break is reported for that member.
-                if (isCall(before)) {
-                    compatibility.breaks.add(removedCall(before.type()));
-                }
-            } else if (!after.kind().equals(before.kind())) {
-                compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
-            } else if (isStream(before) != isStream(after)) {
-                compatibility.add(
-                        Direction.BOTH,
-                        before.type(),
-                        isStream(before) ? "was a stream, is none" : "was no stream, is one");
+            if (newer.entries().containsKey(before.type())) {
+                addPair(new Pair(before.type(), before.type()));
             } else if (isCall(before)) {
-                compatibility.compareCall(before, after);
-            } else {
-                compatibility.compare(before, after, 0, 0);
+                // A missing type is no break by itself: if a member had this type and has another type now, the two
+                // types are compared as a pair.
+                breaks.add(removedCall(before.type()));
+            }
+            while (!uncompared.isEmpty()) {
+                Pair pair = uncompared.remove();
+                compareEntries(entry(older, pair.older), entry(newer, pair.newer));
             }
         }
-        return List.copyOf(compatibility.breaks);
+        return this;
+    }
+
+    private void addPair(Pair pair) {
+        if (pairs.add(pair)) {
+            uncompared.add(pair);
+        }
+    }
+
+    private static LockFile.Entry entry(LockFile lock, String name) {
+        return Objects.requireNonNull(lock.entries().get(name));
+    }
+
+    private void compareEntries(LockFile.Entry before, LockFile.Entry after) {
+        if (!after.kind().equals(before.kind())) {
+            add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
+        } else if (isStream(before) != isStream(after)) {
+            add(Direction.BOTH, before.type(), isStream(before) ? "was a stream, is none" : "was no stream, is one");
+        } else if (isCall(before)) {
+            compareCall(before, after);
+        } else {
+            compare(before, after, 0, 0);
+        }
     }
 
     /**
@@ -167,28 +224,28 @@ public final class Compatibility {
      *
      * <ul>
      *   <li>A renamed member that has kept its number is found in a type, a request or a reply.
-     *   <li>A renamed member whose number has changed too is found only in a type, and only if the newer lock file
-     *       still has the member's old line, marked as removed.
+     *   <li>A renamed member whose number has changed too is found only in a type that has kept its name, and only if
+     *       the newer lock file still has the member's old line, marked as removed.
      * </ul>
      */
     public static List<Renaming> perhapsRenamed(LockFile older, LockFile newer) {
         List<Renaming> renamed = new ArrayList<>();
-        for (LockFile.Entry before : older.entries().values()) {
-            LockFile.Entry after = newer.entries().get(before.type());
-            if (after != null) {
-                addInPlace(before, after, renamed);
-            }
-            if (after != null && !isCall(before)) {
-                addComponents(before, after, older, newer, renamed);
+        Compatibility compatibility = new Compatibility(older, newer).compareAll();
+        for (Pair pair : compatibility.pairs) {
+            LockFile.Entry before = entry(older, pair.older);
+            LockFile.Entry after = entry(newer, pair.newer);
+            compatibility.addInPlace(before, after, renamed);
+            if (!isCall(before) && pair.older.equals(pair.newer)) {
+                compatibility.addComponents(before, after, renamed);
             }
         }
         return List.copyOf(renamed);
     }
 
     /**
-     * Adds each pair of an old and a new member that have the same number and type, but different names. A renamed
-     * member keeps its number if the number comes from the order of declaration or from {@link Field}. A pair is left
-     * out in these cases:
+     * Adds each pair of an old and a new member that have the same number and values of the same bytes, but different
+     * names. A renamed member keeps its number if the number comes from the order of declaration or from {@link Field}.
+     * A pair is left out in these cases:
      *
      * <ul>
      *   <li>One of its members is marked as removed.
@@ -197,17 +254,17 @@ public final class Compatibility {
      *   <li>One of the names is a name that Java makes up for a parameter, such as {@code arg0}.
      * </ul>
      */
-    private static void addInPlace(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
+    private void addInPlace(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
         for (LockFile.Line old : before.lines().values()) {
             LockFile.Line now = at(old.number(), after);
-            if (now == null || old.removed() || now.removed() || old.isUnknown() || !isAlike(old, now)) {
+            if (now == null || old.removed() || now.removed() || old.isUnknown() || !isAlike(old, now, true)) {
                 continue;
             }
             boolean isOther = !now.name().equals(old.name())
                     && !after.lines().containsKey(old.name())
                     && !before.lines().containsKey(now.name());
             if (isOther && !isSyntheticName(old.name()) && !isSyntheticName(now.name())) {
-                renamed.add(new Renaming(before.type(), old.name(), now.name(), true));
+                renamed.add(new Renaming(before.type(), after.type(), old.name(), List.of(now.name()), true));
             }
         }
     }
@@ -221,49 +278,67 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether the members that two lines describe have the same type, so that their values have the same bytes.
-     * The members may still differ in what is read if no value was sent: null for one, and 0 for the other. One member
-     * may also be a list, and the other one a set.
+     * Says whether the values of the members that two lines describe have the same bytes. The members may still differ
+     * in what is read if no value was sent: null for one, and 0 for the other. One member may also be a list, and the
+     * other one a set, and one may be a wider number than the other.
+     *
+     * @param isByBytes whether two messages or two enums of different names count as the same type
      */
-    private static boolean isAlike(LockFile.Line one, LockFile.Line other) {
+    private boolean isAlike(LockFile.Line one, LockFile.Line other, boolean isByBytes) {
         LineType old = LineType.parse(asList(one.type()));
         LineType now = LineType.parse(asList(other.type()));
-        return old.element().equals(now.element())
-                && old.label().hasBytesOf(now.label())
-                && old.isStream() == now.isStream();
+        boolean isElementAlike = old.element().equals(now.element())
+                || wider(old.element(), now.element())
+                || wider(now.element(), old.element())
+                || isByBytes && isSame(old.element(), now.element(), pair -> {});
+        return isElementAlike && old.label().hasBytesOf(now.label()) && old.isStream() == now.isStream();
     }
 
     /**
-     * Finds members that may have been renamed and have got another number. Adds each such member to {@code renamed} as
-     * a pair: the member that was removed, and the first new member that may be the same one. Two members may be the
-     * same one if one of these conditions holds:
+     * Finds members that may have been renamed and have got another number. Adds each such member to {@code renamed},
+     * with all new members that may be the same one. Two members may be the same one if one of these conditions holds:
      *
      * <ul>
-     *   <li>Both have the same type.
+     *   <li>Their types are the same, but for a wider number, an optional value, or a list in place of a set.
      *   <li>Both are cases of a sealed type.
      *   <li>Their types are different classes, and the class itself may have been renamed: the old class has an entry
      *       in the older lock file, and the new class has an entry only in the newer lock file.
      * </ul>
      */
-    private static void addComponents(
-            LockFile.Entry before, LockFile.Entry after, LockFile older, LockFile newer, List<Renaming> renamed) {
+    private void addComponents(LockFile.Entry before, LockFile.Entry after, List<Renaming> renamed) {
         List<LockFile.Line> added = new ArrayList<>(after.lines().values());
-        added.removeIf(line -> line.removed() || line.isUnknown() || at(line.number(), before) != null);
+        added.removeIf(line ->
+                line.removed() || line.isUnknown() || before.has(line.name()) || at(line.number(), before) != null);
         for (LockFile.Line old : before.lines().values()) {
             LockFile.Line now = at(old.number(), after);
             if (old.removed() || now == null || !now.removed()) {
                 continue;
             }
-            added.stream()
-                    .filter(line -> line.type().equals(old.type())
+            List<String> alike = added.stream()
+                    .filter(line -> isAlike(old, line, false)
                             || after.kind().equals("oneof")
                             || hasTypeOf(old, older) && hasTypeOf(line, newer) && !hasTypeOf(line, older))
-                    .findFirst()
-                    .ifPresent(line -> {
-                        added.remove(line);
-                        renamed.add(new Renaming(before.type(), old.name(), line.name(), false));
-                    });
+                    .map(LockFile.Line::name)
+                    .toList();
+            if (!alike.isEmpty()) {
+                renamed.add(new Renaming(before.type(), after.type(), old.name(), alike, false));
+            }
         }
+    }
+
+    /**
+     * Returns the break that is reported if a new member has the number of an old one, and is not the same member under
+     * another name.
+     *
+     * @param renaming what could have been a new name; {@link Renaming#isInPlace} is true
+     */
+    public static Break givenAgain(Renaming renaming) {
+        String added = renaming.added().get(0);
+        return new Break(
+                Direction.BOTH,
+                where(renaming.type(), renaming.typeNow(), renaming.removed()),
+                "its number is given to " + added + ", and old and new versions read one as the other (expected: a"
+                        + " number of its own for " + added + ", by a place at the end or by @Field)");
     }
 
     /**
@@ -399,11 +474,11 @@ public final class Compatibility {
         for (LockFile.Line old : before.lines().values()) {
             LockFile.Line now = at(old.number(), after);
             LockFile.Line namesake = after.lines().get(old.name());
-            String where = before.type() + "." + old.name();
+            String where = where(before.type(), after.type(), old.name());
             if (addMoved(where, old, namesake)) {
                 continue;
             }
-            if (now == null) {
+            if (now == null && before.type().equals(after.type())) {
                 add(
                         Direction.BOTH,
                         where,
@@ -412,12 +487,14 @@ public final class Compatibility {
                                 + old.number() + " " + old.name() + ")");
                 continue;
             }
-            if (old.removed() && !now.removed()) {
+            // A class of another name never had the lines that the older lock file has for removed members.
+            boolean isGone = now == null || now.removed();
+            if (old.removed() && now != null && !now.removed()) {
                 add(
                         Direction.BOTH,
                         where,
                         "number " + old.number() + " was removed, and is given again to " + now.name());
-            } else if (!old.removed() && now.removed()) {
+            } else if (!old.removed() && isGone) {
                 if (old.number() == 0 && isEnum(before)) {
                     add(
                             Direction.BOTH,
@@ -439,7 +516,7 @@ public final class Compatibility {
                 } else if (comparedNow.contains(after.type())) {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
-            } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
+            } else if (old.removed() || now == null || isMoved(before.lines().get(now.name()), now)) {
                 // Nothing is reported for this number here. Either the number was removed before, or it now belongs to
                 // a member that had another number. In the second case, the break is reported for that member.
                 continue;
@@ -458,7 +535,7 @@ public final class Compatibility {
             if (now.removed() || at(now.number(), before) != null) {
                 continue;
             }
-            String where = after.type() + "." + now.name();
+            String where = where(before.type(), after.type(), now.name());
             if (!choice) {
                 if (comparedBefore.contains(before.type())) {
                     add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(false));
@@ -473,6 +550,14 @@ public final class Compatibility {
                 add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(true));
             }
         }
+    }
+
+    /**
+     * Returns the name of a member for a text. If the class of the member has another name in the newer lock file, that
+     * name follows.
+     */
+    private static String where(String type, String typeNow, String member) {
+        return type + "." + member + (type.equals(typeNow) ? "" : " (now of " + typeNow + ")");
     }
 
     /**
@@ -504,10 +589,16 @@ public final class Compatibility {
         LockFile.Line old = at(0, before);
         LockFile.Line now = at(0, after);
         if (old != null) {
-            addMoved(before.type() + "." + old.name(), old, after.lines().get(Cases.field(old.name())));
+            addMoved(
+                    where(before.type(), after.type(), old.name()),
+                    old,
+                    after.lines().get(Cases.field(old.name())));
         }
         if (now != null) {
-            addMoved(after.type() + "." + now.name(), before.lines().get(Cases.field(now.name())), now);
+            addMoved(
+                    where(before.type(), after.type(), now.name()),
+                    before.lines().get(Cases.field(now.name())),
+                    now);
         }
     }
 
@@ -569,7 +660,7 @@ public final class Compatibility {
         boolean isNarrower = wider(now.element(), old.element());
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
-        boolean isRead = isWider || isNarrower || old.element().equals(now.element());
+        boolean isRead = isWider || isNarrower || isSame(old.element(), now.element(), this::addPair);
         // If the field is optional in only one version of the schema, a peer with that version reads an absent value as
         // null or as an empty Optional. A peer with the other version may read something else, such as 0. The text for
         // this other value is computed here.
@@ -598,6 +689,42 @@ public final class Compatibility {
                             + (isNarrower ? ", and what does not fit is refused" : "")
                             + (becomesSet ? ", and of those that are equal one is kept" : ""));
         }
+    }
+
+    /**
+     * Says whether the values of two types have the same bytes, provided that the members of their messages and enums
+     * are the same. The names of messages and enums make no difference.
+     *
+     * @param old a type of the older lock file, as {@link LineType#element} has it
+     * @param now a type of the newer lock file
+     * @param found gets the messages and enums of the one type, each with what stands for it in the other
+     */
+    private boolean isSame(String old, String now, Consumer<Pair> found) {
+        LockFile.Entry before = older.entries().get(old);
+        LockFile.Entry after = newer.entries().get(now);
+        if (before != null && after != null && before.kind().equals(after.kind())) {
+            found.accept(new Pair(old, now));
+            return true;
+        }
+        if (old.equals(now)) {
+            return true;
+        }
+        // the key and the value of a map are separated by a blank
+        List<String> oldParts = LineType.split(old, ' ');
+        List<String> nowParts = LineType.split(now, ' ');
+        if (oldParts.size() == 1 && nowParts.size() == 1) {
+            String container = LineType.raw(old);
+            if (!CONTAINERS.contains(container) || !container.equals(LineType.raw(now))) {
+                return false;
+            }
+            oldParts = LineType.arguments(old);
+            nowParts = LineType.arguments(now);
+        }
+        boolean isSame = oldParts.size() == nowParts.size();
+        for (int i = 0; isSame && i < oldParts.size(); i++) {
+            isSame = isSame(oldParts.get(i), nowParts.get(i), found);
+        }
+        return isSame;
     }
 
     /**

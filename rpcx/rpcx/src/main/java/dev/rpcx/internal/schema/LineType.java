@@ -130,6 +130,38 @@ record LineType(boolean isStream, Label label, String element) {
         return text;
     }
 
+    /**
+     * Splits a text of several types, such as {@code a.Key,a.Pair<a.Key,a.Item>}. A separator between angle brackets
+     * does not count, since it belongs to one of the types. The types are returned without the blanks around them.
+     */
+    static List<String> split(String types, char separator) {
+        List<String> parts = new ArrayList<>();
+        int depth = 0;
+        int begin = 0;
+        for (int i = 0; i < types.length(); i++) {
+            char c = types.charAt(i);
+            depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+            if (depth == 0 && c == separator) {
+                parts.add(types.substring(begin, i).strip());
+                begin = i + 1;
+            }
+        }
+        parts.add(types.substring(begin).strip());
+        return parts;
+    }
+
+    /** Returns the name of a type without its type arguments. */
+    static String raw(String type) {
+        int open = type.indexOf('<');
+        return open < 0 ? type : type.substring(0, open);
+    }
+
+    /** Returns the type arguments of a type; an empty list if the type has none. */
+    static List<String> arguments(String type) {
+        int open = type.indexOf('<');
+        return open < 0 || !type.endsWith(">") ? List.of() : split(type.substring(open + 1, type.length() - 1), ',');
+    }
+
     private static List<String> names(String text) {
         List<String> names = new ArrayList<>();
         for (int i = 0; i < text.length(); i++) {

@@ -51,6 +51,21 @@ public final class LockFile {
         public Entry {
             lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
         }
+
+        /** Says whether the type has a member of this name at present, that is, one that is not marked as removed. */
+        public boolean has(String member) {
+            Line line = lines.get(member);
+            return line != null && !line.removed;
+        }
+
+        private Entry renamed(Rename rename) {
+            Map<String, Line> named = new LinkedHashMap<>();
+            for (Line line : lines.values()) {
+                String name = line.name.equals(rename.from) ? rename.to : line.name;
+                named.put(name, new Line(line.number, name, line.type, line.removed));
+            }
+            return new Entry(kind, type, named);
+        }
     }
 
     /**
@@ -65,6 +80,24 @@ public final class LockFile {
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
+        }
+    }
+
+    /**
+     * New name of a member, which keeps its number.
+     *
+     * @param type name of the type, request or reply that has the member
+     */
+    public record Rename(String type, String from, String to) {
+        /** Says whether an entry has the member under its old name, and no line for the new name. */
+        private boolean fits(Entry entry) {
+            return entry.has(from) && !entry.lines.containsKey(to);
+        }
+
+        /** Says whether a lock file has the member under its old name, and can have it under its new one. */
+        public boolean fits(LockFile lock) {
+            Entry entry = lock.entries.get(type);
+            return entry != null && fits(entry);
         }
     }
 
@@ -120,7 +153,7 @@ public final class LockFile {
      *     numbers, one number has two members, or one type has two kinds
      */
     public static LockFile of(@Nullable ClassLoader loader) {
-        return new Union().addAll(loader).lock();
+        return new Union().addAll(loader, List.of()).lock();
     }
 
     /**
@@ -130,10 +163,12 @@ public final class LockFile {
      * @param loader null for the system class loader
      * @param own content of the lock file of one project
      * @param source file or URL from which {@code own} was read, named in errors
+     * @param renames new names that {@code own} has already. The other files may still have the old ones: see
+     *     {@link #renamed}
      * @throws SchemaException as in {@link #of(ClassLoader)}
      */
-    public static LockFile of(@Nullable ClassLoader loader, LockFile own, String source) {
-        return new Union().addAll(loader).add(own, source).lock();
+    public static LockFile of(@Nullable ClassLoader loader, LockFile own, String source, List<Rename> renames) {
+        return new Union().addAll(loader, renames).add(own, source).lock();
     }
 
     /** Builder that joins several lock files into one {@code LockFile}. */
@@ -145,7 +180,7 @@ public final class LockFile {
          */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
-        Union addAll(@Nullable ClassLoader loader) {
+        Union addAll(@Nullable ClassLoader loader, List<Rename> renames) {
             try {
                 List<URL> urls = Collections.list(
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
@@ -155,7 +190,7 @@ public final class LockFile {
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
-                        add(parse(text, url.toString()), url.toString());
+                        add(parse(text, url.toString()).renamed(renames), url.toString());
                     }
                 }
                 return this;
@@ -168,8 +203,8 @@ public final class LockFile {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
                     // The joined LockFile has no requests and replies. Their lines may contradict each other in two
-                    // lock
-                    // files. That is allowed, since parameters and results do not get their numbers from lock files.
+                    // lock files. That is allowed, since parameters and results do not get their numbers from lock
+                    // files.
                     continue;
                 }
                 String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
@@ -211,8 +246,8 @@ public final class LockFile {
             }
             if (taken != null && !taken.equals(line.name)) {
                 throw new SchemaException(where + ": number " + line.number + " is that of " + taken + " and of "
-                        + line.name + " (expected: one component for ever; if it has been renamed, write its new name"
-                        + " into all locks by hand)");
+                        + line.name + " (expected: one component for ever; if it has been renamed, its new name in"
+                        + " all locks, by `rpcx lock --rename`)");
             }
             // The member counts as removed only if each lock file that has the member marks it as removed. A project
             // that still has the member may use a newer jar, whose lock file marks the member as removed.
@@ -333,6 +368,18 @@ public final class LockFile {
     }
 
     /**
+     * Returns this lock file with new names for some members, which keep their numbers. A rename is left out if this
+     * lock file does not have the member under its old name, or has a line for the new name.
+     */
+    public LockFile renamed(List<Rename> renames) {
+        Map<String, Entry> all = new LinkedHashMap<>(entries);
+        for (Rename rename : renames) {
+            all.computeIfPresent(rename.type, (type, entry) -> rename.fits(entry) ? entry.renamed(rename) : entry);
+        }
+        return new LockFile(all, comments);
+    }
+
+    /**
      * Returns the next version of this lock file, with the present members of all types that a schema has mapped. New
      * members are added with their numbers, and members that are gone are marked as removed. Types that the schema has
      * not mapped stay as they are, and so do requests and replies that are not in {@code calls}.
@@ -342,7 +389,7 @@ public final class LockFile {
      * removed. The next version then marks the member as removed too.
      *
      * @param schema made by {@link Schema#extending} from this lock file, or from this lock file joined with others by
-     *     {@link #of(ClassLoader, LockFile, String)}
+     *     {@link #of(ClassLoader, LockFile, String, List)}
      * @param calls requests and replies, each under a name such as {@code greeter/hello.request}
      * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member, but
      *     another number

@@ -32,7 +32,7 @@ public final class MessageType implements Shape {
          * message, or for a value that can be null. The message for {@code void} has no field.
          */
         WRAPPER,
-        /** The parameters of a method. */
+        /** The parameters of a method, or of the constructor of an exception whose state is sent. */
         PARAMETERS
     }
 
@@ -106,7 +106,8 @@ public final class MessageType implements Shape {
 
     /**
      * Returns the erased Java type of the values that this message carries. For the parameters of a method, the type is
-     * {@code Object[]}.
+     * {@code Object[]}. For the state of an exception, the type is that of the exception, although codecs read and
+     * write the parameters of its constructor.
      */
     public Class<?> javaClass() {
         return javaClass;
@@ -121,17 +122,17 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the number of parameters of the method to which this message belongs; 0 if the kind of this message is
-     * not {@link Kind#PARAMETERS}. Parameters that are streams are counted too, although the message has no fields for
-     * them.
+     * Returns the number of parameters of the method or constructor to which this message belongs; 0 if the kind of
+     * this message is not {@link Kind#PARAMETERS}. Parameters that are streams are counted too, although the message
+     * has no fields for them.
      */
     public int arity() {
         return arity;
     }
 
     /**
-     * Returns the position of each field's parameter in the method, counted from 0. The list is empty if the kind of
-     * this message is not {@link Kind#PARAMETERS}.
+     * Returns the position of each field's parameter in the method or constructor, counted from 0. The list is empty if
+     * the kind of this message is not {@link Kind#PARAMETERS}.
      */
     public List<Integer> positions() {
         return positions;

@@ -47,8 +47,24 @@ public final class ProtoFile {
      *
      * @param streamsIn whether a client can send many requests in one call
      * @param streamsOut whether the server can send many replies in one call
+     * @param errors states of the exceptions that arrive as themselves
      */
-    public record Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {}
+    public record Rpc(
+            String name,
+            MessageType request,
+            MessageType reply,
+            boolean streamsIn,
+            boolean streamsOut,
+            List<MessageType> errors) {
+        public Rpc {
+            errors = List.copyOf(errors);
+        }
+
+        /** Creates a method none of whose exceptions arrives as itself. */
+        public Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {
+            this(name, request, reply, streamsIn, streamsOut, List.of());
+        }
+    }
 
     /**
      * Creates a file that has no services and no messages yet.
@@ -73,7 +89,8 @@ public final class ProtoFile {
 
     /**
      * Adds a service, and all messages and enums that its methods need. In the file, the names of methods begin with a
-     * capital letter, as is usual in Protobuf.
+     * capital letter, as is usual in Protobuf. The exceptions of the methods are messages of the file, since a
+     * {@code .proto} cannot say which method throws what.
      *
      * @throws SchemaException if two methods, or two fields of one message, would have the same name in the file. Names
      *     of fields count as the same if they differ only in underscores
@@ -92,6 +109,7 @@ public final class ProtoFile {
                 }
                 message.fields().forEach(field -> typeOf(field.shape()));
             }
+            rpc.errors().forEach(this::message);
         }
         Map<String, String> methods = new HashMap<>();
         for (Rpc rpc : rpcs) {

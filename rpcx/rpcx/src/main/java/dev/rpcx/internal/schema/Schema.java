@@ -107,6 +107,13 @@ public final class Schema {
     private final LockFile lock;
     private final boolean extending;
     private final Map<Use, Shape> shapes = new HashMap<>();
+
+    /**
+     * Messages of the states of exceptions. They are not among {@link #shapes}, since an exception is never the value
+     * of a field.
+     */
+    private final Map<Class<?>, MessageType> errors = new HashMap<>();
+
     private final Map<String, Use> names = new HashMap<>();
 
     /**
@@ -144,11 +151,13 @@ public final class Schema {
 
     /**
      * Returns the messages and enums of all types that have been mapped so far. Messages that RPCX itself makes to hold
-     * a nested or nullable list, set or map are included. Messages that RPCX makes for the parameters, the result or a
-     * single value of one method are left out.
+     * a nested or nullable list, set or map are included, and so are the states of exceptions. Messages that RPCX makes
+     * for the parameters, the result or a single value of one method are left out.
      */
     public synchronized List<Shape> shapes() {
-        return List.copyOf(shapes.values());
+        List<Shape> all = new ArrayList<>(shapes.values());
+        all.addAll(errors.values());
+        return List.copyOf(all);
     }
 
     /**
@@ -270,6 +279,44 @@ public final class Schema {
         boolean isAlone = parameter.getDeclaringExecutable().getParameterCount() == 1;
         boolean nullable = (isAlone || !isMessage(use.raw())) && nullable(parameter, parameter.getAnnotatedType());
         return message(use, nullable, use.simpleName() + "Value", where);
+    }
+
+    /**
+     * Returns the message in which the state of an exception is sent. The message has a field for each parameter of the
+     * exception's constructor. The parameter {@code String message} can be null, since an exception need not have a
+     * message.
+     *
+     * @throws SchemaException if a parameter cannot be mapped, or if its number is not allowed, is taken, or is missing
+     *     while other parameters have one
+     */
+    public synchronized MessageType error(Constructor<?> constructor) {
+        Class<?> raw = constructor.getDeclaringClass();
+        MessageType known = errors.get(raw);
+        if (known != null) {
+            return known;
+        }
+        Use use = Use.of(raw, Map.of(), raw.getName());
+        Parameter[] parameters = constructor.getParameters();
+        Numbers numbers =
+                new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, List.of(parameters), extending);
+        List<FieldType> fields = new ArrayList<>();
+        List<Integer> positions = new ArrayList<>();
+        for (int i = 0; i < parameters.length; i++) {
+            Parameter parameter = parameters[i];
+            String name = parameter.getName();
+            String where = raw.getName() + "." + name;
+            boolean nullable = name.equals("message") && parameter.getType() == String.class
+                    || nullable(parameter, parameter.getAnnotatedType());
+            Use type = Use.of(parameter.getParameterizedType(), Map.of(), where);
+            fields.add(field(name, numbers.of(parameter, name, i + 1), type, nullable, where));
+            positions.add(i);
+        }
+        MessageType message = new MessageType(name(use), MessageType.Kind.PARAMETERS, raw, use.key())
+                .fields(fields, numbers.source())
+                .parameters(parameters.length, positions)
+                .reserved(numbers.reserved());
+        errors.put(raw, message);
+        return message;
     }
 
     private MessageType value(Type type, String where) {

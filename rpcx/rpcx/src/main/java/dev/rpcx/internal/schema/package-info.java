@@ -11,7 +11,8 @@
  *       cannot be mapped; {@link Use} is one use of a class, with what its type parameters stand for there;
  *       {@link BeanProperty} finds the fields of a class that have a getter and a setter; {@link Accessors} has the
  *       names that these may have, and {@link Cases} the names of a sealed type's cases: both also have the texts of
- *       errors that the annotation processor shares.
+ *       errors that the annotation processor shares. {@link ErrorType} finds what the constructor of an exception takes
+ *       and which methods return it, for an exception that arrives as itself.
  *   <li>The message: {@link Shape} is the type of one value on the wire, and has four kinds. {@link Scalar} is a single
  *       Protobuf scalar; {@link WellKnown} is a message of a fixed form, such as a timestamp; {@link EnumType} has the
  *       numbers of an enum's constants, and the constant that stands for the unknown; {@link MessageType} has the
@@ -23,8 +24,8 @@
  *       path; {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a
  *       member as a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
- *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files, and says what the
- *       change breaks, and for which side.
+ *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files by the names and
+ *       numbers of members, and says what the change breaks, for which side, and what may have been renamed.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
  *       {@link ProtoText} its text.
  * </ul>

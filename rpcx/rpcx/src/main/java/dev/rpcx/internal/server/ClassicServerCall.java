@@ -565,7 +565,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void failed(Throwable thrown) {
-        fail(ServerCallErrors.failed(thrown, method, context));
+        RPCXException error = ServerCallErrors.failed(thrown, method, context).withMetadata(context.replyMetadata());
+        boolean isLogged = !context.isCancelled() && !ServerCallErrors.tellsAll(thrown, error);
+        fail(error);
+        if (isLogged) {
+            connection.logFailure(method, id, ServerCallErrors.HANDLER, thrown);
+        }
     }
 
     private void fail(RPCXException error) {
@@ -580,13 +585,16 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             method.result().write(result, value);
             frame = ClassicWire.reply(id(), value, null);
         } catch (CodecException e) {
+            boolean isTooLarge = e.code() == CodecException.Code.TOO_LARGE;
+            if (!isTooLarge) {
+                connection.logFailure(method, id, ServerCallErrors.RESULT, e);
+            }
             unsendable(
-                    e.code() == CodecException.Code.TOO_LARGE
-                            ? RPCXException.Code.TOO_LARGE
-                            : RPCXException.Code.HANDLER_FAILED,
+                    isTooLarge ? RPCXException.Code.TOO_LARGE : RPCXException.Code.HANDLER_FAILED,
                     ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
+            connection.logFailure(method, id, ServerCallErrors.RESULT, t);
             unsendable(RPCXException.Code.HANDLER_FAILED, ServerCallErrors.UNSENDABLE + ThrowableText.wireWords(t));
             return;
         }

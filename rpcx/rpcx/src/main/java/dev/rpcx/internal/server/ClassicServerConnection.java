@@ -403,6 +403,15 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return new HandledContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
     }
 
+    /**
+     * Logs what a handler or an interceptor has thrown, or why a result cannot be sent. Any thread may call this.
+     *
+     * @param what what has failed
+     */
+    void logFailure(ServerMethod method, Long id, String what, Throwable thrown) {
+        server.failures().log(method, what, () -> "call " + id + " of " + channel.remoteAddress(), thrown);
+    }
+
     // ---- replies
 
     /**

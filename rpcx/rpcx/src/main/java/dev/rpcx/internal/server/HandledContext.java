@@ -8,6 +8,7 @@ import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.call.CurrentCall;
 import dev.rpcx.internal.call.HandledCall;
 import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.wire.MetadataFields;
 import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -100,6 +101,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
      */
     private volatile int handler;
 
+    /** Metadata for the reply or the error of the call. Written while holding the lock of {@code this}. */
+    private volatile Metadata replyMetadata = Metadata.EMPTY;
+
     /**
      * Runs the rest of the call's chain of interceptors on threads for handlers of the call's method; null if the call
      * has no interceptors.
@@ -135,6 +139,18 @@ public final class HandledContext extends TimedContext implements HandledCall {
     @Override
     public boolean isCancelled() {
         return cancelled;
+    }
+
+    @Override
+    public synchronized void reply(String name, String value) {
+        Metadata more = replyMetadata.with(name, value);
+        MetadataFields.checkReply(more);
+        replyMetadata = more;
+    }
+
+    /** Returns the metadata for the reply or the error of the call. */
+    Metadata replyMetadata() {
+        return replyMetadata;
     }
 
     /**

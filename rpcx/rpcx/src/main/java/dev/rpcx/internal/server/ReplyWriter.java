@@ -1,8 +1,10 @@
 package dev.rpcx.internal.server;
 
+import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.Wire;
 import dev.rpcx.internal.wire.WireError;
 import org.jspecify.annotations.Nullable;
@@ -21,36 +23,45 @@ final class ReplyWriter {
     // ---- Methods for the thread that has the result
 
     /**
-     * Writes the result of a call into the call's buffer. If the result cannot be encoded or is too large, writes an
-     * error instead.
+     * Writes the result of a call into the call's buffer, behind the metadata of the reply, if there are any and the
+     * client reads them. If the result cannot be encoded or is too large, writes an error instead.
      */
     @SuppressWarnings("NullAway") // the codec throws if it cannot write null
     static void write(ServerCall call, @Nullable Object result) {
         call.head = Wire.REPLY;
+        Metadata metadata = call.context().replyMetadata();
+        int prelude;
         try {
+            if (!metadata.isEmpty() && call.connection.readsReplyMetadata()) {
+                call.head = Wire.REPLY | Wire.METADATA;
+                MetadataFields.write(call.body, metadata);
+            }
+            prelude = call.body.readableBytes();
             call.method().result().write(result, call.body);
         } catch (CodecException e) {
-            RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
-                    ? RPCXException.Code.TOO_LARGE
-                    : RPCXException.Code.HANDLER_FAILED;
-            writeUnsendable(call, code, ServerMethod.unsendable(e));
+            boolean isTooLarge = e.code() == CodecException.Code.TOO_LARGE;
+            if (!isTooLarge) {
+                call.connection.logFailure(call.method(), call.id, ServerCallErrors.RESULT, e);
+            }
+            writeUnsendable(
+                    call,
+                    isTooLarge ? RPCXException.Code.TOO_LARGE : RPCXException.Code.HANDLER_FAILED,
+                    ServerMethod.unsendable(e));
             return;
         } catch (Throwable e) {
+            call.connection.logFailure(call.method(), call.id, ServerCallErrors.RESULT, e);
             writeUnsendable(
                     call, RPCXException.Code.HANDLER_FAILED, ServerCallErrors.UNSENDABLE + ThrowableText.wireWords(e));
             return;
         }
         int max = call.connection.maxBytesTaken();
-        if (call.body.readableBytes() > max) {
-            writeTooLarge(call, max);
+        int bytes = call.body.readableBytes() - prelude;
+        if (bytes > max) {
+            writeUnsendable(
+                    call,
+                    RPCXException.Code.TOO_LARGE,
+                    "a result of " + bytes + " bytes (expected: at most " + max + ")");
         }
-    }
-
-    private static void writeTooLarge(ServerCall call, int max) {
-        writeUnsendable(
-                call,
-                RPCXException.Code.TOO_LARGE,
-                "a result of " + call.body.readableBytes() + " bytes (expected: at most " + max + ")");
     }
 
     /** Writes an error in place of a reply that cannot be sent. The error says whether the handler has run. */

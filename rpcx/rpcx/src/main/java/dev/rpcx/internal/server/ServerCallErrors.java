@@ -3,7 +3,9 @@ package dev.rpcx.internal.server;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.PeerText;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.wire.ConnectionErrors;
+import java.util.List;
 
 /**
  * Makes errors that a server sends to its callers, on the native wire and on the classic wire, and errors that the
@@ -25,6 +27,15 @@ final class ServerCallErrors {
 
     /** Beginning of the text of the error for a call whose result cannot be encoded. The reason follows it. */
     static final String UNSENDABLE = "the result cannot be sent: ";
+
+    /** Name of what has failed, for the log: the handler of a call, or an interceptor. */
+    static final String HANDLER = "the handler or an interceptor";
+
+    /** Name of what has failed, for the log: the stream that a handler has returned. */
+    static final String STREAM = "the stream of the handler";
+
+    /** Name of what has failed, for the log: the writing of a result. */
+    static final String RESULT = "the writing of the result";
 
     private static final String GONE = "the caller is gone";
     private static final String FAILED = "the handler failed";
@@ -116,11 +127,12 @@ final class ServerCallErrors {
     }
 
     /**
-     * Returns the error for a call whose handler has thrown {@code thrown}. The error has the code and the text of
-     * {@code thrown}, and says EXECUTED.
+     * Returns the error for a call whose handler has thrown {@code thrown}. The error has the code, the text, the cause
+     * and the details of {@code thrown}, and says EXECUTED.
      */
     static RPCXException thrownByHandler(RPCXException thrown) {
-        return new RPCXException(thrown.code(), thrown.getMessage());
+        return new RPCXException(thrown.code(), thrown.getMessage(), RPCXException.Executed.EXECUTED, thrown.getCause())
+                .withDetails(thrown.details());
     }
 
     static RPCXException unreadable(Throwable e) {
@@ -131,16 +143,32 @@ final class ServerCallErrors {
 
     /**
      * Returns the error for a call whose handler, interceptor or stream has failed with an exception. If the exception
-     * is an {@link RPCXException}, the error has the same code and message. Otherwise the code is HANDLER_FAILED, and
-     * the message is that of the exception, unless {@link PeerText} replaces it. The error does not name the
-     * exception's class.
+     * is an {@link RPCXException}, the error has the same code, message and details. Otherwise the code is
+     * HANDLER_FAILED, and the message is that of the exception, unless {@link PeerText} replaces it. The error does not
+     * name the exception's class, unless the method declares the exception: it then has the exception as a detail.
      *
      * <p>The error says NOT_EXECUTED if the method has interceptors, and the handler has not started. If the exception
-     * is an {@link RPCXException}, it must also say NOT_EXECUTED itself. In all other cases, the error says EXECUTED.
-     * If the method has interceptors, this method also prevents the handler from starting later.
+     * is an {@link RPCXException}, it must also say NOT_EXECUTED itself, or leave this to the server. In all other
+     * cases, the error says EXECUTED. If the method has interceptors, this method also prevents the handler from
+     * starting later.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
-        return failed(thrown, hasRun(method, context));
+        return failed(thrown, hasRun(method, context), method.errors());
+    }
+
+    /**
+     * Returns whether {@code error}, the error for a call that has failed with {@code thrown}, tells the caller all
+     * that there is to tell. If not, the server has to log {@code thrown}. An {@link RPCXException} and an exception
+     * that the method declares are the answer of a handler or an interceptor, but a cause is never sent.
+     */
+    static boolean tellsAll(Throwable thrown, RPCXException error) {
+        try {
+            Throwable t = RPCXException.cause(thrown);
+            return t.getCause() == null
+                    && (t instanceof RPCXException || !error.details().isEmpty());
+        } catch (Throwable speechless) {
+            return false;
+        }
     }
 
     /**
@@ -162,12 +190,12 @@ final class ServerCallErrors {
      * name the exception's class.
      */
     static RPCXException failed(Throwable thrown) {
-        return failed(thrown, true);
+        return failed(thrown, true, DeclaredErrors.NONE);
     }
 
-    private static RPCXException failed(Throwable thrown, boolean hasRun) {
+    private static RPCXException failed(Throwable thrown, boolean hasRun, DeclaredErrors errors) {
         try {
-            return asSeenByCaller(thrown, hasRun);
+            return asSeenByCaller(thrown, hasRun, errors);
         } catch (Throwable worse) {
             // A method of the exception itself has thrown. The caller nevertheless gets an answer.
             return ended(RPCXException.Code.HANDLER_FAILED, FAILED, hasRun);
@@ -178,12 +206,26 @@ final class ServerCallErrors {
         return hasRun ? new RPCXException(code, text) : RPCXException.refused(code, text);
     }
 
-    private static RPCXException asSeenByCaller(Throwable thrown, boolean hasRun) {
+    private static RPCXException asSeenByCaller(Throwable thrown, boolean hasRun, DeclaredErrors errors) {
         Throwable t = RPCXException.cause(thrown);
         if (t instanceof RPCXException e) {
-            return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);
+            boolean isRefusal = e.isExecutedOpen() || e.executed() == RPCXException.Executed.NOT_EXECUTED;
+            RPCXException error = ended(e.code(), e.getMessage(), hasRun || !isRefusal);
+            return e.details().isEmpty() ? error : error.withDetails(passedOn(e.details()));
         }
         String message = PeerText.of(t);
-        return ended(RPCXException.Code.HANDLER_FAILED, message == null ? FAILED : message, hasRun);
+        RPCXException error = ended(RPCXException.Code.HANDLER_FAILED, message == null ? FAILED : message, hasRun);
+        RPCXException.Detail declared = errors.detailOf(t);
+        return declared == null ? error : error.withDetails(List.of(declared));
+    }
+
+    /**
+     * Returns the details of an exception that a handler or an interceptor passes on. An exception that another service
+     * has declared does not count as declared here, since this method may declare another one of that name.
+     */
+    private static List<RPCXException.Detail> passedOn(List<RPCXException.Detail> details) {
+        return details.stream()
+                .map(each -> each.isDeclared() ? new RPCXException.Detail(each.name(), each.message(), false) : each)
+                .toList();
     }
 }

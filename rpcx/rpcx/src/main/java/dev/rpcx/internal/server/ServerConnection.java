@@ -32,6 +32,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.security.Principal;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Flow;
@@ -163,6 +164,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * replies or items read it.
      */
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
+
+    /**
+     * Whether the client reads metadata in front of the body of a REPLY. The event loop writes the field. Threads that
+     * make replies read it.
+     */
+    private volatile boolean readsReplyMetadata;
 
     private final UnderWay underWay = new UnderWay();
     private final RequestReader request;
@@ -314,6 +321,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
     @Override
     public int maxBytesTaken() {
         return maxReplyBytes;
+    }
+
+    /** Returns whether the client reads metadata in front of the body of a REPLY. Any thread may call this. */
+    boolean readsReplyMetadata() {
+        return readsReplyMetadata;
     }
 
     // ---- for the threads of handlers
@@ -493,6 +505,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 guard.settingsReceived();
                 client = Settings.read(payload);
                 maxReplyBytes = client.maxMessageBytes();
+                readsReplyMetadata = client.readsReplyMetadata();
             }
             case Wire.GOAWAY -> {
                 goAwayReceived = true;
@@ -848,6 +861,20 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Logs that a notice has failed, since the client of a notice gets no error. Any thread may call this. */
     void noticeFailed(ServerMethod method, RPCXException why) {
         server.noticeFailed(method, why);
+    }
+
+    /**
+     * Logs what a handler or an interceptor has thrown, or why a result cannot be sent. Any thread may call this.
+     *
+     * @param what what has failed
+     */
+    void logFailure(ServerMethod method, int id, String what, Throwable thrown) {
+        server.failures()
+                .log(
+                        method,
+                        what,
+                        () -> "call " + HexFormat.of().toHexDigits(id) + " of " + channel.remoteAddress(),
+                        thrown);
     }
 
     private void refuseAdmission(ServerCall call) {
@@ -1649,15 +1676,21 @@ public final class ServerConnection extends WireConnection implements ServedConn
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
         HandledContext its = call.context();
+        int id = call.id;
         StreamSender sender = new StreamSender(
                 this,
-                call.id,
+                id,
                 method.result(),
                 Wire.REPLY,
                 thrown -> {
-                    ByteBuf error = Unpooled.buffer();
-                    WireError.write(error, ServerCallErrors.failed(thrown, method, its));
-                    Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
+                    RPCXException error =
+                            ServerCallErrors.failed(thrown, method, its).withMetadata(its.replyMetadata());
+                    ByteBuf body = Unpooled.buffer();
+                    WireError.write(body, error);
+                    Objects.requireNonNull(self.get()).addLast(Wire.ERROR, body);
+                    if (!its.isCancelled() && !ServerCallErrors.tellsAll(thrown, error)) {
+                        logFailure(method, id, ServerCallErrors.STREAM, thrown);
+                    }
                 },
                 () -> replied(call),
                 callThreads.signalsOf(call));

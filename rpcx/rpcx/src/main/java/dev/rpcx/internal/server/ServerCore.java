@@ -163,6 +163,8 @@ public final class ServerCore {
 
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
+    private final HandlerFailures failures = new HandlerFailures();
+
     /** Makes the methods that a server publishes. The server passes in the objects that the methods share. */
     public interface MethodFactory {
         /**
@@ -669,6 +671,11 @@ public final class ServerCore {
                 "a notice of " + method.service() + "/" + method.name() + " failed as " + why.code() + ", "
                         + why.executed() + ", and its caller does not hear of it",
                 null);
+    }
+
+    /** Returns the log of the exceptions of handlers. Can be called on any thread. */
+    HandlerFailures failures() {
+        return failures;
     }
 
     Settings settings() {

@@ -9,6 +9,7 @@ import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.call.CallInvocation;
 import dev.rpcx.internal.call.Chain;
 import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.MethodShape;
 import io.netty.buffer.Unpooled;
 import java.lang.invoke.MethodHandle;
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param arguments parameters of the method, one by one, as requests of the classic wire carry them; empty if the
  *     method takes a stream
  * @param result codec of the result or, if the method returns a stream, of each item
+ * @param errors exceptions that the method declares and that are sent as themselves
  * @param handle calls the user's method: takes the arguments as one array, and returns the result
  * @param items codec of each item of the stream that the method takes; null if the method takes no stream
  * @param chain runs the interceptors and, after them, the handle; null if there are no interceptors
@@ -46,6 +48,7 @@ public record ServerMethod(
         Codec<Object> result,
         boolean returnsStream,
         @Nullable Codec<Object> items,
+        DeclaredErrors errors,
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {

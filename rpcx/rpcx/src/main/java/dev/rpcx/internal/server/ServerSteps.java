@@ -68,7 +68,7 @@ final class ServerSteps {
             call.exit();
         }
         if (thrown != null) {
-            finish(call, null, failed(call, thrown));
+            fail(call, thrown);
         } else if (called.returnsStream()) {
             stream(call, result);
         } else if (result instanceof CompletionStage<?> stage) {
@@ -119,7 +119,7 @@ final class ServerSteps {
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);
         } else {
-            finish(call, null, failed(call, new IllegalStateException(ServerMethod.NO_STREAM)));
+            fail(call, new IllegalStateException(ServerMethod.NO_STREAM));
         }
     }
 
@@ -138,15 +138,29 @@ final class ServerSteps {
             call.await(called.brought(stage, call.context()));
             return;
         }
-        finish(call, value, thrown == null ? null : failed(call, thrown));
+        if (thrown == null) {
+            finish(call, value, null);
+        } else {
+            fail(call, thrown);
+        }
     }
 
     /**
-     * Returns the error that the caller gets when the call has failed. Must be called before {@link #finish}, after
-     * which the call object may already serve another call.
+     * Ends a call whose handler or interceptor has failed, and logs the failure. A failure after a cancel is not
+     * logged, since the cancel itself makes most handlers fail.
      */
-    private static RPCXException failed(ServerCall call, Throwable thrown) {
-        return ServerCallErrors.failed(thrown, call.method(), call.context());
+    private static void fail(ServerCall call, Throwable thrown) {
+        // These are read now, because the call object may serve another call as soon as the reply has been sent.
+        ServerConnection connection = call.connection;
+        ServerMethod method = call.method();
+        int id = call.id;
+        RPCXException error = ServerCallErrors.failed(thrown, method, call.context())
+                .withMetadata(call.context().replyMetadata());
+        boolean isLogged = !call.isCancelled() && !ServerCallErrors.tellsAll(thrown, error);
+        finish(call, null, error);
+        if (isLogged) {
+            connection.logFailure(method, id, ServerCallErrors.HANDLER, thrown);
+        }
     }
 
     /**

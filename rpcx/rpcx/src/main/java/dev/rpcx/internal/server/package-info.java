@@ -42,6 +42,8 @@
  *       it is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection}, or in
  *       {@code ServerCallErrors} if both wires have it); {@link SentReplies} decides whether a handler's thread sends
  *       the reply, and later notifies the event loop of that.
+ *   <li>What the caller does not learn: {@link HandlerFailures} logs the exceptions of handlers and interceptors with
+ *       their stack traces and causes.
  *   <li>Calls that end otherwise: {@link DueSoon} has the calls whose time is over soon; {@link LostCalls} notes that a
  *       thread had no memory or stack left to end its call, and the event loop then ends that call.
  * </ul>

@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Encodes and decodes the {@link Metadata} of a request. The total length of all entries in bytes comes first. Each
- * entry is encoded like an entry of a Protobuf map with field number 1.
+ * Encodes and decodes the {@link Metadata} of a request, of a reply or of an error. The total length of all entries in
+ * bytes comes first. Each entry is encoded like an entry of a Protobuf map with field number 1.
  */
 public final class MetadataFields {
     /** Memory in bytes that an entry takes in addition to its characters: a node of the map, and two string objects. */
@@ -37,31 +37,45 @@ public final class MetadataFields {
      */
     public static void write(ByteBuf out, Metadata metadata) {
         Map<String, String> entries = metadata.forAttempt().entries();
-        Size size = new Size();
-        entries.forEach(size);
-        if (size.characters > Metadata.MAX_BYTES) {
-            throw RPCXException.refused(
-                    RPCXException.Code.TOO_LARGE,
-                    "metadata of at least " + size.characters + " bytes (expected: at most " + Metadata.MAX_BYTES
-                            + ")");
-        }
-        if (size.bytes > Metadata.MAX_BYTES) {
-            throw RPCXException.refused(
-                    RPCXException.Code.TOO_LARGE,
-                    "metadata of " + size.bytes + " bytes (expected: at most " + Metadata.MAX_BYTES + ")");
-        }
-        if (entries.size() > Metadata.MAX_ENTRIES) {
-            throw RPCXException.refused(
-                    RPCXException.Code.TOO_LARGE,
-                    "metadata of " + entries.size() + " entries (expected: at most " + Metadata.MAX_ENTRIES + ")");
-        }
-        Varint.write(out, size.bytes);
+        Varint.write(out, checkedBytes(entries, Metadata.MAX_BYTES));
         entries.forEach((name, value) -> {
             out.writeByte(KEY_TAG);
             Varint.write(out, entryBytes(name, value));
             writeText(out, KEY_TAG, name);
             writeText(out, VALUE_TAG, value);
         });
+    }
+
+    /**
+     * Checks metadata that are to be sent with a reply or an error.
+     *
+     * @throws RPCXException if there are too many entries, if the entries together are larger than
+     *     {@link Metadata#MAX_REPLY_BYTES}, or if an entry has no UTF-8 form
+     */
+    public static void checkReply(Metadata metadata) {
+        checkedBytes(metadata.entries(), Metadata.MAX_REPLY_BYTES);
+    }
+
+    /** Returns the number of bytes that the encoded entries take. Throws if they exceed a limit. */
+    private static int checkedBytes(Map<String, String> entries, int maxBytes) {
+        Size size = new Size();
+        entries.forEach(size);
+        if (size.characters > Metadata.MAX_BYTES) {
+            throw RPCXException.refused(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of at least " + size.characters + " bytes (expected: at most " + maxBytes + ")");
+        }
+        if (size.bytes > maxBytes) {
+            throw RPCXException.refused(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of " + size.bytes + " bytes (expected: at most " + maxBytes + ")");
+        }
+        if (entries.size() > Metadata.MAX_ENTRIES) {
+            throw RPCXException.refused(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of " + entries.size() + " entries (expected: at most " + Metadata.MAX_ENTRIES + ")");
+        }
+        return size.bytes;
     }
 
     /** Adds up the encoded bytes of all entries, and refuses an entry that has no UTF-8 form. */
@@ -125,7 +139,24 @@ public final class MetadataFields {
      * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */
     public static Metadata read(ByteBuf in) {
-        int bytes = Varint.readLength(in, Metadata.MAX_BYTES, "metadata");
+        return read(in, Metadata.MAX_BYTES);
+    }
+
+    /**
+     * Decodes metadata as {@link #read(ByteBuf)} does, with another limit on the bytes of their entries.
+     *
+     * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
+     */
+    public static Metadata read(ByteBuf in, int maxBytes) {
+        return entries(in, Varint.readLength(in, maxBytes, "metadata"));
+    }
+
+    /**
+     * Decodes the entries of metadata, without the length before them.
+     *
+     * @param bytes number of bytes that the entries take
+     */
+    static Metadata entries(ByteBuf in, int bytes) {
         int end = in.readerIndex() + bytes;
         LinkedHashMap<String, String> entries = new LinkedHashMap<>();
         int count = 0;

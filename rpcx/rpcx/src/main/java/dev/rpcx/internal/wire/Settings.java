@@ -14,32 +14,43 @@ import io.netty.buffer.ByteBuf;
  *     the value of a server is used
  * @param defaultMicros time in microseconds that a call has if its request does not give a time; default 10 s; only the
  *     value of a client is used
+ * @param readsReplyMetadata whether this side reads metadata in front of the body of a REPLY; default no; only the
+ *     value of a client is used
  */
-public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
+public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros, boolean readsReplyMetadata) {
     public static final int MAX_MESSAGE = 1;
     public static final int MAX_CALLS = 2;
     public static final int DEFAULT_MICROS = 3;
+    public static final int READS_REPLY_METADATA = 4;
 
     public static final Settings INITIAL = new Settings(Wire.MAX_MESSAGE_BYTES, Wire.MAX_SLOTS, 10_000_000);
+
+    /** Creates the settings of a side that reads no metadata of a REPLY. */
+    public Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
+        this(maxMessageBytes, maxCalls, defaultMicros, false);
+    }
 
     public static Settings read(ByteBuf in) {
         int end = in.writerIndex();
         long maxMessage = INITIAL.maxMessageBytes;
         long maxCalls = INITIAL.maxCalls;
         long defaultMicros = INITIAL.defaultMicros;
+        long readsReplyMetadata = 0;
         while (in.isReadable()) {
             int tag = ProtoFields.tag(in);
             switch (tag) {
                 case MAX_MESSAGE << 3 -> maxMessage = Varint.read(in);
                 case MAX_CALLS << 3 -> maxCalls = Varint.read(in);
                 case DEFAULT_MICROS << 3 -> defaultMicros = Varint.read(in);
+                case READS_REPLY_METADATA << 3 -> readsReplyMetadata = Varint.read(in);
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
         return new Settings(
                 (int) bounded(maxMessage, INITIAL.maxMessageBytes, Integer.MAX_VALUE),
                 (int) bounded(maxCalls, INITIAL.maxCalls, Wire.MAX_SLOTS),
-                bounded(defaultMicros, INITIAL.defaultMicros, Long.MAX_VALUE));
+                bounded(defaultMicros, INITIAL.defaultMicros, Long.MAX_VALUE),
+                readsReplyMetadata != 0);
     }
 
     /**
@@ -55,5 +66,6 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
         ProtoFields.writeNumber(out, MAX_MESSAGE, maxMessageBytes);
         ProtoFields.writeNumber(out, MAX_CALLS, maxCalls);
         ProtoFields.writeNumber(out, DEFAULT_MICROS, defaultMicros);
+        ProtoFields.writeNumber(out, READS_REPLY_METADATA, readsReplyMetadata ? 1 : 0);
     }
 }

@@ -65,7 +65,10 @@ public final class Wire {
     /** Flag of a REQUEST or NOTICE frame that gives the method by name, and not by number. */
     public static final int NAMED = 0x20;
 
-    /** Flag of a REQUEST or NOTICE frame that has metadata in front of its body. */
+    /**
+     * Flag of a REQUEST, NOTICE or REPLY frame that has metadata in front of its body. A server sets the flag on a
+     * REPLY only if the client has said in its SETTINGS that it reads such metadata.
+     */
     public static final int METADATA = 0x40;
 
     /**

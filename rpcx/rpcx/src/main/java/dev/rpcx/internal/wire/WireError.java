@@ -1,13 +1,20 @@
 package dev.rpcx.internal.wire;
 
+import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.Varint;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Encodes and decodes the error message of both wires. The message has the code of an error, its text, and whether the
- * call was executed.
+ * Encodes and decodes the error message of both wires. The message has the code of an error, its text, whether the call
+ * was executed, the details of the error, and the metadata of the reply.
  */
 public final class WireError {
     /**
@@ -24,6 +31,12 @@ public final class WireError {
     private static final int CODE = 1;
     private static final int TEXT = 2;
     private static final int EXECUTED = 3;
+    private static final int DETAIL = 4;
+    private static final int METADATA = 5;
+
+    private static final int DETAIL_NAME = 1;
+    private static final int DETAIL_MESSAGE = 2;
+    private static final int DETAIL_DECLARED = 3;
 
     private WireError() {}
 
@@ -32,6 +45,25 @@ public final class WireError {
         ProtoFields.writeNumber(out, CODE, number(error.code()));
         ProtoFields.writeText(out, TEXT, cut(text));
         ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
+        for (RPCXException.Detail detail : error.details()) {
+            ByteBuf encoded = Unpooled.buffer();
+            ProtoFields.writeText(encoded, DETAIL_NAME, detail.name());
+            if (detail.message().length > 0) {
+                writeBytes(encoded, DETAIL_MESSAGE, Unpooled.wrappedBuffer(detail.message()));
+            }
+            ProtoFields.writeNumber(encoded, DETAIL_DECLARED, detail.isDeclared() ? 1 : 0);
+            writeBytes(out, DETAIL, encoded);
+        }
+        if (!error.metadata().isEmpty()) {
+            out.writeByte(METADATA << 3 | 2);
+            MetadataFields.write(out, error.metadata());
+        }
+    }
+
+    private static void writeBytes(ByteBuf out, int field, ByteBuf bytes) {
+        out.writeByte(field << 3 | 2);
+        Varint.write(out, bytes.readableBytes());
+        out.writeBytes(bytes);
     }
 
     /** Decodes an error of the native wire, on which an error is always a single frame. */
@@ -45,20 +77,78 @@ public final class WireError {
         long code = 0;
         String text = "";
         long executed = 0;
+        List<RPCXException.Detail> details = List.of();
+        int detailBytes = 0;
+        Metadata metadata = Metadata.EMPTY;
         while (in.isReadable()) {
             int tag = fields.tag(in);
             switch (tag) {
                 case CODE << 3 -> code = Varint.read(in);
                 case TEXT << 3 | 2 -> text = ProtoFields.text(in, end, "text of an error");
                 case EXECUTED << 3 -> executed = Varint.read(in);
+                case DETAIL << 3 | 2 -> {
+                    ByteBuf encoded = bytes(in, end, "detail of an error");
+                    int left = details.size() < RPCXException.MAX_DETAILS
+                            ? RPCXException.MAX_DETAIL_BYTES - detailBytes
+                            : 0;
+                    RPCXException.Detail detail = readDetail(encoded, fields, left);
+                    if (detail != null) {
+                        details = details.isEmpty() ? new ArrayList<>() : details;
+                        details.add(detail);
+                        detailBytes += ByteBufUtil.utf8Bytes(detail.name()) + detail.message().length;
+                    }
+                }
+                case METADATA << 3 | 2 -> {
+                    ByteBuf encoded = bytes(in, end, "metadata of an error");
+                    if (encoded.readableBytes() <= Metadata.MAX_REPLY_BYTES) {
+                        metadata = MetadataFields.entries(encoded, encoded.readableBytes());
+                    }
+                }
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
         return new RPCXException(
-                codeOf(known(code)),
-                text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
-                executedOf(known(executed)),
-                null);
+                        codeOf(known(code)),
+                        text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
+                        executedOf(known(executed)),
+                        null)
+                .withDetails(details)
+                .withMetadata(metadata);
+    }
+
+    /**
+     * Decodes a detail of an error. The bytes of the detail are copied only if the detail is kept.
+     *
+     * @param maxBytes number of bytes that the name and the message may have together
+     * @return null if the detail is not kept, because it is too large or has no name, or a name that is too long
+     */
+    private static RPCXException.@Nullable Detail readDetail(ByteBuf in, ProtoFields.Counted fields, int maxBytes) {
+        int end = in.writerIndex();
+        ByteBuf nameBytes = Unpooled.EMPTY_BUFFER;
+        ByteBuf message = Unpooled.EMPTY_BUFFER;
+        long declared = 0;
+        while (in.isReadable()) {
+            int tag = fields.tag(in);
+            switch (tag) {
+                case DETAIL_NAME << 3 | 2 -> nameBytes = bytes(in, end, "name of a detail");
+                case DETAIL_MESSAGE << 3 | 2 -> message = bytes(in, end, "message of a detail");
+                case DETAIL_DECLARED << 3 -> declared = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        if (!nameBytes.isReadable() || nameBytes.readableBytes() > Wire.MAX_NAME_BYTES) {
+            return null;
+        }
+        String name = nameBytes.toString(StandardCharsets.UTF_8);
+        // A name that is not UTF-8 becomes longer, since U+FFFD takes three bytes.
+        int bytes = ByteBufUtil.utf8Bytes(name);
+        return bytes > Wire.MAX_NAME_BYTES || bytes + message.readableBytes() > maxBytes
+                ? null
+                : new RPCXException.Detail(name, ByteBufUtil.getBytes(message), declared != 0);
+    }
+
+    private static ByteBuf bytes(ByteBuf in, int end, String what) {
+        return in.readSlice(Varint.readLength(in, end - in.readerIndex(), what));
     }
 
     public static int number(RPCXException.Code code) {

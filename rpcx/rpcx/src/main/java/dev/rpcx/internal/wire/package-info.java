@@ -10,7 +10,8 @@
  * <ul>
  *   <li>Bytes of the native wire: {@link Wire} has its numbers, such as the types and flags of frames; {@link Settings}
  *       is the SETTINGS frame, {@link MethodDictionary} the DICTIONARY frame with the server's methods;
- *       {@link MetadataFields} encodes metadata in a request; {@link WireError} is the error message of both wires.
+ *       {@link MetadataFields} encodes the metadata of a request, a reply or an error; {@link WireError} is the error
+ *       message of both wires, with the details of the error.
  *   <li>A native connection: {@link Outbound} is a message on its way out, such as a call; {@link Outbox} is the queue
  *       in which threads put messages for the event loop; {@link WireConnection} gathers and sends them, cuts what
  *       arrives into frames, and ends; {@link FrameScheduler} chooses which of the large messages, and of those that
@@ -37,7 +38,8 @@
  *
  * <p><b>A new field of a request</b> would be written by {@code RequestWriter} of {@code client}, and read by
  * {@code RequestReader} of {@code server}. A flag says that a field is there, such as the time or the metadata. All
- * four flags of a request are in use, so a new field would also need a new frame type in {@code Wire}.
+ * four flags of a request are in use, so a new field would also need a new frame type in {@code Wire}. A field of a
+ * REPLY, such as its metadata, is sent only to a client whose SETTINGS say that it reads the field.
  *
  * <p><b>A new kind of error</b> would be a constant of {@code RPCXException.Code}. {@code WireError} gives it a number
  * on both wires. At a client, {@code Health.Outcome.of} says whether it counts against the instance, and

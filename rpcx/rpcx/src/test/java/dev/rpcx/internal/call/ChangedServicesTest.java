@@ -38,6 +38,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.Flow;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -55,6 +57,13 @@ class ChangedServicesTest {
     private static final int VERSIONS = 3;
     private static final int VALUES = 60;
     private static final long SEED = Long.getLong("rpcx.changes.seed", 20261126L);
+
+    /**
+     * A question of {@code rpcx lock}: the type, the name that stands where the old one stood, if there is one, and the
+     * old name.
+     */
+    private static final Pattern QUESTION =
+            Pattern.compile("(\\S+): (?:(\\S+) stands where .*|\\S+ is gone and .*) --removed (\\S+); .*");
 
     /** The exit status and the output of {@code rpcx}. */
     private record Told(int status, String text) {
@@ -139,7 +148,7 @@ class ChangedServicesTest {
             if (before != null) {
                 Files.copy(before, file);
             }
-            Told told = run(loaders.get(v), "lock", file, name);
+            Told told = lock(loaders.get(v), file, name);
             if (told.status == 1) {
                 refused++;
                 return;
@@ -156,7 +165,7 @@ class ChangedServicesTest {
                     List<String> changes = new ArrayList<>(versions.get(v - 1).changes());
                     changes.addAll(versions.get(v).changes());
                     changes.add("over two versions");
-                    Told compared = run(null, "compare", first, file.toString());
+                    Told compared = run(null, "compare", first.toString(), file.toString());
                     judge(name, changes, compared, oldest, now, random, missed);
                     changes.add("told by neither step");
                     judge(name, changes, new Told(0, asked + told.text), oldest, now, random, missed);
@@ -166,7 +175,7 @@ class ChangedServicesTest {
             if (told.status == 3) {
                 // the type counts as a new service from here on
                 Files.delete(file);
-                run(loaders.get(v), "lock", file, name);
+                lock(loaders.get(v), file, name);
                 now = Version.of(service, new Schema(read(file)));
                 oldest = null;
             }
@@ -183,11 +192,33 @@ class ChangedServicesTest {
         return LockFile.parse(Files.readString(file), file.toString());
     }
 
-    private static Told run(@Nullable ClassLoader loader, String command, Path file, String last) {
+    /**
+     * Locks a service. A name that stands where another one stood is said to be a new name for the same, and every
+     * other name that is gone to be gone for good. The text has the questions, too.
+     */
+    private static Told lock(ClassLoader loader, Path file, String service) {
+        Told told = run(loader, "lock", file.toString(), service);
+        List<String> answered = new ArrayList<>(List.of("lock"));
+        told.text.lines().map(QUESTION::matcher).filter(Matcher::matches).forEach(question -> {
+            String renamed = question.group(2);
+            answered.addAll(
+                    renamed == null
+                            ? List.of("--removed", question.group(1) + "." + question.group(3))
+                            : List.of("--rename", question.group(1) + "." + question.group(3) + "=" + renamed));
+        });
+        if (told.status != 1 || answered.size() == 1) {
+            return told;
+        }
+        answered.addAll(List.of(file.toString(), service));
+        Told answer = run(loader, answered.toArray(String[]::new));
+        return new Told(answer.status, told.text + answer.text);
+    }
+
+    private static Told run(@Nullable ClassLoader loader, String... args) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
         ClassLoader finds = loader == null ? ChangedServicesTest.class.getClassLoader() : loader;
-        int status = new SchemaTool(out, out, finds).run(List.of(command, file.toString(), last));
+        int status = new SchemaTool(out, out, finds).run(List.of(args));
         return new Told(status, bytes.toString(StandardCharsets.UTF_8));
     }
 

@@ -6,6 +6,7 @@ import dev.rpcx.HandPlatform;
 import dev.rpcx.RPCXException;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.CallbackFailures;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.client.BoundPublisher;
 import dev.rpcx.internal.ledger.Account;
@@ -34,6 +35,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -761,6 +766,88 @@ class StreamSenderTest {
                 .last()
                 .asString()
                 .startsWith("failed the publisher makes items that nobody has asked for");
+    }
+
+    /** The peer hears of the failure only when the call ends, so an end would look like that of all items. */
+    @Test
+    void aPublisherThatHasFailedDoesNotEndItsStream() {
+        subscribe();
+        sender.onCredit(1);
+        sender.onError(new IllegalStateException("not today"));
+        sender.onError(new IllegalStateException("nor tomorrow"));
+        sender.onComplete();
+        sender.onNext("a");
+        assertThat(sent()).isEmpty();
+        assertThat(seen()).containsExactly("request 1", "failed not today");
+    }
+
+    /** The codec stands for another thread of the publisher, which ends the stream meanwhile. */
+    @Test
+    void aPublisherThatEndsItsStreamWhileItMakesAnItemFailsTheStream() {
+        AtomicReference<StreamSender> self = new AtomicReference<>();
+        Codec<Object> ending = new Codec<>() {
+            @Override
+            public void write(Object value, ByteBuf out) {
+                self.get().onComplete();
+                StreamReceiverTest.TEXT.write(value, out);
+            }
+
+            @Override
+            public Object read(ByteBuf in) {
+                return StreamReceiverTest.TEXT.read(in);
+            }
+        };
+        StreamSender other = sender(ending, Runnable::run);
+        self.set(other);
+        subscribe(other);
+        other.onCredit(2);
+        other.onNext("a");
+        assertThat(sent()).isEmpty();
+        assertThat(seen())
+                .hasSize(3)
+                .startsWith("request 1", "cancel")
+                .last()
+                .asString()
+                .startsWith("failed the publisher ends the stream while another of its threads makes an item");
+        other.cancel();
+    }
+
+    @Test
+    void anItemAfterTheEndIsLogged() {
+        CallbackFailures.LOG.forget();
+        List<String> logged = new ArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord line) {
+                logged.add(line.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger("dev.rpcx.callbacks");
+        logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
+        try {
+            subscribe();
+            sender.onCredit(2);
+            sender.onNext("a");
+            sender.onComplete();
+            sender.onComplete();
+            sender.onNext("b");
+        } finally {
+            logger.setUseParentHandlers(true);
+            logger.removeHandler(handler);
+        }
+        assertThat(sent()).containsExactly("ITEM a", "END");
+        assertThat(logged)
+                .singleElement()
+                .asString()
+                .startsWith("a publisher has made an item after its onComplete")
+                .contains("expected: ");
     }
 
     @Test

@@ -132,7 +132,7 @@ class CompatibilityTest {
 
     private static List<String> renamed(String before, String after) {
         return Compatibility.perhapsRenamed(LockFile.parse(before, "before"), LockFile.parse(after, "after")).stream()
-                .map(each -> each.type() + ": " + each.removed() + " to " + each.added())
+                .map(each -> each.where() + ": " + each.removed() + " to " + String.join(" or ", each.added()))
                 .toList();
     }
 
@@ -300,6 +300,108 @@ class CompatibilityTest {
 
     private static String pet(String lines) {
         return "oneof a.Pet\n" + lines;
+    }
+
+    private static String call(String request) {
+        return "message Bank/pay.request\n  0 is " + request + "\n";
+    }
+
+    @Test
+    void aClassOfAnotherNameWithTheSameMembersIsNoBreak() {
+        String members = "\n  1 from string\n  2 kind %s.Kind\n  3 shape %s.Shape\n";
+        String all = "enum %s.Kind\n  0 NONE unknown\n  1 GOOD constant\n"
+                + "oneof %s.Shape\n  1 circle %s.Circle\nmessage %s.Circle\n  1 r int\n";
+        String older = call("a.Order") + "message a.Order" + members.replace("%s", "a") + all.replace("%s", "a");
+        String newer = call("b.Payment") + "message b.Payment" + members.replace("%s", "b") + all.replace("%s", "b");
+        assertThat(breaks(older, newer)).isEmpty();
+        assertThat(breaks(newer, older)).isEmpty();
+        assertThat(renamed(older, newer)).isEmpty();
+    }
+
+    @Test
+    void twoClassesThatWereWrittenSeparatelyAreComparedByNameAndNumber() {
+        String client = call("a.Order") + "message a.Order\n  1 from string\n  2 to string\n";
+        String server = call("b.Order") + "message b.Order\n  1 to string\n  2 from string\n";
+        String end = " (expected: the number that it had)";
+        assertThat(breaks(client, server))
+                .containsExactly(
+                        "BOTH a.Order.from (now of b.Order): was number 1, is number 2" + end,
+                        "BOTH a.Order.to (now of b.Order): was number 2, is number 1" + end);
+        assertThat(breaks(client, call("b.Order") + "message b.Order\n  1 from int\n  2 to string\n"))
+                .containsExactly("BOTH a.Order.from (now of b.Order): was string, is int");
+    }
+
+    @Test
+    void whatOnlyOneOfTwoClassesHasIsNoBreak() {
+        String client = call("a.Order") + "message a.Order\n  1 from string\n";
+        String server = call("b.Order") + "message b.Order\n  1 from string\n  2 to string\n  removed 3 note string\n";
+        assertThat(breaks(client, server)).isEmpty();
+        assertThat(breaks(server, client)).isEmpty();
+    }
+
+    @Test
+    void classesAreComparedWhereverTheyStand() {
+        String older = "message a.User\n  1 all %s\nmessage a.Item\n  1 x int\n  2 y int\n"
+                + "message a.Page<a.Item>\n  1 items list a.Item\n";
+        String newer = "message a.User\n  1 all %s\nmessage b.Item\n  1 y int\n  2 x int\n"
+                + "message b.Page<b.Item>\n  1 items list b.Item\n";
+        for (String field : List.of(
+                "%s.Item",
+                "optional %s.Item",
+                "list %s.Item",
+                "map string %s.Item",
+                "map %s.Item string",
+                "list java.util.Map<java.lang.String,java.util.List<%s.Item>>",
+                "%s.Page<%s.Item>")) {
+            assertThat(breaks(older.formatted(field.replace("%s", "a")), newer.formatted(field.replace("%s", "b"))))
+                    .as(field)
+                    .containsExactly(
+                            "BOTH a.Item.x (now of b.Item): was number 1, is number 2 (expected: the number that it"
+                                    + " had)",
+                            "BOTH a.Item.y (now of b.Item): was number 2, is number 1 (expected: the number that it"
+                                    + " had)");
+        }
+        assertThat(breaks(older.formatted("list a.Item"), newer.formatted("map string b.Item")))
+                .containsExactly("BOTH a.User.all: was list a.Item, is map string b.Item");
+        assertThat(breaks(older.formatted("a.Item"), newer.formatted("b.Gone")))
+                .containsExactly("BOTH a.User.all: was a.Item, is b.Gone");
+    }
+
+    @Test
+    void aClassThatContainsItselfIsComparedOnce() {
+        String older = call("a.Tree") + "message a.Tree\n  1 left a.Tree\n  2 all list a.Tree\n";
+        String newer = call("b.Tree") + "message b.Tree\n  1 left b.Tree\n  2 all set b.Tree\n";
+        assertThat(breaks(older, newer))
+                .containsExactly("BACKWARD a.Tree.all (now of b.Tree): was list a.Tree, is set b.Tree, and of those"
+                        + " that are equal one is kept");
+    }
+
+    @Test
+    void aMessageIsNoEnumOfAnotherName() {
+        assertThat(breaks(
+                        "message a.User\n  1 role a.Role\n" + role(""),
+                        "message a.User\n  1 role b.Role\nmessage b.Role\n  1 GUEST int\n"))
+                .containsExactly("BOTH a.User.role: was a.Role, is b.Role");
+    }
+
+    @Test
+    void aNameThatStandsAtTheNumberOfAnotherClassesIsNoted() {
+        assertThat(renamed(
+                        call("a.Order") + "message a.Order\n  1 from string\n  2 sum int\n",
+                        call("b.Order") + "message b.Order\n  1 sender string\n  2 sum int\n"))
+                .containsExactly("a.Order (now b.Order): from to sender");
+    }
+
+    @Test
+    void eachNewNameThatMayBeThatOfAMemberThatIsGoneIsSaid() {
+        String order = "message a.Order\n  1 id int\n  2 count int\n";
+        String now = "message a.Order\n  1 id int\n  removed 2 count int\n";
+        assertThat(renamed(order, now + "  3 total long\n  4 note string\n  5 sum optional int\n"))
+                .containsExactly("a.Order: count to total or sum");
+        assertThat(renamed(order, now)).isEmpty();
+        assertThat(renamed(order, now.replace("1 id", "3 id")))
+                .as("a member that has moved is not new")
+                .isEmpty();
     }
 
     @Test

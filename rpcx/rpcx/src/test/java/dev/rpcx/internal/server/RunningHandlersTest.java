@@ -57,6 +57,7 @@ class RunningHandlersTest {
                 of.result(),
                 of.returnsStream(),
                 of.items(),
+                of.errors(),
                 of.handle(),
                 of.chain(),
                 of.admission());

@@ -44,6 +44,17 @@ class SettingsTest {
         assertThat(read(0, 0, 1).defaultMicros()).isEqualTo(1);
     }
 
+    /** A server adds metadata to its replies only for a client that says so. */
+    @Test
+    void aClientReadsMetadataOfRepliesOnlyIfItSaysSo() throws IOException {
+        ByteBuf out = Unpooled.buffer();
+        new Settings(100, 200, 300, true).write(out);
+        assertThat(ByteBufUtil.hexDump(out)).endsWith("2001");
+        assertThat(Settings.read(out)).isEqualTo(new Settings(100, 200, 300, true));
+        assertThat(read(1, 1, 1).readsReplyMetadata()).isFalse();
+        assertThat(Settings.INITIAL.readsReplyMetadata()).isFalse();
+    }
+
     @Test
     void whatIsBeyondAnyLimitIsTheLimit() throws IOException {
         assertThat(read(Integer.MAX_VALUE, Wire.MAX_SLOTS, Long.MAX_VALUE))

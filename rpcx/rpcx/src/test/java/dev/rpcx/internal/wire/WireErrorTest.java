@@ -3,15 +3,23 @@ package dev.rpcx.internal.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
 import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -46,6 +54,146 @@ class WireErrorTest {
                 .isEqualTo("0801" + "1209" + "63616e63656c6c6564" + "1803");
         assertThat(written(new RPCXException(Code.CANCELLED, "", Executed.MAYBE, null)))
                 .isEqualTo("08011803");
+    }
+
+    private static RPCXException.Detail detail(String name, int bytes) {
+        return new RPCXException.Detail(name, new byte[bytes], false);
+    }
+
+    @Test
+    void theBytesOfDetailsAreThoseOfTheWire() {
+        RPCXException error = new RPCXException(Code.HANDLER_FAILED, "", Executed.EXECUTED, null)
+                .withDetails(List.of(
+                        new RPCXException.Detail("NotEnough", HexFormat.of().parseHex("08ac02"), true),
+                        new RPCXException.Detail("BadField", HexFormat.of().parseHex("0a03616765"), false),
+                        new RPCXException.Detail("Empty", new byte[0], false)));
+        String bytes = written(error);
+        assertThat(bytes)
+                .isEqualTo("08061802"
+                        + "2212" + "0a094e6f74456e6f756768" + "120308ac02" + "1801"
+                        + "2211" + "0a084261644669656c64" + "12050a03616765"
+                        + "2207" + "0a05456d707479");
+        List<RPCXException.Detail> read = WireError.read(bytes(bytes)).details();
+        assertThat(read).extracting(RPCXException.Detail::name).containsExactly("NotEnough", "BadField", "Empty");
+        assertThat(read).extracting(RPCXException.Detail::isDeclared).containsExactly(true, false, false);
+        assertThat(read.get(0).message()).isEqualTo(HexFormat.of().parseHex("08ac02"));
+        assertThat(read.get(2).message()).isEmpty();
+    }
+
+    @Test
+    void theBytesOfMetadataAreThoseOfTheWire() {
+        RPCXException error = new RPCXException(Code.INVALID, "", Executed.EXECUTED, null)
+                .withMetadata(Metadata.EMPTY.with("a", "bc").with("d", ""));
+        String bytes = written(error);
+        assertThat(bytes).isEqualTo("08051802" + "2a10" + "0a07" + "0a0161" + "12026263" + "0a05" + "0a0164" + "1200");
+        assertThat(WireError.read(bytes(bytes)).metadata().entries())
+                .containsExactly(Map.entry("a", "bc"), Map.entry("d", ""));
+        assertThat(WireError.read(bytes("0805")).metadata()).isSameAs(Metadata.EMPTY);
+    }
+
+    @Test
+    void metadataAboveTheirLimitArePassedOver() {
+        for (int more = 0; more < 2; more++) {
+            ByteBuf entries = Unpooled.buffer();
+            MetadataFields.write(entries, Metadata.EMPTY.with("n", "x".repeat(Metadata.MAX_REPLY_BYTES - 9 + more)));
+            String sent = "0805" + "2a" + ByteBufUtil.hexDump(entries) + "1801";
+            RPCXException read = WireError.read(bytes(sent));
+            assertThat(read.executed()).isEqualTo(Executed.NOT_EXECUTED);
+            assertThat(read.metadata().isEmpty()).isEqualTo(more == 1);
+        }
+    }
+
+    @Test
+    void theLargestErrorFitsAFrame() {
+        int each = RPCXException.MAX_DETAIL_BYTES / RPCXException.MAX_DETAILS;
+        RPCXException error = new RPCXException(Code.HANDLER_FAILED, "\uffff".repeat(2000))
+                .withDetails(Collections.nCopies(RPCXException.MAX_DETAILS, detail("n", each - 1)))
+                .withMetadata(Metadata.EMPTY.with("n", "x".repeat(Metadata.MAX_REPLY_BYTES - 9)));
+        MetadataFields.checkReply(error.metadata());
+        ByteBuf out = Unpooled.buffer();
+        WireError.write(out, error);
+        assertThat(out.readableBytes()).isLessThanOrEqualTo(Wire.MAX_PAYLOAD_BYTES);
+        RPCXException read = WireError.read(out);
+        assertThat(read.details()).hasSize(RPCXException.MAX_DETAILS);
+        assertThat(read.metadata()).isEqualTo(error.metadata());
+    }
+
+    /** A peer decides neither how many details this side keeps, nor how large they are. */
+    @Test
+    void whatIsBeyondTheBoundsOfDetailsIsPassedOver() {
+        ByteBuf sent = Unpooled.buffer();
+        ProtoFields.writeNumber(sent, 1, 5);
+        for (String name : List.of("", "x".repeat(256), "\u00e9".repeat(200))) {
+            write(sent, name.getBytes(StandardCharsets.UTF_8), 1);
+        }
+        // each of these bytes is read as U+FFFD, which takes three
+        write(sent, HexFormat.of().parseHex("ff".repeat(100)), 1);
+        write(sent, "large".getBytes(StandardCharsets.UTF_8), RPCXException.MAX_DETAIL_BYTES - 4);
+        write(sent, "first".getBytes(StandardCharsets.UTF_8), RPCXException.MAX_DETAIL_BYTES - 5 - 8);
+        write(sent, "second".getBytes(StandardCharsets.UTF_8), 3);
+        write(sent, "third".getBytes(StandardCharsets.UTF_8), 3);
+        RPCXException read = WireError.read(sent, new ProtoFields.Counted(5_000));
+        assertThat(read.code()).isEqualTo(Code.INVALID);
+        assertThat(read.details()).extracting(RPCXException.Detail::name).containsExactly("first", "third");
+    }
+
+    @Test
+    void aSeventeenthDetailIsPassedOver() {
+        ByteBuf sent = Unpooled.buffer();
+        for (int i = 0; i < 40; i++) {
+            write(sent, ("d" + i).getBytes(StandardCharsets.UTF_8), 1);
+        }
+        assertThat(WireError.read(sent).details())
+                .hasSize(RPCXException.MAX_DETAILS)
+                .last()
+                .extracting(RPCXException.Detail::name)
+                .isEqualTo("d15");
+    }
+
+    private static void write(ByteBuf out, byte[] name, int bytes) {
+        ByteBuf detail = Unpooled.buffer();
+        detail.writeByte(1 << 3 | 2);
+        Varint.write(detail, name.length);
+        detail.writeBytes(name);
+        detail.writeByte(2 << 3 | 2);
+        Varint.write(detail, bytes);
+        detail.writeZero(bytes);
+        out.writeByte(4 << 3 | 2);
+        Varint.write(out, detail.readableBytes());
+        out.writeBytes(detail);
+    }
+
+    /** Whatever comes is an error or a fault of the connection, and never anything else. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3})
+    void hostileDetailsAreReadOrAFault(long seed) {
+        Random random = new Random(seed);
+        byte[] whole = HexFormat.of()
+                .parseHex("08051203616263" + "2212" + "0a094e6f74456e6f756768" + "120308ac02" + "1801" + "2207"
+                        + "0a05456d707479" + "1801" + "2a09" + "0a07" + "0a0161" + "12026263");
+        for (int length = 0; length < whole.length; length++) {
+            readOrFault(Arrays.copyOf(whole, length));
+        }
+        for (int round = 0; round < 20_000; round++) {
+            byte[] changed = whole.clone();
+            for (int i = 0; i <= random.nextInt(3); i++) {
+                changed[random.nextInt(changed.length)] = (byte) random.nextInt(256);
+            }
+            readOrFault(changed);
+        }
+    }
+
+    private static void readOrFault(byte[] payload) {
+        try {
+            RPCXException read = WireError.read(Unpooled.wrappedBuffer(payload));
+            for (RPCXException.Detail detail : read.details()) {
+                assertThat(detail.name()).isNotEmpty();
+                assertThat(detail.message().length).isLessThanOrEqualTo(payload.length);
+            }
+            assertThat(read.metadata().entries()).hasSizeLessThanOrEqualTo(payload.length);
+        } catch (WireFault fault) {
+            assertThat(fault).hasMessageNotContaining("java.");
+        }
     }
 
     /** The numbers are part of the wire. */
@@ -131,7 +279,10 @@ class WireErrorTest {
             strings = {
                 "08", // the number is missing
                 "12 03 61 62", // the text is longer than the rest
-                "2a 02 61", // the text of an unknown field is longer than the rest
+                "3a 02 61", // the text of an unknown field is longer than the rest
+                "2a 02 61", // the metadata are longer than the rest
+                "2a 02 08 05", // the entries of metadata have another type
+                "2a 03 0a 02 61", // an entry is longer than the metadata
                 "31 01 02 03 04 05 06 07", // seven of eight bytes have arrived
                 "45 01 02 03", // three of four bytes have arrived
                 "2b", // a group begins
@@ -139,6 +290,9 @@ class WireErrorTest {
                 "2e 01", // there is no such type
                 "00 00", // field 0 is not allowed
                 "02 00", // field 0 with a length is not allowed
+                "22 03 0a 02 61", // the name of a detail is longer than the detail
+                "22 02 12 01", // the message of a detail is longer than the detail
+                "22 02 1b 00", // a group begins within a detail
             })
     void whatIsNoMessageIsAFault(String hex) {
         assertThatThrownBy(() -> WireError.read(bytes(hex))).isInstanceOf(WireFault.class);
