@@ -66,13 +66,11 @@ public final class CheckGoal extends SchemaGoal {
     }
 
     @Override
-    void run(List<String> named, ToIntFunction<List<String>> tool)
-            throws MojoExecutionException, MojoFailureException {
+    void run(List<String> named, ToIntFunction<List<String>> tool) throws MojoExecutionException, MojoFailureException {
         int status = tool.applyAsInt(command("check", List.of(), lock.getPath(), named));
         File released = released();
         if (released != null && lock.exists()) {
-            int compared =
-                    tool.applyAsInt(command("compare", List.of(), released.getPath(), List.of(lock.getPath())));
+            int compared = tool.applyAsInt(command("compare", List.of(), released.getPath(), List.of(lock.getPath())));
             if (compared != 0) {
                 throw new MojoFailureException("the lock breaks with that of the last release, " + released
                         + ", see above (expected: the lines that it had, and new ones)");

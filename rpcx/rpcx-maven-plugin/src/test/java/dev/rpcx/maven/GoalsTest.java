@@ -99,8 +99,7 @@ class GoalsTest {
         assertThatThrownBy(() -> lock().execute())
                 .isInstanceOf(MojoFailureException.class)
                 .hasMessageContaining("-Drpcx.rename=OLD=NEW");
-        assertThat(logged)
-                .anyMatch(line -> line.startsWith("error shop.Orders$Order: count is gone and total is new"));
+        assertThat(logged).anyMatch(line -> line.startsWith("error shop.Orders$Order: count is gone and total is new"));
         assertThat(project.lock).hasContent(before);
         LockGoal removing = lock();
         removing.removed = List.of("count");

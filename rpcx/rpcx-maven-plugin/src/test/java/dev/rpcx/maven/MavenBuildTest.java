@@ -148,9 +148,7 @@ class MavenBuildTest {
         Path place = Files.createDirectories(
                 folder.resolve("local").resolve(group).resolve(artifact).resolve(ofVersion));
         String name = artifact + "-" + ofVersion;
-        Files.writeString(
-                place.resolve(name + ".pom"),
-                """
+        Files.writeString(place.resolve(name + ".pom"), """
                 <project xmlns="http://maven.apache.org/POM/4.0.0">
                   <modelVersion>4.0.0</modelVersion>
                   <groupId>%s</groupId>
@@ -159,7 +157,8 @@ class MavenBuildTest {
                   <packaging>%s</packaging>
                   <dependencies>%s</dependencies>
                 </project>
-                """.formatted(group.replace('/', '.'), artifact, ofVersion, packaging, dependencies));
+                """.formatted(
+                        group.replace('/', '.'), artifact, ofVersion, packaging, dependencies));
         Path jar = place.resolve(name + ".jar");
         if (Files.isRegularFile(classes)) {
             Files.copy(classes, jar);

@@ -95,7 +95,9 @@ class WarmUpTest {
                     }
                 })) {
             assertThat(context.isRunning()).isTrue();
-            assertThat(whenReady).singleElement().satisfies(count -> assertThat(count).isPositive());
+            assertThat(whenReady)
+                    .singleElement()
+                    .satisfies(count -> assertThat(count).isPositive());
         }
     }
 

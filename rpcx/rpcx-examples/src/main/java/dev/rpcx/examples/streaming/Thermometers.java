@@ -151,8 +151,8 @@ public final class Thermometers {
             BlockingQueue<Double> celsius = new LinkedBlockingQueue<>();
             CompletableFuture<Void> measured = CompletableFuture.runAsync(() -> measure(celsius));
             Flow.Publisher<Double> degrees = Publishers.of(celsius, item -> item.isNaN());
-            System.out.println("in Fahrenheit "
-                    + Collected.of(station.fahrenheit(degrees)).join());
+            System.out.println(
+                    "in Fahrenheit " + Collected.of(station.fahrenheit(degrees)).join());
             measured.join();
         }
     }

@@ -30,15 +30,14 @@ class ErrorsProtoTest {
         try (Server server = new Server(0, RegistryServer.registry(new WhatWentWrong.Accounts())).start();
                 Client client = Client.standard()) {
             Undeclared accounts = client.create(Undeclared.class, "127.0.0.1", server.port());
-            assertThatThrownBy(() -> accounts.withdraw(1300))
-                    .isInstanceOfSatisfying(RPCXException.class, e -> {
-                        assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
-                        assertThat(e.details()).singleElement().satisfies(detail -> {
-                            assertThat(detail.name()).isEqualTo("NotEnough");
-                            assertThat(detail.isDeclared()).isTrue();
-                            assertThat(detail.message()).isEqualTo(state);
-                        });
-                    });
+            assertThatThrownBy(() -> accounts.withdraw(1300)).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+                assertThat(e.details()).singleElement().satisfies(detail -> {
+                    assertThat(detail.name()).isEqualTo("NotEnough");
+                    assertThat(detail.isDeclared()).isTrue();
+                    assertThat(detail.message()).isEqualTo(state);
+                });
+            });
         }
     }
 
