@@ -650,7 +650,7 @@ class LockCommandTest {
         String question = "Letters2/send.request: reference stands where currency stood (expected: `rpcx lock` with"
                 + " --rename currency=reference or --removed currency; --rename if that is a new name for the same)";
         assertThat(run("check", file, Letters2.class)).isEqualTo(3);
-        assertThat(errors().lines()).containsExactly(question);
+        assertThat(errors().lines()).contains(question);
         assertThat(run("lock", file, Letters2.class)).isEqualTo(1);
         assertThat(errors()).startsWith(question).hasLineCount(2);
         expectNotChanged(CURRENCY);
@@ -689,7 +689,7 @@ class LockCommandTest {
         assertThat(errors()).startsWith(question).hasLineCount(2);
         expectNotChanged(SUBJECT);
         assertThat(run("check", file, Letters.class)).isEqualTo(3);
-        assertThat(errors().lines()).containsExactly(question);
+        assertThat(errors().lines()).contains(question);
     }
 
     @Test

@@ -35,6 +35,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -104,7 +105,8 @@ public final class ClientProxy implements InvocationHandler {
                     : Given.callTime("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
             checkHedge(method, marked, timeoutNanos);
-            DeclaredErrors errors = errors(published, all, codecs);
+            // The shape of the method is checked first, so that its error is the one that the compiler gives too.
+            Supplier<DeclaredErrors> errors = () -> errors(published, all, codecs);
             methods.put(
                     method,
                     classic
@@ -137,7 +139,7 @@ public final class ClientProxy implements InvocationHandler {
             String name,
             Codecs codecs,
             long timeoutNanos,
-            DeclaredErrors errors,
+            Supplier<DeclaredErrors> errors,
             List<Interceptor> interceptors,
             ClientCore client) {
         Type items = Streams.itemsTaken(method);
@@ -156,7 +158,7 @@ public final class ClientProxy implements InvocationHandler {
                 marked(method),
                 items == null ? null : codecs.value(items, method));
         described.add(found);
-        ClientSteps remote = new ClientSteps(found, route, errors);
+        ClientSteps remote = new ClientSteps(found, route, errors.get());
         return interceptors.isEmpty()
                 ? arguments -> remote.invoke(arguments, CurrentCall.outgoing())
                 : intercepted(
@@ -224,10 +226,10 @@ public final class ClientProxy implements InvocationHandler {
             String name,
             Codecs codecs,
             long timeoutNanos,
-            DeclaredErrors errors,
+            Supplier<DeclaredErrors> errors,
             List<Interceptor> interceptors) {
         ClassicMethod remote = new ClassicMethod(
-                method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route, errors);
+                method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route, errors.get());
         return intercepted(method, service, name, interceptors, call -> remote.invoke(call.arguments()));
     }
 
