@@ -5,6 +5,7 @@ import dev.rpcx.internal.client.ClientCore;
 import dev.rpcx.internal.client.ClientProxy;
 import dev.rpcx.internal.client.ClientSettings;
 import dev.rpcx.internal.discovery.EndpointsFixed;
+import dev.rpcx.internal.io.NettyVersion;
 import dev.rpcx.internal.io.Platform;
 import dev.rpcx.testing.Faults;
 import java.time.Duration;
@@ -39,13 +40,20 @@ public final class Client implements AutoCloseable {
     /**
      * Creates a client with the default settings. The caller has to close the client. The defaults are 10 s for a call,
      * 3 s to connect, and one to four connections to each address (see {@link Builder#connections(int, int)}).
+     *
+     * @throws IllegalStateException if Netty is older than 4.2; the text names its version
      */
     public static Client standard() {
         return builder().build();
     }
 
-    /** Returns a builder for a client. Each setting of the builder has a default. */
+    /**
+     * Returns a builder for a client. Each setting of the builder has a default.
+     *
+     * @throws IllegalStateException if Netty is older than 4.2; the text names its version
+     */
     public static Builder builder() {
+        NettyVersion.check();
         return new Builder();
     }
 

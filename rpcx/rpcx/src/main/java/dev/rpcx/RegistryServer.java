@@ -29,8 +29,10 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -238,6 +240,13 @@ public final class RegistryServer {
                                     groups::groupsPerAddress)));
         }
         return numbered;
+    }
+
+    /** Returns the classes of the services. */
+    Set<Class<?>> types() {
+        Set<Class<?>> types = new LinkedHashSet<>();
+        methods.values().forEach(entry -> types.add(entry.type));
+        return types;
     }
 
     /** Returns the names of the published methods as {@code service/method}, in the order of registration. */

@@ -1,12 +1,14 @@
 package dev.rpcx;
 
 import dev.rpcx.internal.Given;
+import dev.rpcx.internal.io.NettyVersion;
 import dev.rpcx.internal.ledger.AddressGroups;
 import dev.rpcx.internal.server.AdmissionLimit;
 import dev.rpcx.internal.server.ServerCore;
 import dev.rpcx.internal.server.ServerMethod;
 import dev.rpcx.internal.server.ServerPlatform;
 import dev.rpcx.internal.server.ServerSettings;
+import dev.rpcx.internal.server.ServiceIndex;
 import dev.rpcx.internal.wire.Wire;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,12 +31,13 @@ public final class Server implements AutoCloseable {
     private static final Duration STOP_TIME = Duration.ofSeconds(5);
 
     private final ServerCore core;
-    private final List<String> published;
+    private final RegistryServer registry;
 
     /**
      * Creates a server for the methods of this registry, with the default settings.
      *
      * @param port port to listen on: 0 to 65535; with 0 the system chooses a free port
+     * @throws IllegalStateException if Netty is older than 4.2; the text names its version
      */
     public Server(int port, RegistryServer registry) {
         this(builder(registry).port(port));
@@ -42,11 +45,16 @@ public final class Server implements AutoCloseable {
 
     private Server(Builder builder) {
         core = new ServerCore(builder.settings(), builder::methods);
-        published = builder.registry.published();
+        registry = builder.registry;
     }
 
-    /** Returns a builder for a server of this registry. The builder has a default for each setting. */
+    /**
+     * Returns a builder for a server of this registry. The builder has a default for each setting.
+     *
+     * @throws IllegalStateException if Netty is older than 4.2; the text names its version
+     */
     public static Builder builder(RegistryServer registry) {
+        NettyVersion.check();
         return new Builder(registry);
     }
 
@@ -56,12 +64,17 @@ public final class Server implements AutoCloseable {
      * calls it. If the start fails before the port is bound, the server counts as stopped, and leaves no threads or
      * sockets behind.
      *
+     * <p>If services were compiled without RPCX's annotation processor, which javac runs from JDK 23 on only if it is
+     * told to, the first server of the process with such services logs their names and what does not hold for them, at
+     * level INFO of the logger {@code dev.rpcx.processor}.
+     *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the name of the host
      *     cannot be resolved, or no event loops can be created
      * @throws IllegalStateException if the server has been started or stopped before
      */
     public Server start() {
         core.start();
+        ServiceIndex.logUnprocessed(registry.types());
         return this;
     }
 
@@ -77,7 +90,7 @@ public final class Server implements AutoCloseable {
 
     /** Returns the names of the published methods as {@code service/method}, in the order of registration. */
     public List<String> services() {
-        return published;
+        return registry.published();
     }
 
     /** Stops the server as {@link #stop(Duration)} does, with a time of 5 s. */

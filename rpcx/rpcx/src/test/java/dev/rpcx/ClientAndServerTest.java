@@ -201,7 +201,9 @@ class ClientAndServerTest {
 
     @Test
     void aMistakeInAnnotationsIsToldAtStart() {
-        assertThatThrownBy(RegistryServer::registry).hasMessageContaining("nothing to publish");
+        assertThatThrownBy(RegistryServer::registry)
+                .hasMessageContaining("nothing to publish")
+                .hasMessageContaining("-proc:full");
         assertThatThrownBy(() -> RegistryServer.scan(""))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("package \"\": the default package is not scanned");

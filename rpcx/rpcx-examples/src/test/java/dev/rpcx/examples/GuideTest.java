@@ -55,6 +55,20 @@ class GuideTest {
     }
 
     @Test
+    void thePageOnSpringNamesTheVersionsOfTheBuild() throws IOException {
+        String page = Files.readString(Path.of("guide/spring.md"));
+        Matcher versions = Pattern.compile(
+                        "<(netty|spring-boot|spring-boot\\.netty|spring-boot3)\\.version>([0-9][^<]*)<")
+                .matcher(Files.readString(Path.of("../pom.xml")));
+        int named = 0;
+        while (versions.find()) {
+            assertThat(page).as(versions.group()).contains(versions.group(2));
+            named++;
+        }
+        assertThat(named).isEqualTo(4);
+    }
+
+    @Test
     void theCodeOfTheGuideIsThatOfTheExamples() throws IOException {
         String sources = sources();
         int compared = 0;

@@ -5,7 +5,6 @@ import dev.rpcx.micrometer.CallMetrics;
 import dev.rpcx.opentelemetry.CallTracing;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
-import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -25,11 +24,16 @@ import org.springframework.context.annotation.Import;
  * Configures one {@link Client} and one server for an application, and connects them with its meters, its traces and
  * its health, if it has them. It prepares the client before the application is ready. The client, the server, the
  * health indicator and what prepares the client each give way to a bean of the application's own.
+ *
+ * <p>The class is compiled with Spring Boot 4, and works with Spring Boot 3.5 too. Classes that only one of the two has
+ * are given by their names, or used in a nested class that Spring loads only where they are.
  */
 @AutoConfiguration(
         afterName = {
             "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration",
-            "org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration"
+            "org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration",
+            "org.springframework.boot.actuate.autoconfigure.metrics.CompositeMeterRegistryAutoConfiguration",
+            "org.springframework.boot.actuate.autoconfigure.opentelemetry.OpenTelemetryAutoConfiguration"
         })
 @EnableConfigurationProperties(RPCXProperties.class)
 @Import(RPCXBeans.class)
@@ -40,7 +44,7 @@ public class RPCXAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     Client rpcxClient(RPCXProperties properties, ObjectProvider<RPCXClientCustomizer> customizers) {
-        Client.Builder builder = Client.builder()
+        Client.Builder builder = RPCXStartException.checkingNetty(Client::builder)
                 .callTimeout(properties.client().timeout())
                 .keepAlive(properties.client().keepAlive());
         Integer connections = properties.client().connections();
@@ -54,17 +58,17 @@ public class RPCXAutoConfiguration {
     /**
      * Makes the bean that creates the proxies. If there are several discoveries, one of them has to be
      * {@code @Primary}: otherwise Spring refuses to start the application, and names the discoveries.
+     *
+     * @param discovery provider, since the Spring of Boot 3.5 does not know JSpecify's {@code @Nullable}
      */
     @Bean
     RPCXClients rpcxClients(
             Client client,
             RPCXProperties properties,
-            @Nullable RPCXDiscovery discovery,
-            @Nullable CalledServices called) {
-        if (called != null) {
-            RPCXClients.check(properties, called);
-        }
-        return new RPCXClients(client, properties, discovery);
+            ObjectProvider<RPCXDiscovery> discovery,
+            ObjectProvider<CalledServices> called) {
+        called.ifAvailable(services -> RPCXClients.check(properties, services));
+        return new RPCXClients(client, properties, discovery.getIfAvailable());
     }
 
     /**
@@ -128,7 +132,7 @@ public class RPCXAutoConfiguration {
      */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HealthIndicator.class)
-    static class HealthConfiguration {
+    static class Boot4Health {
         @Bean
         @ConditionalOnMissingBean(name = "rpcxHealthIndicator")
         HealthIndicator rpcxHealthIndicator(RPCXServing serving) {
@@ -138,6 +142,22 @@ public class RPCXAutoConfiguration {
                             .withDetail("services", serving.services())
                             .build()
                     : Health.unknown().build();
+        }
+    }
+
+    /** Does what {@link Boot4Health} does for the actuator of Spring Boot 3.5, whose types have other names. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(org.springframework.boot.actuate.health.HealthIndicator.class)
+    static class Boot3Health {
+        @Bean
+        @ConditionalOnMissingBean(name = "rpcxHealthIndicator")
+        org.springframework.boot.actuate.health.HealthIndicator rpcxHealthIndicator(RPCXServing serving) {
+            return () -> serving.isRunning()
+                    ? org.springframework.boot.actuate.health.Health.up()
+                            .withDetail("port", serving.port().orElse(0))
+                            .withDetail("services", serving.services())
+                            .build()
+                    : org.springframework.boot.actuate.health.Health.unknown().build();
         }
     }
 }

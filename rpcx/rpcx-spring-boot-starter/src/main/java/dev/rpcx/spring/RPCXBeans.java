@@ -3,7 +3,9 @@ package dev.rpcx.spring;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import java.io.IOException;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -21,6 +23,9 @@ import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurationPackages;
+import org.springframework.boot.context.properties.bind.BindResult;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.EnvironmentAware;
 import org.springframework.context.ResourceLoaderAware;
 import org.springframework.context.annotation.ClassPathScanningCandidateComponentProvider;
@@ -36,10 +41,11 @@ import org.springframework.core.type.filter.AnnotationTypeFilter;
 import org.springframework.util.ClassUtils;
 
 /**
- * Looks through the application's packages, and registers a bean for each {@code @RPCXServer} class and each
- * {@code @RPCXClient} interface of which the application has no bean, in whatever way it makes its own beans. Types are
- * compared and not names of classes, since a bean that a method makes has no class name in its definition. The types
- * are those of the application's class loader, which may be another than that of this class, as it is with devtools.
+ * Looks through the application's packages and those of {@code rpcx.base-packages}, and registers a bean for each
+ * {@code @RPCXServer} class and each {@code @RPCXClient} interface of which the application has no bean, in whatever
+ * way it makes its own beans. Types are compared and not names of classes, since a bean that a method makes has no
+ * class name in its definition. The types are those of the application's class loader, which may be another than that
+ * of this class, as it is with devtools.
  */
 final class RPCXBeans
         implements ImportBeanDefinitionRegistrar,
@@ -77,14 +83,24 @@ final class RPCXBeans
 
     @Override
     public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
-        if (!AutoConfigurationPackages.has(factory)) {
+        Set<String> packages = new LinkedHashSet<>();
+        if (AutoConfigurationPackages.has(factory)) {
+            packages.addAll(AutoConfigurationPackages.get(factory));
+        }
+        // the properties are not a bean yet
+        BindResult<List<String>> bound =
+                Binder.get(environment).bind("rpcx.base-packages", Bindable.listOf(String.class));
+        List<String> basePackages = bound.isBound() ? bound.get() : List.of();
+        packages.addAll(basePackages);
+        if (packages.isEmpty()) {
             return;
         }
         ListableBeanFactory beans = (ListableBeanFactory) factory;
+        Set<String> marked = new HashSet<>();
         SortedSet<String> called = new TreeSet<>();
-        ClassPathScanningCandidateComponentProvider scanner = scanner(called);
+        ClassPathScanningCandidateComponentProvider scanner = scanner(marked, called);
         Map<Class<?>, BeanDefinition> found = new LinkedHashMap<>();
-        for (String each : AutoConfigurationPackages.get(factory)) {
+        for (String each : packages) {
             for (BeanDefinition definition : scanner.findCandidateComponents(each)) {
                 String name = definition.getBeanClassName();
                 if (name != null) {
@@ -92,6 +108,7 @@ final class RPCXBeans
                 }
             }
         }
+        basePackages.forEach(each -> check(each, marked));
         RootBeanDefinition names = new RootBeanDefinition(CalledServices.class);
         names.getConstructorArgumentValues().addIndexedArgumentValue(0, List.copyOf(called));
         registry.registerBeanDefinition(CalledServices.class.getName(), names);
@@ -100,6 +117,22 @@ final class RPCXBeans
                 registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);
             }
         });
+    }
+
+    /**
+     * Checks that there is something in a package that a property names. Its name may be misspelt.
+     *
+     * @param marked names of all classes and interfaces that were found
+     * @throws RPCXStartException if none of them is in the package, or in one below it
+     */
+    private static void check(String packageName, Set<String> marked) {
+        if (marked.stream().noneMatch(name -> name.startsWith(packageName + "."))) {
+            throw new RPCXStartException(
+                    "rpcx.base-packages: " + packageName + " (expected: a package with @RPCXServer classes or "
+                            + "@RPCXClient interfaces, in itself or in one below it)",
+                    "Correct or remove the name of the package.",
+                    null);
+        }
     }
 
     /**
@@ -139,17 +172,22 @@ final class RPCXBeans
     /**
      * Returns a scanner that finds {@code @RPCXClient} interfaces and {@code @RPCXServer} classes.
      *
+     * @param marked receives the names of all these types, including those that a condition leaves out
      * @param called receives the names of the services of all clients, including clients that a condition leaves out
      */
-    private ClassPathScanningCandidateComponentProvider scanner(Set<String> called) {
+    private ClassPathScanningCandidateComponentProvider scanner(Set<String> marked, Set<String> called) {
         ClassPathScanningCandidateComponentProvider scanner =
                 new ClassPathScanningCandidateComponentProvider(false, environment) {
                     @Override
                     protected boolean isCandidateComponent(MetadataReader read) throws IOException {
-                        MergedAnnotation<RPCXClient> client =
-                                read.getAnnotationMetadata().getAnnotations().get(RPCXClient.class);
+                        MergedAnnotations annotations =
+                                read.getAnnotationMetadata().getAnnotations();
+                        MergedAnnotation<RPCXClient> client = annotations.get(RPCXClient.class);
                         if (client.isDirectlyPresent()) {
                             called.add(client.getString("remoteServerName"));
+                        }
+                        if (client.isDirectlyPresent() || annotations.isDirectlyPresent(RPCXServer.class)) {
+                            marked.add(read.getClassMetadata().getClassName());
                         }
                         return super.isCandidateComponent(read);
                     }

@@ -17,12 +17,16 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *     annotation. A key that no {@code @RPCXClient} of the application names keeps the application from starting. A
  *     name with other characters than letters, digits, hyphens and dots stands in brackets:
  *     {@code rpcx.services[my/service]=10.0.0.5:9000}
+ * @param basePackages packages that are looked through for {@code @RPCXServer} classes and {@code @RPCXClient}
+ *     interfaces, with those below them, in addition to the packages of the application itself:
+ *     {@code rpcx.base-packages=com.acme.stock.api}. A package without any of them keeps the application from starting
  */
 @ConfigurationProperties("rpcx")
 public record RPCXProperties(
         @DefaultValue Server server,
         @DefaultValue Client client,
-        @DefaultValue Map<String, List<String>> services) {
+        @DefaultValue Map<String, List<String>> services,
+        @DefaultValue List<String> basePackages) {
     /**
      * Settings of the server.
      *

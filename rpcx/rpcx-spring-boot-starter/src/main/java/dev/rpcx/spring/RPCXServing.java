@@ -34,9 +34,10 @@ public final class RPCXServing implements SmartLifecycle {
     }
 
     /**
-     * Starts the server, unless there is no service to publish.
+     * Starts the server, unless there is no service to publish. Logs the port and the published methods.
      *
-     * @throws RPCXStartException if a bean cannot be published as it is, or if a name is published twice
+     * @throws RPCXStartException if a bean cannot be published as it is, if a name is published twice, or if Netty is
+     *     too old
      */
     @Override
     public synchronized void start() {
@@ -48,7 +49,8 @@ public final class RPCXServing implements SmartLifecycle {
             return;
         }
         services.forEach(PublishedBean::check);
-        Server.Builder builder = Server.builder(registry(services))
+        RegistryServer registry = registry(services);
+        Server.Builder builder = RPCXStartException.checkingNetty(() -> Server.builder(registry))
                 .host(properties.host())
                 .port(properties.port())
                 .maxRunning(properties.maxRunning());
@@ -59,6 +61,10 @@ public final class RPCXServing implements SmartLifecycle {
         Thread waiting = new Thread(() -> awaitStop(started), "rpcx-serving");
         waiting.setDaemon(false);
         waiting.start();
+        System.getLogger("dev.rpcx.spring")
+                .log(
+                        System.Logger.Level.INFO,
+                        "RPCX listens on port " + started.port() + ": " + String.join(", ", started.services()));
     }
 
     private static RegistryServer registry(Map<String, Object> services) {

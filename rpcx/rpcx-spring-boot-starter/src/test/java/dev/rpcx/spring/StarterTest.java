@@ -2,6 +2,7 @@ package dev.rpcx.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.rpcx.Client;
 import dev.rpcx.Endpoint;
@@ -11,11 +12,13 @@ import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.spring.conditional.Conditional;
+import dev.rpcx.spring.elsewhere.Elsewhere;
 import dev.rpcx.spring.made.Made;
 import dev.rpcx.spring.proxied.Proxied;
 import dev.rpcx.spring.restarted.Restarted;
 import dev.rpcx.spring.scoped.Scoped;
 import dev.rpcx.spring.twice.Twice;
+import java.io.File;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.Socket;
@@ -26,10 +29,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -145,6 +153,35 @@ class StarterTest {
                 .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fuond"));
     }
 
+    @Test
+    void packagesThatAPropertyNamesAreLookedThroughToo() {
+        ApplicationContextRunner elsewhere =
+                runner.withPropertyValues("rpcx.base-packages=dev.rpcx.spring.elsewhere", "rpcx.services.far=a:1");
+        // an application without a package
+        elsewhere.run(context -> {
+            assertThat(context).hasSingleBean(Elsewhere.FarClient.class);
+            assertThat(context.getBean(RPCXServing.class).services()).containsExactly("far/number");
+        });
+        elsewhere.withUserConfiguration(Made.class).run(context -> {
+            assertThat(context).hasSingleBean(Elsewhere.FarClient.class).hasSingleBean(Made.FoundClient.class);
+            assertThat(context.getBean(RPCXServing.class).services())
+                    .containsExactlyInAnyOrder("far/number", "found/number", "greeter/how");
+        });
+    }
+
+    @Test
+    void aPackageWithNothingInItIsRefused() {
+        runner.withUserConfiguration(Made.class)
+                .withPropertyValues("rpcx.base-packages=dev.rpcx.spring.elsewhere,dev.rpcx.spring.elsewere")
+                .run(context -> assertThat(analysis(context).getDescription())
+                        .startsWith("rpcx.base-packages: dev.rpcx.spring.elsewere (expected: a package with"));
+        // a condition may leave out all that is in a package
+        runner.withPropertyValues(
+                        "rpcx.base-packages=dev.rpcx.spring.conditional,dev.rpcx.spring.elsewhere",
+                        "rpcx.services.cloud=a:1")
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
     /** Returns what Spring generates ahead of time for the application, compiled into this folder. */
     private static String generated(Class<?> application, Path folder) throws IOException {
         InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
@@ -255,6 +292,91 @@ class StarterTest {
                             .field())
                     .isEqualTo("its field");
         });
+    }
+
+    @Test
+    void aLineSaysWhereTheServerListensAndWhatItPublishes() {
+        List<String> lines = new CopyOnWriteArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord line) {
+                lines.add(line.getLevel() + " " + line.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger("dev.rpcx.spring");
+        logger.addHandler(handler);
+        logger.setLevel(Level.INFO);
+        try {
+            runner.withUserConfiguration(Made.class)
+                    .run(context -> assertThat(lines)
+                            .containsExactly("INFO RPCX listens on port " + port(context) + ": "
+                                    + String.join(
+                                            ", ",
+                                            context.getBean(RPCXServing.class).services())));
+            lines.clear();
+            runner.run(context -> assertThat(lines).as("nothing is published").isEmpty());
+        } finally {
+            logger.removeHandler(handler);
+            logger.setLevel(null);
+        }
+    }
+
+    /**
+     * Loads RPCX and Netty anew, without Netty's classes for event loops of 4.2, as they are missing where Spring Boot
+     * 3.5 chooses the version.
+     */
+    private static final class OlderNetty extends URLClassLoader {
+        OlderNetty() throws IOException {
+            super(classPath(), StarterTest.class.getClassLoader());
+        }
+
+        private static URL[] classPath() throws IOException {
+            List<URL> urls = new ArrayList<>();
+            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+                urls.add(Path.of(entry).toUri().toURL());
+            }
+            return urls.toArray(new URL[0]);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.startsWith("dev.rpcx.") && !name.startsWith("io.netty.")) {
+                return super.loadClass(name, resolve);
+            }
+            if (name.startsWith("io.netty.channel.Io")) {
+                throw new ClassNotFoundException(name);
+            }
+            synchronized (getClassLoadingLock(name)) {
+                Class<?> loaded = findLoadedClass(name);
+                return loaded == null ? findClass(name) : loaded;
+            }
+        }
+    }
+
+    @Test
+    void anApplicationWithAnOlderNettyIsToldWhatToSet() throws Exception {
+        try (OlderNetty loader = new OlderNetty()) {
+            new ApplicationContextRunner()
+                    .withClassLoader(loader)
+                    .withUserConfiguration(loader.loadClass(RPCXAutoConfiguration.class.getName()))
+                    .run(context -> assertThat(context.getStartupFailure())
+                            .hasStackTraceContaining(RPCXStartException.class.getName()
+                                    + ": RPCX cannot use the Netty of this application: Netty ")
+                            .hasStackTraceContaining(" has no io.netty.channel.IoHandlerFactory (expected: Netty 4"));
+        }
+        Throwable failure = catchThrowable(() -> RPCXStartException.checkingNetty(() -> {
+            throw new IllegalStateException("Netty 4.1.128.Final has no …");
+        }));
+        FailureAnalysis analysis = new RPCXStartFailureAnalyzer().analyze(failure);
+        assertThat(analysis).isNotNull();
+        assertThat(analysis.getDescription()).contains("Netty 4.1.128.Final has no …");
+        assertThat(analysis.getAction()).contains("netty.version", "io.netty:netty-bom");
     }
 
     /** Loads classes as devtools does: those of the application anew at each start, and those of libraries once. */

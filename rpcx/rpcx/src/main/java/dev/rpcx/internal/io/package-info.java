@@ -6,12 +6,12 @@
  * a call is: to a turn they are a {@code WriteTurn.Message} and a {@code ReadTurn.Reader}.
  *
  * <ul>
- *   <li>Event loops: {@link Platform} is the source of loops, time and random numbers, which a simulation replaces;
- *       {@link Loops} makes event loops and the channels that listen and connect, and decides whether they use epoll,
- *       NIO or memory; {@link SharedLoops} is the pool from which clients borrow loops; {@code LoopThread} is the
- *       thread of one loop, with what is kept per loop; {@link LoopTasks} is the task queue of one loop, and loses no
- *       task when the loop ends; {@link ThreadFactories} makes threads that inherit nothing, for event loops and for
- *       handlers.
+ *   <li>Event loops: {@link NettyVersion} refuses a Netty that is too old; {@link Platform} is the source of loops,
+ *       time and random numbers, which a simulation replaces; {@link Loops} makes event loops and the channels that
+ *       listen and connect, and decides whether they use epoll, NIO or memory; {@link SharedLoops} is the pool from
+ *       which clients borrow loops; {@code LoopThread} is the thread of one loop, with what is kept per loop; {@link
+ *       LoopTasks} is the task queue of one loop, and loses no task when the loop ends; {@link ThreadFactories} makes
+ *       threads that inherit nothing, for event loops and for handlers.
  *   <li>Host names: {@link DnsAddresses} resolves the host of each new connection, on the loop that connects;
  *       {@link DnsNames} asks the name servers, for {@code DnsAddresses} and for {@code discovery}. The host that a
  *       server listens on is looked up by {@code Loops.bind}, which blocks.

@@ -38,5 +38,6 @@ class NettyVersionsTest {
                         "netty-transport-native-epoll",
                         "netty-transport-native-unix-common");
         assertThat(TRIED).as("tried, of " + found).containsAll(found.values());
+        assertThat(TRIED).contains(NettyVersion.EXAMPLE);
     }
 }
