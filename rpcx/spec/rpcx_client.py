@@ -312,7 +312,7 @@ def check(host, port):
         raise AssertionError("cancel: no error")
     except RpcxError as e:
         expect("cancel", e.code, 1)
-    native.socket.sendall(native.frame(PING, 42) + native.frame(15, 99, b"of a later version"))
+    native.socket.sendall(native.frame(PING, 42) + native.frame(0, 99, b"of a later version"))
     while not native.pongs:
         native.step()
     expect("still there", native.call("spec", "echo", hello), hello)

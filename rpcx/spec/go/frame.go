@@ -28,6 +28,7 @@ const (
 	GOAWAY     Type = 12
 	PING       Type = 13
 	PONG       Type = 14
+	SCHEMA     Type = 15
 )
 
 // Flags are the high half of a frame's head.
@@ -303,12 +304,12 @@ type Method struct {
 	Name    string
 }
 
-// Entry is a dictionary's line: the number of a method on this connection, the hash of its schema, and how its bodies are
-// framed. Schema and Shape are 0 where the server says nothing.
+// Entry is a dictionary's line: the number of a method on this connection, how its bodies are framed, and the hash of its
+// schema. Shape and Schema are 0 where the server says nothing.
 type Entry struct {
 	Number uint32
-	Schema uint64
 	Shape  uint32
+	Schema uint64
 }
 
 // Differs says whether two shapes tell that one side would misread the other's bodies.
@@ -356,10 +357,10 @@ func ReadDictionary(message []byte, methods map[Method]Entry) error {
 				method.Service = strings.ToValidUTF8(string(field.Bytes), "\ufffd")
 			case 3:
 				method.Name = strings.ToValidUTF8(string(field.Bytes), "\ufffd")
-			case 4:
-				entry.Schema = field.Number
 			case 5:
 				entry.Shape = uint32(field.Number)
+			case 6:
+				entry.Schema = field.Number
 			}
 		}
 		if number < 1 || number > math.MaxInt32 {

@@ -91,7 +91,7 @@ var prefaceChecks = []check{
 		p.frames(wire.Frame{Type: wire.SETTINGS})
 		p.ends(wire.Protocol)
 	}},
-	{"settings: that are none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, ERROR and metadata: a length that leads beyond the message, wire types 3, 4, 6 and 7, field number 0, a tag (field number and wire type) of more than 32 bits.", func(t *T) {
+	{"settings: that are none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, SCHEMA, ERROR and metadata: a length that leads beyond the message, wire types 3, 4, 6 and 7, field number 0, a tag (field number and wire type) of more than 32 bits.", func(t *T) {
 		for _, payload := range [][]byte{{0x08}, {0xff}, {0x0a, 0x05, 0x01}, {0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, {0x00, 0x00}, {0x88, 0x80, 0x80, 0x80, 0x80, 0x01, 0x01}} {
 			t.one(func() {
 				t.step("SETTINGS % x", payload)
@@ -144,7 +144,7 @@ var prefaceChecks = []check{
 		holds(t, "max_calls", p.server.MaxCalls, "1 to 4096", p.server.MaxCalls >= 1 && p.server.MaxCalls <= 4096)
 		holds(t, "max_message_bytes", p.server.MaxMessageBytes, "above 0", p.server.MaxMessageBytes > 0)
 	}},
-	{"dictionary: methods and numbers", "Methods are numbered from 1. ... schema is equal if the bytes of parameters and result mean the same, as the server itself determines; 0 says nothing. ... A sender always sets bit 31, so that no shape is 0, and leaves bit 28 at 0. ... Bit 30 says that the method takes a stream, bit 29 that it brings one.", func(t *T) {
+	{"dictionary: methods and numbers", "Methods are numbered from 1. ... schema is a hash of the members of all messages of the method; 0 says nothing ... A sender always sets bit 31, so that no shape is 0, and leaves bit 28 at 0. ... Bit 30 says that the method takes a stream, bit 29 that it brings one.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		seen := map[uint32]bool{}
@@ -167,6 +167,67 @@ var prefaceChecks = []check{
 		p.frames(p.numbered(0, id(0, 1), "echo", text("by number")))
 		p.replies(id(0, 1), text("by number"))
 		same(t, "schema of fail, as that of echo", p.methods[method("fail")].Schema, p.methods[method("echo")].Schema)
+	}},
+	{"schema: hashes", "The hash is FNV-1a with 64 bits over this text in UTF-8: for each type its kind and {; for each of its members the number, a blank, the name, then a blank and the type if the type is not empty, and ;; then }.", func(t *T) {
+		p := native(t)
+		defer p.close()
+		call := func(members ...wire.SchemaMember) wire.SchemaType { return wire.SchemaType{Kind: "call", Members: members} }
+		member := func(number uint32, name, kind string) wire.SchemaMember {
+			return wire.SchemaMember{Number: number, Name: name, Type: kind}
+		}
+		value := func(kind string) wire.SchemaType { return call(member(1, "value", kind)) }
+		for name, types := range map[string][]wire.SchemaType{
+			"echo":      {call(member(1, "text", "string")), value("string")},
+			"add":       {call(member(1, "a", "int32"), member(2, "b", "int32")), value("int32")},
+			"remaining": {call(), value("int64")},
+			"count":     {call(member(1, "items", "int32")), value("string")},
+			"total":     {value("int32"), value("int32")},
+			"block":     {call(), call()},
+		} {
+			same(t, "schema of "+name, p.methods[method(name)].Schema, wire.SchemaHash(types))
+		}
+	}},
+	{"schema: a question and its answer", "A second SCHEMA of a client ends the connection. ... The server answers with one SCHEMA or more, of which all but the last have MORE. It tells the types of each method of the question that has a hash. A number that is not above all numbers before it, and one without a method or a hash, is passed over.", func(t *T) {
+		p := native(t)
+		var numbers []uint32
+		for number := 0; number < len(p.methods)+2; number++ {
+			numbers = append(numbers, uint32(number), 1)
+		}
+		p.frames(wire.Frame{Type: wire.SCHEMA, Flags: wire.MORE, ID: 7, Payload: wire.SchemaQuestion(numbers...)})
+		told := map[uint32][]wire.SchemaType{}
+		for more := true; more; {
+			frame := p.frame()
+			t.is(frame, wire.SCHEMA, 0)
+			if err := wire.ReadSchema(frame.Payload, told); err != nil {
+				t.differ(err.Error(), "types that can be read")
+			}
+			more = frame.Flags&wire.MORE != 0
+		}
+		same(t, "methods that are told", len(told), len(p.methods))
+		for m, entry := range p.methods {
+			same(t, fmt.Sprint("hash of what is told of ", m), wire.SchemaHash(told[entry.Number]), entry.Schema)
+		}
+		p.settled()
+		p.frames(wire.Frame{Type: wire.SCHEMA, Payload: wire.SchemaQuestion(1)})
+		p.ends(wire.Protocol)
+		t.step("nothing to tell")
+		p = native(t)
+		p.frames(wire.Frame{Type: wire.SCHEMA})
+		frame := p.frame()
+		t.is(frame, wire.SCHEMA, 0)
+		same(t, "bytes of the answer", len(frame.Payload), 0)
+		p.settled()
+		p.close()
+	}},
+	{"schema: a question that is none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, SCHEMA, ERROR and metadata", func(t *T) {
+		for _, payload := range [][]byte{{0x08}, {0x0a, 0x05, 0x01}, {0x0a, 0x01, 0x80}, {0x0b}, {0x00, 0x00}} {
+			t.one(func() {
+				t.step("SCHEMA % x", payload)
+				p := native(t)
+				p.frames(wire.Frame{Type: wire.SCHEMA, Payload: payload})
+				p.ends(wire.Protocol)
+			})
+		}
 	}},
 }
 
@@ -248,10 +309,10 @@ var frameChecks = []check{
 		}
 		p.settled()
 	}},
-	{"frame: unknown types", "A frame of an unknown type (0 and 15) is passed over.", func(t *T) {
+	{"frame: unknown types", "A frame of an unknown type (0) is passed over.", func(t *T) {
 		p := native(t)
 		defer p.close()
-		for _, kind := range []wire.Type{0, 15} {
+		for _, kind := range []wire.Type{0} {
 			for _, flags := range []byte{0, wire.MORE, wire.NAMED, wire.METADATA, wire.TIME, 0xf0} {
 				t.step("type %d flags %02x", kind, flags)
 				p.frames(wire.Frame{Type: kind, Flags: flags}, wire.Frame{Type: kind, Flags: flags, ID: id(3, 1), Payload: make([]byte, wire.MaxPayload)})
@@ -260,7 +321,7 @@ var frameChecks = []check{
 		}
 		t.step("within parts")
 		parts := split(p.named(id(0, 1), "echo", text(long(200))), 30, 200)
-		p.frames(parts[0], wire.Frame{Type: 15, ID: id(0, 1), Payload: []byte("x")}, wire.Frame{Type: 0, ID: id(0, 1)}, parts[1])
+		p.frames(parts[0], wire.Frame{Type: 0, ID: id(0, 1), Payload: []byte("x")}, wire.Frame{Type: 0, ID: id(0, 1)}, parts[1])
 		p.replies(id(0, 1), text(long(200)))
 		p.settled()
 	}},
@@ -1292,7 +1353,7 @@ var closingChecks = []check{
 		p.cancelled(id(0, 1))
 		p.closes()
 	}},
-	{"goaway: twice, with an id, without calls", "The call id of SETTINGS, DICTIONARY and GOAWAY is ignored. ... A second GOAWAY is passed over. ... When the client's GOAWAY has been sent and all calls have ended, either side closes", func(t *T) {
+	{"goaway: twice, with an id, without calls", "The call id of SETTINGS, DICTIONARY, SCHEMA and GOAWAY is ignored. ... A second GOAWAY is passed over. ... When the client's GOAWAY has been sent and all calls have ended, either side closes", func(t *T) {
 		p := native(t)
 		p.frames(p.numbered(0, id(0, 1), "block"), wire.Frame{Type: wire.GOAWAY, ID: 5, Payload: []byte{1}}, wire.Frame{Type: wire.GOAWAY},
 			wire.Frame{Type: wire.PING, ID: 9})

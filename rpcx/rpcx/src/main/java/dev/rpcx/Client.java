@@ -60,7 +60,8 @@ public final class Client implements AutoCloseable {
     /**
      * Creates a proxy that calls the server named in the interface's {@link RPCXClient} annotation. The client connects
      * to that server at the first call, or in {@link #warmUp}. When it has connected, it logs which methods of the
-     * interface the server does not have, or has with other parameters or another result.
+     * interface the server does not have, or has with other parameters, another result, or types whose members the two
+     * sides would take for others.
      *
      * @throws IllegalArgumentException if the type is not an interface
      * @throws IllegalArgumentException if the type has no {@link RPCXClient} annotation, or the annotation has no
@@ -138,7 +139,8 @@ public final class Client implements AutoCloseable {
      *     code is that of the first: {@link RPCXException.Code#UNAVAILABLE} or
      *     {@link RPCXException.Code#DEADLINE_EXCEEDED} if a server cannot be reached,
      *     {@link RPCXException.Code#NOT_FOUND} if it does not publish a method, and {@link RPCXException.Code#INVALID}
-     *     if it has the method with other parameters or another result
+     *     if it has the method with other parameters, another result, or types whose members the two sides would take
+     *     for others
      * @throws IllegalStateException if the calling thread is an event loop, or if the client is closed
      */
     public void warmUp() {

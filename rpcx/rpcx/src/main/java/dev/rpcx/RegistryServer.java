@@ -12,6 +12,7 @@ import dev.rpcx.internal.call.PublishedMethod;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.client.ClientProxy;
 import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.server.AdmissionLimit;
 import dev.rpcx.internal.server.PackageScan;
 import dev.rpcx.internal.server.ServerMethod;
@@ -206,8 +207,8 @@ public final class RegistryServer {
                     numbered.size() + 1,
                     entry.service,
                     entry.name,
-                    items == null ? codecs.schemaHash(entry.method) : 0,
                     MethodShape.of(entry.method, items, codecs),
+                    MethodSchema.of(entry.method, items, codecs.schema()),
                     entry.place,
                     items == null ? codecs.parameters(entry.method) : Streams.NO_PARAMETERS,
                     items == null ? ClassicParameter.of(entry.method, codecs) : List.of(),

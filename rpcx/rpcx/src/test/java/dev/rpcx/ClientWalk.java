@@ -307,7 +307,7 @@ final class ClientWalk implements AutoCloseable {
             case "PING" -> frame(Wire.PING, 0x55);
             case "PONG" -> frame(Wire.PONG, 0x55);
             case "type 0" -> frame(0, ID, 1, 2);
-            case "type 15" -> frame(0xFF, ID, 1, 2);
+            case "SCHEMA" -> frame(Wire.SCHEMA, 0, 10, 0);
             case "length 4" -> Unpooled.wrappedBuffer(new byte[] {4, 0, 0, 0, 0});
             case "end of the stream" -> Unpooled.EMPTY_BUFFER;
             default -> throw new IllegalArgumentException(row);

@@ -33,9 +33,11 @@ import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Ledger;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.SchemaFrames;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
 import dev.rpcx.internal.wire.WireError;
@@ -412,6 +414,280 @@ class ClientWireTest {
         assertThat(connection().load()).isZero();
     }
 
+    // ---- schemas
+
+    /** Hash of the schema that this client has of {@code echo}. */
+    private static final long ECHO_HASH = MethodSchema.of(
+                    method("echo"), null, Codecs.standard(Remote.class).schema())
+            .hash();
+
+    private static java.lang.reflect.Method method(String name) {
+        return java.util.Arrays.stream(Remote.class.getMethods())
+                .filter(method -> method.getName().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Connects to a server that publishes two methods with these hashes. */
+    private CompletableFuture<String> connectTo(long echoHash, long bringsHash) {
+        CompletableFuture<String> call = echo("a");
+        list(echoHash, bringsHash);
+        return call;
+    }
+
+    private void list(long echoHash, long bringsHash) {
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        ByteBuf entries = Unpooled.buffer();
+        ByteBuf scratch = Unpooled.buffer();
+        int shape = MethodDictionary.UNKNOWN_SHAPE;
+        MethodDictionary.write(entries, scratch, "hand", "echo", 1, echoHash, shape);
+        MethodDictionary.write(entries, scratch, "hand", "brings", 2, bringsHash, shape);
+        send(Wire.DICTIONARY, 0, entries);
+    }
+
+    private void expectQuestion(int... numbers) {
+        Frame question = expect(Wire.SCHEMA);
+        assertThat(question.id()).isZero();
+        List<Integer> asked = new ArrayList<>();
+        SchemaFrames.readQuestion(Unpooled.wrappedBuffer(question.payload()), asked::add);
+        assertThat(asked)
+                .containsExactlyElementsOf(
+                        java.util.Arrays.stream(numbers).boxed().toList());
+        expectNothing();
+    }
+
+    private static MethodSchema.Type type(String member, String type) {
+        return new MethodSchema.Type(
+                MethodSchema.Kind.CALL, "T", List.of(new MethodSchema.Member(1, member, type, List.of())));
+    }
+
+    private static ByteBuf members(int method, MethodSchema.Type... types) {
+        return SchemaFrames.answer(method, List.of(types)).get(0);
+    }
+
+    private void answers(CompletableFuture<String> call, int number) {
+        Frame request = expect(Wire.REQUEST);
+        assertThat(request.head() & Wire.NAMED).isZero();
+        assertThat(request.payload()).startsWith(number);
+        send(Wire.REPLY, request.id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+    }
+
+    @Test
+    void aServerWithOtherHashesIsAskedBeforeTheFirstCallAndOnlyForThese() {
+        CompletableFuture<String> call = connectTo(1, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        assertThat(call).isNotDone();
+        send(Wire.SCHEMA | Wire.MORE, 7, members(1, type("who", "bytes")));
+        expectNothing();
+        assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isPositive();
+        send(Wire.SCHEMA, 0, members(1, type("value", "string")));
+        answers(call, 1);
+        assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isZero();
+        send(Wire.SCHEMA, 0, members(1, type("value", "int32")));
+        answers(echo("c"), 1);
+    }
+
+    @Test
+    void aServerWithTheSameHashesOrWithoutThemIsNotAsked() {
+        answers(connectTo(ECHO_HASH, MethodSchema.NO_HASH), 1);
+        openAgainWithout();
+    }
+
+    private void openAgainWithout() {
+        channel().close();
+        connectAgain();
+        ByteBuf entries = Unpooled.buffer();
+        MethodDictionary.write(
+                entries, Unpooled.buffer(), "hand", "echo", 1, MethodSchema.NO_HASH, MethodDictionary.UNKNOWN_SHAPE);
+        send(Wire.DICTIONARY, 0, entries);
+        answers(echo("a"), 1);
+    }
+
+    @Test
+    void aMethodThatWouldBeMisreadIsRefusedAndTheOthersAreCalled() {
+        CompletableFuture<String> call = connectTo(1, 2);
+        expectQuestion(1, 2);
+        ByteBuf both = Unpooled.wrappedBuffer(
+                members(1, type("text", "string"), type("value", "int32")),
+                members(2, type("items", "int64"), type("value", "string")));
+        send(Wire.SCHEMA, 0, both);
+        expectNothing();
+        for (CompletableFuture<String> refused : List.of(call, echo("b"))) {
+            assertThat(failure(refused).code()).isEqualTo(Code.INVALID);
+            assertThat(failure(refused).executed()).isEqualTo(Executed.NOT_EXECUTED);
+            assertThat(failure(refused))
+                    .hasMessage("hand/echo at peer:1 has another schema: number 1 is to the client EchoReply.value"
+                            + " (string) and to the server T.value (int32) (expected: one type on both sides)");
+        }
+        expectNothing();
+        assertThat(connection().load()).isZero();
+        Seen seen = subscribe(remote.brings(1), new Seen(1));
+        Frame request = expect(Wire.REQUEST);
+        assertThat(request.payload()).startsWith(2);
+        expectCredit(request.id(), 1);
+        send(Wire.REPLY, request.id());
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    /** What a server may send in place of what it was asked for. */
+    private enum Answer {
+        NOTHING,
+        ANOTHER_METHOD,
+        A_LATER_KIND,
+        MEMBERS_OF_NO_TYPE,
+        TOO_MANY_MEMBERS,
+        TOO_MANY_TYPES,
+        A_METHOD_TWICE;
+
+        List<ByteBuf> frames() {
+            MethodSchema.Type wrong = ClientWireTest.type("text", "bool");
+            MethodSchema.Type right = ClientWireTest.type("text", "string");
+            return switch (this) {
+                case NOTHING -> List.of(Unpooled.EMPTY_BUFFER);
+                case ANOTHER_METHOD -> List.of(members(2, wrong, wrong), members(300, wrong));
+                case A_LATER_KIND -> List.of(later("map"), members(1, wrong));
+                case MEMBERS_OF_NO_TYPE -> List.of(later(""), members(1, wrong));
+                case TOO_MANY_MEMBERS -> {
+                    List<MethodSchema.Member> members = new ArrayList<>();
+                    for (int number = 1; number <= MethodSchema.MAX_MEMBERS; number++) {
+                        members.add(new MethodSchema.Member(number, "m", "bool", List.of()));
+                    }
+                    yield SchemaFrames.answer(
+                            1, List.of(new MethodSchema.Type(MethodSchema.Kind.CALL, "T", members), wrong));
+                }
+                case TOO_MANY_TYPES ->
+                    SchemaFrames.answer(1, java.util.Collections.nCopies(MethodSchema.MAX_TYPES + 1, wrong));
+                case A_METHOD_TWICE ->
+                    List.of(
+                            members(1, right, ClientWireTest.type("value", "string")),
+                            members(2),
+                            members(2, wrong),
+                            members(1, wrong, wrong));
+            };
+        }
+
+        private static ByteBuf later(String kind) {
+            ByteBuf type = Unpooled.buffer();
+            ProtoFields.writeNumber(type, 1, 1);
+            ProtoFields.writeText(type, 2, kind);
+            type.writeByte(4 << 3 | 2).writeByte(0);
+            ByteBuf answer = Unpooled.buffer().writeByte(1 << 3 | 2).writeByte(type.readableBytes());
+            return answer.writeBytes(type);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatAServerDoesNotTellAsItShouldCountsAsEqual(Answer answer) {
+        CompletableFuture<String> call = connectTo(1, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        answer.frames().forEach(frame -> send(Wire.SCHEMA | Wire.MORE, 0, frame));
+        send(Wire.SCHEMA, 0);
+        answers(call, 1);
+        assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isZero();
+    }
+
+    @Test
+    void aClientThatHasNoRoomForTheMembersCallsAllTheSame() {
+        CompletableFuture<String> call = connectTo(1, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        Ledger ledger = client.core().ledger();
+        Account other = Objects.requireNonNull(ledger.open(null));
+        Charge charge = other.charge(Resource.TABLE_BYTES);
+        List<Account> others = new ArrayList<>(List.of(other));
+        List<Charge> charges = new ArrayList<>(List.of(charge));
+        while (ledger.held(Resource.TABLE_BYTES) < ledger.max(Resource.TABLE_BYTES) - 100) {
+            for (long more = ledger.max(Resource.TABLE_BYTES); more > 0; more /= 2) {
+                charge.add(more);
+            }
+            other = Objects.requireNonNull(ledger.open(null));
+            charge = other.charge(Resource.TABLE_BYTES);
+            others.add(other);
+            charges.add(charge);
+        }
+        send(Wire.SCHEMA, 0, members(1, type("text", "bool"), type("value", "bool")));
+        answers(call, 1);
+        charges.forEach(Charge::release);
+        others.forEach(Account::close);
+        assertThat(ledger.held(Resource.TABLE_BYTES)).isZero();
+    }
+
+    @Test
+    void anAnswerThatCannotBeReadEndsTheConnection() {
+        CompletableFuture<String> call = connectTo(1, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        send(Wire.SCHEMA | Wire.MORE, 0, members(1, type("text", "string")));
+        send(Wire.SCHEMA, 0, members(1, type("x".repeat(256), "string")));
+        Frame error = expect(Wire.ERROR);
+        assertThat(error.id()).isZero();
+        assertThat(connection().isUsable()).isFalse();
+        assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isZero();
+        assertThat(failure(call).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(failure(call)).hasMessageContaining("a text of a schema: length 256 (expected: at most 255)");
+    }
+
+    @Test
+    void aServerThatDoesNotAnswerItsQuestionIsGivenUp() {
+        CompletableFuture<String> call = connectTo(1, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        send(Wire.SCHEMA | Wire.MORE, 0, members(1, type("text", "string")));
+        pass(2_900);
+        assertThat(call).isNotDone();
+        pass(200);
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(failure(call)).hasMessageContaining("the server has not answered in time");
+        assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isZero();
+    }
+
+    @Test
+    void aServerThatDrainsIsNotAsked() {
+        echo("a");
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        ByteBuf entries = Unpooled.buffer();
+        MethodDictionary.write(entries, Unpooled.buffer(), "hand", "echo", 1, 1, MethodDictionary.UNKNOWN_SHAPE);
+        send(Unpooled.wrappedBuffer(
+                RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER), RawPeer.frame(Wire.DICTIONARY, 0, entries)));
+        expect(Wire.GOAWAY);
+        expectNothing();
+    }
+
+    /** Has another schema than {@link Remote} of a method with the same name. */
+    @RPCXClient(remoteServerName = "hand")
+    interface OtherRemote {
+        CompletableFuture<String> echo(int number);
+    }
+
+    @Test
+    void aConnectionThatWasNotAskedForAMethodIsReplacedByOneThatIs() {
+        answers(connectTo(ECHO_HASH, MethodSchema.NO_HASH), 1);
+        CompletableFuture<String> inFlight = echo("in flight");
+        Frame request = expect(Wire.REQUEST);
+        EmbeddedChannel old = channel();
+        ClientConnection replaced = connection();
+        CompletableFuture<String> late =
+                client.create(OtherRemote.class, "peer", 1).echo(5);
+        calls.add(late);
+        assertThat(replaced.isUsable()).isFalse();
+        hand.settle(old);
+        expect(Wire.GOAWAY);
+        assertThat(hand.opened).hasSize(2);
+        send(Wire.REPLY, request.id(), RawPeer.text("c"));
+        assertThat(inFlight).isCompletedWithValue("c");
+        connecting();
+        list(ECHO_HASH, MethodSchema.NO_HASH);
+        expectQuestion(1);
+        send(Wire.SCHEMA, 0, members(1, type("text", "string"), type("value", "string")));
+        assertThat(failure(late).code()).isEqualTo(Code.INVALID);
+        assertThat(failure(late))
+                .hasMessageContaining(
+                        "number 1 is to the client EchoRequest.number (int32) and to the server T.text" + " (string)");
+        answers(echo("d"), 1);
+    }
+
     // ---- metadata of replies
 
     private static ByteBuf withMetadata(int characters, String text) {
@@ -490,7 +766,7 @@ class ClientWireTest {
         open();
         send(Wire.PING, 77);
         assertThat(expect(Wire.PONG).id()).isEqualTo(77);
-        send(15, 3);
+        send(0, 3);
         send(Wire.REQUEST, FIRST);
         send(Wire.REPLY, 3 * FIRST, RawPeer.text("of nobody"));
         send(Wire.ERROR, 3 * FIRST + 9, RawPeer.text("of nobody"));
@@ -1321,6 +1597,7 @@ class ClientWireTest {
                         Streams.NO_PARAMETERS,
                         codecs.result(takes),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         null,
@@ -1570,6 +1847,7 @@ class ClientWireTest {
                         codecs.parameters(echo),
                         codecs.result(echo),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         null,
@@ -1899,6 +2177,7 @@ class ClientWireTest {
                         parameters,
                         Codecs.standard(Remote.class).result(again),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         again.getAnnotation(Method.class),
@@ -1997,6 +2276,7 @@ class ClientWireTest {
                         written,
                         codecs.result(hedged),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         hedged.getAnnotation(Method.class),
@@ -2374,6 +2654,7 @@ class ClientWireTest {
                         parameters,
                         codecs.result(brings),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         null,
@@ -3083,7 +3364,7 @@ class ClientWireTest {
     /** Passes a third of the keep-alive time. Something comes from the server, but no PONG. Returns the PINGs. */
     private List<Integer> passBehindMuch() {
         pass(200_000);
-        send(15, 0);
+        send(0, 0);
         return takePings();
     }
 

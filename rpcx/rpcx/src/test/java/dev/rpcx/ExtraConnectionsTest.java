@@ -12,6 +12,7 @@ import dev.rpcx.internal.client.ClientCall;
 import dev.rpcx.internal.client.ClientConnection;
 import dev.rpcx.internal.client.ClientMethod;
 import dev.rpcx.internal.client.ClientSteps;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
@@ -236,6 +237,7 @@ class ExtraConnectionsTest {
                         codecs.parameters(echo),
                         codecs.result(echo),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         null,

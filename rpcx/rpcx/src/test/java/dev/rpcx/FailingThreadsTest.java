@@ -74,7 +74,7 @@ class FailingThreadsTest {
 
     /** Makes a frame of an unknown type, which the receiver passes over. */
     private static Outbound message(ByteBuf body, Runnable step) {
-        return new Outbound.Control(Wire.TYPE_MASK, 0, body) {
+        return new Outbound.Control(0, 0, body) {
             @Override
             public boolean beforeDirectWrite() {
                 step.run();

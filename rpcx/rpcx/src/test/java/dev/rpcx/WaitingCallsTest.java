@@ -14,6 +14,7 @@ import dev.rpcx.internal.client.ClientMethod;
 import dev.rpcx.internal.client.ClientSteps;
 import dev.rpcx.internal.client.PendingConnection;
 import dev.rpcx.internal.client.Route;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -632,6 +633,7 @@ class WaitingCallsTest {
                         codecs.parameters(length),
                         codecs.result(length),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         null,

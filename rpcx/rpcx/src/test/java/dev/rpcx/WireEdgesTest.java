@@ -320,7 +320,7 @@ class WireEdgesTest {
         }
         assertThatThrownBy(() -> Settings.read(longTag())).isInstanceOf(WireFault.class);
         assertThatThrownBy(() -> WireError.read(longTag())).isInstanceOf(WireFault.class);
-        assertThatThrownBy(() -> MethodDictionary.read(longTag(), (name, number, shape) -> {}))
+        assertThatThrownBy(() -> MethodDictionary.read(longTag(), (name, number, shape, schemaHash) -> {}))
                 .isInstanceOf(WireFault.class);
     }
 
@@ -367,13 +367,13 @@ class WireEdgesTest {
     @Test
     void aDictionaryMayBeEmptyAndAMethodMayHaveTwoNames() {
         AtomicInteger entries = new AtomicInteger();
-        MethodDictionary.read(Unpooled.EMPTY_BUFFER, (name, number, shape) -> entries.incrementAndGet());
+        MethodDictionary.read(Unpooled.EMPTY_BUFFER, (name, number, shape, schemaHash) -> entries.incrementAndGet());
         assertThat(entries).hasValue(0);
         ByteBuf two = Unpooled.buffer();
         ByteBuf scratch = Unpooled.buffer();
         MethodDictionary.write(two, scratch, "a", "one", 1, 0, 0);
         MethodDictionary.write(two, scratch, "a", "two", 1, 0, 0);
-        MethodDictionary.read(two, (name, number, shape) -> {
+        MethodDictionary.read(two, (name, number, shape, schemaHash) -> {
             assertThat(number).isEqualTo(1);
             entries.incrementAndGet();
         });

@@ -1336,7 +1336,7 @@ class WireServingTest {
         Frame pong = next();
         assertThat(pong.head()).isEqualTo(Wire.PONG);
         assertThat(pong.id()).isEqualTo(77);
-        send(15, 3, RawPeer.text("a"));
+        send(0, 3, RawPeer.text("a"));
         send(Wire.ERROR, 7, Unpooled.EMPTY_BUFFER);
         expectNothing();
         assertThat(channel.isOpen()).isTrue();

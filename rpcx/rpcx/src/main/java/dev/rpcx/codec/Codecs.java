@@ -17,7 +17,6 @@ import java.lang.reflect.Type;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -175,15 +174,6 @@ public final class Codecs {
      */
     public Codec<Object[]> error(Constructor<?> constructor) {
         return errors.computeIfAbsent(constructor, found -> new Top<>(codec(schema.error(found))));
-    }
-
-    /**
-     * Returns a hash of the numbers, labels and wire forms of the fields in a method's messages, and of the numbers of
-     * enum constants. Methods for which all of these are the same have the same hash. The hash does not depend on the
-     * names of fields and types.
-     */
-    public long schemaHash(Method method) {
-        return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
     }
 
     /** Returns the schema of the messages that these codecs read and write. */

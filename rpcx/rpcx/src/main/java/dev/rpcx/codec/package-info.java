@@ -9,8 +9,7 @@
  * <ul>
  *   <li>From a type to a codec: {@link Codecs} makes codecs, one for each method, type or parameter, and warns of types
  *       whose numbers come from the order of declaration; {@link Codec} is what it returns, and writes and reads a
- *       whole message; {@link SchemaHash} computes a number that is equal for methods whose messages have the same
- *       bytes.
+ *       whole message.
  *   <li>The codec of a message: {@link MessageCodec} is the class that the others extend, and estimates the memory of
  *       an object; {@link Generator} makes a class for a record or a class with accessors, and decides which fields
  *       need no {@code FieldCodec}; {@link ClassFile} builds the bytes of that class; {@link ReflectiveCodec} takes its

@@ -27,6 +27,17 @@ public final class CompiledSources {
      * @return a loader of all of them, whose parent has the tests
      */
     public static ClassLoader loader(Map<String, String> sources) {
+        return loader(sources, CompiledSources.class.getClassLoader());
+    }
+
+    /**
+     * Compiles the sources with the names of parameters.
+     *
+     * @param sources by the full name of the class that each begins with
+     * @param parent has the tests, and perhaps resources beside the sources
+     * @return a loader of all of them
+     */
+    public static ClassLoader loader(Map<String, String> sources, ClassLoader parent) {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         Map<String, ByteArrayOutputStream> classes = new HashMap<>();
         JavaFileManager files = new ForwardingJavaFileManager<>(compiler.getStandardFileManager(null, null, null)) {
@@ -56,7 +67,7 @@ public final class CompiledSources {
         if (!compiler.getTask(errors, files, null, options, null, units).call()) {
             throw new AssertionError(errors);
         }
-        return new ClassLoader(CompiledSources.class.getClassLoader()) {
+        return new ClassLoader(parent) {
             @Override
             protected Class<?> findClass(String name) throws ClassNotFoundException {
                 ByteArrayOutputStream bytes = classes.get(name);

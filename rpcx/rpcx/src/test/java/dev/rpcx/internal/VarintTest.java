@@ -113,7 +113,8 @@ class VarintTest {
                 .hasMessage("metadata: length 8193 (expected: at most 0)");
         assertThatThrownBy(() -> MetadataFields.read(bytes(3, 0x0A, 0x7F, 0)))
                 .hasMessage("metadata entry: length 127 (expected: at most 1)");
-        assertThatThrownBy(() -> MethodDictionary.read(bytes(0x0A, 3, 0x12, 0x80, 2), (name, number, shape) -> {}))
+        assertThatThrownBy(() ->
+                        MethodDictionary.read(bytes(0x0A, 3, 0x12, 0x80, 2), (name, number, shape, schemaHash) -> {}))
                 .hasMessage("dictionary, name of a service: length 256 (expected: at most 0)");
     }
 }

@@ -5,8 +5,10 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.VisibleText;
 import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.schema.MethodSchema;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -153,6 +155,11 @@ public final class ClientAddress extends Route {
     /** Returns whether a proxy of this client has a method with this published name. See {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
+    }
+
+    /** Returns the schemas that this client's proxies have of a method. See {@link ClientCore#schemas}. */
+    Map<Long, MethodSchema> schemas(String publishedName) {
+        return client.schemas(publishedName);
     }
 
     public ClientAddress(ClientCore client, Endpoint endpoint, int kept, int maxConnections) {

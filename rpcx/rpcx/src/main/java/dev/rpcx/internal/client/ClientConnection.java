@@ -13,6 +13,7 @@ import dev.rpcx.internal.io.ReadTurn;
 import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
 import dev.rpcx.internal.wire.MetadataFields;
@@ -61,11 +62,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * The value in {@link #numbers} for a method whose {@link MethodShape} does not fit that of the server's method. A
-     * call of such a method fails on this connection before anything is sent, since the two sides could not read each
-     * other's messages. Another instance may take the call.
+     * The value in {@link #numbers} for a method whose {@link MethodShape} or {@link MethodSchema} does not fit that of
+     * the server's method. A call of such a method fails on this connection before anything is sent, since the two
+     * sides could not read each other's messages, or would misread them. Another instance may take the call.
      */
-    private static final int OTHER_SHAPE = -2;
+    private static final int UNFIT = -2;
 
     /**
      * The event loop counts as held up if it checks a call's deadline too late: late by more than
@@ -214,7 +215,23 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     private boolean isDictionaryCut;
 
-    private record Entry(int number, int shape) {}
+    private record Entry(int number, int shape, long schemaHash) {}
+
+    /** Whether the server has sent the last entry of its dictionary. Event loop only. */
+    private boolean isListed;
+
+    /**
+     * Question to the server about the members of methods, which has not been answered; null if there is none. Event
+     * loop only.
+     */
+    private @Nullable SchemaCheck check;
+
+    /**
+     * Differences of the server's schemas from those of this client: see {@link SchemaCheck#end}. The event loop stores
+     * the field before it sets {@link #dictionaryComplete}. Any thread may read it after it has read that
+     * {@code dictionaryComplete} is true.
+     */
+    private Map<Integer, Map<Long, String>> compared = Map.of();
 
     /** The time, by {@code nanoTime()}, at which the connection began to take calls. Event loop only. */
     private long beginNanos;
@@ -223,10 +240,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private boolean settled;
 
     /**
-     * Whether {@link #dictionary} is complete. The event loop sets the field after it has stored the last entry. A
-     * thread that writes a request reads the field before it looks up the method in the dictionary. In another order,
-     * the thread could miss the method's entry, and store in {@link #numbers} that the server does not publish the
-     * method. All threads would then call the method by its name until the connection ends.
+     * Whether {@link #dictionary} is complete, and the schemas of its methods have been compared. The event loop sets
+     * the field after it has stored the last entry and the last difference. A thread that writes a request reads the
+     * field before it looks up the method in the dictionary. In another order, the thread could miss the method's
+     * entry, and store in {@link #numbers} that the server does not publish the method. All threads would then call the
+     * method by its name until the connection ends.
      */
     private volatile boolean dictionaryComplete;
 
@@ -262,6 +280,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private volatile boolean draining;
 
     /**
+     * Whether the connection takes new calls: it is neither draining nor about to be replaced, see {@link #replace}.
+     * Set to false by any thread, and read by any thread.
+     */
+    private volatile boolean takesCalls = true;
+
+    /**
      * Reason why the connection has ended; null until then. Any thread reads this field. The event loop stores the
      * reason before it ends the calls. In the other order, the next attempt of an ended call could choose this
      * connection, see {@link #isUsable}.
@@ -269,10 +293,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private volatile @Nullable String closedWhy;
 
     /**
-     * Whether this client ends the connection because the client drops all its connections, or because this is an extra
-     * connection and is idle. In both cases, the end of the connection is no failure of the server. Any thread may drop
-     * the connection. That thread sets the field before it closes the connection. The event loop sets the field before
-     * it drains an idle extra connection. The event loop reads the field afterwards, in {@link ClientAddress#lost}.
+     * Whether this client ends the connection because the client drops all its connections, because the connection is
+     * replaced, or because this is an extra connection and is idle. In these cases, the end of the connection is no
+     * failure of the server. Any thread may drop or replace the connection. That thread sets the field before it closes
+     * or drains the connection. The event loop sets the field before it drains an idle extra connection. The event loop
+     * reads the field afterwards, in {@link ClientAddress#lost}.
      */
     volatile boolean isDropped;
 
@@ -418,7 +443,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     // ---- any thread
 
     public boolean isUsable() {
-        return !draining && closedWhy == null;
+        return takesCalls && closedWhy == null;
     }
 
     @Override
@@ -473,7 +498,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Returns the number by which the server knows the method; 0 if the method has to be called by its name.
      *
      * @throws RPCXException {@link RPCXException.Code#INVALID} if the two sides declare the method so differently that
-     *     they could not read each other's messages
+     *     they could not read each other's messages, or would misread them; a {@link LocalFailure} that lets the call
+     *     use another connection if the schema of the method has not been compared on this one
      */
     int numberOf(ClientMethod method) {
         int[] known = numbers;
@@ -489,8 +515,13 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return 0;
         }
         Entry found = dictionary.get(method.publishedName());
-        String difference = found == null ? null : method.difference(found.shape);
-        int number = found == null ? NOT_PUBLISHED : difference == null ? found.number : OTHER_SHAPE;
+        LocalFailure misfit = found == null ? null : misfit(method, found);
+        if (misfit == null && !isCompared(method)) {
+            replace();
+            throw LocalFailure.replaced(peer + ": the connection was established before this client knew " + method
+                    + ", and is replaced (expected: another attempt)");
+        }
+        int number = found == null ? NOT_PUBLISHED : misfit == null ? found.number : UNFIT;
         synchronized (dictionary) {
             int[] known = numbers;
             if (method.index >= known.length) {
@@ -499,17 +530,51 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             known[method.index] = number;
             numbers = known;
         }
-        if (difference != null) {
-            throw otherShape(method, difference);
+        if (misfit != null) {
+            throw misfit;
         }
         return Math.max(number, 0);
     }
 
-    private LocalFailure otherShape(ClientMethod method, String difference) {
-        return LocalFailure.unfit(
-                RPCXException.Code.INVALID,
-                method + " at " + peer + " has another shape: " + difference
-                        + " (expected: the same on both sides, but for what only one of them has)");
+    /**
+     * Returns whether this connection knows if the two sides would misread each other's messages of a method. Returns
+     * false if a proxy was made after the server was asked, and has another schema of the method than the server.
+     */
+    boolean isCompared(ClientMethod method) {
+        Entry found = dictionaryComplete ? dictionary.get(method.publishedName()) : null;
+        long own = method.schema.hash();
+        return found == null
+                || !SchemaCheck.differ(own, found.schemaHash)
+                || compared.getOrDefault(found.number, Map.of()).containsKey(own);
+    }
+
+    /**
+     * Makes calls use another connection, since this one does not know whether the schema of a method fits. The server
+     * is asked while the new connection opens. Calls in flight on this connection go on. Thread-safe.
+     */
+    void replace() {
+        takesCalls = false;
+        isDropped = true;
+        retire();
+    }
+
+    /** Returns the error of each call of a method whose shape or schema does not fit; null if both fit. */
+    private @Nullable LocalFailure misfit(ClientMethod method, Entry found) {
+        String shape = method.difference(found.shape);
+        if (shape != null) {
+            return LocalFailure.unfit(
+                    RPCXException.Code.INVALID,
+                    method + " at " + peer + " has another shape: " + shape
+                            + " (expected: the same on both sides, but for what only one of them has)");
+        }
+        long own = method.schema.hash();
+        String schema = SchemaCheck.differ(own, found.schemaHash)
+                ? compared.getOrDefault(found.number, Map.of()).getOrDefault(own, SchemaCheck.NO_DIFFERENCE)
+                : SchemaCheck.NO_DIFFERENCE;
+        return schema.equals(SchemaCheck.NO_DIFFERENCE)
+                ? null
+                : LocalFailure.unfit(
+                        RPCXException.Code.INVALID, method + " at " + peer + " has another schema: " + schema);
     }
 
     /**
@@ -524,8 +589,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
         Entry found = dictionary.get(method.publishedName());
         if (found != null) {
-            String difference = method.difference(found.shape);
-            return difference == null ? null : otherShape(method, difference);
+            return misfit(method, found);
         }
         List<String> all = names();
         // The connection is checked after the dictionary was read, since the end of the connection empties it.
@@ -762,6 +826,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
             case Wire.SETTINGS -> onSettings(Settings.read(payload));
             case Wire.DICTIONARY -> onDictionary(payload, (head & Wire.MORE) != 0);
+            case Wire.SCHEMA -> onSchema(payload, (head & Wire.MORE) != 0);
             case Wire.GOAWAY -> onGoAway();
             case Wire.PING -> answerPing(id);
             case Wire.PONG -> onPong(id);
@@ -834,25 +899,66 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     private void onDictionary(ByteBuf payload, boolean more) {
-        if (dictionaryComplete) {
+        if (isListed) {
             throw new WireFault("the dictionary twice (expected: once)");
         }
         MethodDictionary.read(payload, this::onEntry);
         if (!more) {
-            dictionaryComplete = true;
-            beginNanos = nanoTime();
-            if (!draining) {
-                // The future completes only if the connection is not draining. A draining connection is about to close,
-                // and its end makes the future fail.
-                connecting.complete(this);
-            }
-            published.complete(null);
-            if (isExtra && !isDrainingOrClosed()) {
-                lookWhetherIdleLater();
-            }
-            if (!isExtra) {
-                logMisfits();
-            }
+            isListed = true;
+            askForSchemas();
+        }
+    }
+
+    /**
+     * Asks the server for the members of those methods that this client calls with another schema than the server's. If
+     * there is no such method, the connection begins to take calls at once. A draining connection does not ask, since
+     * it takes no calls.
+     */
+    private void askForSchemas() {
+        SchemaCheck asking = new SchemaCheck(account.charge(Resource.TABLE_BYTES));
+        if (!draining) {
+            dictionary.forEach((name, entry) -> address.schemas(name).forEach((hash, own) -> {
+                if (SchemaCheck.differ(hash, entry.schemaHash)) {
+                    asking.ask(entry.number, own);
+                }
+            }));
+        }
+        if (asking.isEmpty()) {
+            beginToTakeCalls();
+        } else {
+            check = asking;
+            sendNow(new Outbound.Control(Wire.SCHEMA, 0, asking.question()));
+        }
+    }
+
+    private void onSchema(ByteBuf payload, boolean more) {
+        SchemaCheck open = check;
+        if (open == null) {
+            // The frame is ignored: this client has not asked, or has its answer.
+            return;
+        }
+        open.onAnswer(payload);
+        if (!more) {
+            check = null;
+            compared = open.end();
+            beginToTakeCalls();
+        }
+    }
+
+    private void beginToTakeCalls() {
+        dictionaryComplete = true;
+        beginNanos = nanoTime();
+        if (!draining) {
+            // The future completes only if the connection is not draining. A draining connection is about to close, and
+            // its end makes the future fail.
+            connecting.complete(this);
+        }
+        published.complete(null);
+        if (isExtra && !isDrainingOrClosed()) {
+            lookWhetherIdleLater();
+        }
+        if (!isExtra) {
+            logMisfits();
         }
     }
 
@@ -892,7 +998,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         lookWhetherIdleLater();
     }
 
-    private void onEntry(String name, int number, int shape) {
+    private void onEntry(String name, int number, int shape, long schemaHash) {
         if (entries < Wire.MAX_DICTIONARY) {
             entries++;
         } else if (!address.calls(name)) {
@@ -901,7 +1007,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (dictionary.containsKey(name)
                 || address.calls(name)
                 || entryBytes.add(ENTRY_BYTES + (long) Character.BYTES * name.length())) {
-            dictionary.put(name, new Entry(number, shape));
+            dictionary.put(name, new Entry(number, shape, schemaHash));
         } else {
             isDictionaryCut = true;
         }
@@ -955,6 +1061,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     private void onGoAway() {
         if (!draining) {
+            takesCalls = false;
             draining = true;
             address.lost(this);
             for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
@@ -1355,6 +1462,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void forgetAll() {
         dictionary.clear();
         entryBytes.release();
+        SchemaCheck open = check;
+        if (open != null) {
+            check = null;
+            open.close();
+        }
         address.forget(this);
     }
 

@@ -21,6 +21,7 @@ import dev.rpcx.internal.io.SharedLoops;
 import dev.rpcx.internal.io.TlsEngine;
 import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.FaultyPipe;
 import dev.rpcx.internal.wire.KeepAlive;
@@ -141,11 +142,12 @@ public final class ClientCore {
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
     /**
-     * The published names of the methods that proxies call. When a server sends its list of methods, the connection
-     * always remembers the numbers of the methods that are in this set at that moment. The numbers of other methods are
-     * remembered only up to a limit. Any thread that creates a proxy adds names, and event loops read the set.
+     * The methods that proxies call, by their published names, with the different schemas that proxies have of each,
+     * by hash. When a server sends its list of methods, the connection always remembers the numbers of the methods that
+     * are in this map at that moment, and compares their schemas. The numbers of other methods are remembered only up
+     * to a limit. Any thread that creates a proxy adds methods and schemas, and event loops read the map.
      */
-    private final Set<String> called = ConcurrentHashMap.newKeySet();
+    private final Map<String, Map<Long, MethodSchema>> called = new ConcurrentHashMap<>();
 
     /**
      * The proxies that somebody still has. Threads that create proxies add them, and event loops read the set, all
@@ -177,10 +179,9 @@ public final class ClientCore {
 
     /**
      * Identifies a method in {@link #methods}. The names of the service and the method are looked up in the server's
-     * list of methods. The other two components are needed to check that both sides agree on the parameters and the
-     * result.
+     * list of methods. The other components are needed to check that both sides agree on the parameters and the result.
      */
-    private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
+    private record MethodKey(String service, String method, int shape, long schemaHash, boolean isAnswered) {}
 
     static {
         ThreadTools.prepare(List.of(
@@ -383,10 +384,11 @@ public final class ClientCore {
     }
 
     /** Returns the number by which this client knows a method. Equal arguments always give the same number. */
-    int numberOf(String service, String method, int shape, boolean isAnswered) {
-        called.add(MethodDictionary.key(service, method));
+    int numberOf(String service, String method, int shape, MethodSchema schema, boolean isAnswered) {
+        called.computeIfAbsent(MethodDictionary.key(service, method), name -> new ConcurrentHashMap<>())
+                .putIfAbsent(schema.hash(), schema);
         return methods.computeIfAbsent(
-                new MethodKey(service, method, shape, isAnswered), key -> methodsMade.getAndIncrement());
+                new MethodKey(service, method, shape, schema.hash(), isAnswered), key -> methodsMade.getAndIncrement());
     }
 
     /**
@@ -395,7 +397,16 @@ public final class ClientCore {
      * @param publishedName name of the method, made by {@link MethodDictionary#key}
      */
     boolean calls(String publishedName) {
-        return called.contains(publishedName);
+        return called.containsKey(publishedName);
+    }
+
+    /**
+     * Returns the different schemas that proxies have of a method, by hash; none if no proxy has the method.
+     *
+     * @param publishedName name of the method, made by {@link MethodDictionary#key}
+     */
+    Map<Long, MethodSchema> schemas(String publishedName) {
+        return called.getOrDefault(publishedName, Map.of());
     }
 
     /** Returns how many methods have been given a number. Only tests call this. */

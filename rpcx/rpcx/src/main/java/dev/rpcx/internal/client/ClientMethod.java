@@ -4,6 +4,7 @@ import dev.rpcx.Method;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.internal.call.MethodShape;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MethodDictionary;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -25,8 +26,8 @@ public final class ClientMethod {
 
     /**
      * Index by which connections find the method in their tables. Two methods of a client have the same index if they
-     * call the same remote method with the same {@link MethodShape}. A one-way method never has the same index as a
-     * method with a reply.
+     * call the same remote method with the same {@link MethodShape} and equal {@link MethodSchema schemas}. A one-way
+     * method never has the same index as a method with a reply.
      */
     final int index;
 
@@ -39,6 +40,9 @@ public final class ClientMethod {
     final Codec<Object> result;
 
     private final int shape;
+
+    /** Members of the request, the reply and all types in them, as this client declares them. */
+    final MethodSchema schema;
 
     /** Nanoseconds that each call of the method gets. The context of the caller can limit or replace this time. */
     final long timeoutNanos;
@@ -65,6 +69,7 @@ public final class ClientMethod {
             Codec<Object[]> parameters,
             Codec<Object> result,
             int shape,
+            MethodSchema schema,
             long timeoutNanos,
             @Nullable RouteKey routedBy,
             @Nullable Method marked,
@@ -76,6 +81,7 @@ public final class ClientMethod {
         this.parameters = parameters;
         this.result = result;
         this.shape = shape;
+        this.schema = schema;
         this.timeoutNanos = timeoutNanos;
         this.routedBy = routedBy;
         this.isIdempotent = marked != null && marked.idempotent();

@@ -17,6 +17,7 @@ import dev.rpcx.internal.call.MethodShape;
 import dev.rpcx.internal.call.Names;
 import dev.rpcx.internal.call.PublishedMethod;
 import dev.rpcx.internal.call.Streams;
+import dev.rpcx.internal.schema.MethodSchema;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -144,15 +145,17 @@ public final class ClientProxy implements InvocationHandler {
             ClientCore client) {
         Type items = Streams.itemsTaken(method);
         int shape = MethodShape.of(method, items, codecs);
+        MethodSchema schema = MethodSchema.of(method, items, codecs.schema());
         ClientMethod.Kind kind = kind(method);
         ClientMethod found = new ClientMethod(
-                client.numberOf(service, name, shape, kind != ClientMethod.Kind.ONE_WAY),
+                client.numberOf(service, name, shape, schema, kind != ClientMethod.Kind.ONE_WAY),
                 kind,
                 Names.checked(service),
                 name,
                 items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                 codecs.result(method),
                 shape,
+                schema,
                 timeoutNanos,
                 RouteKey.of(method, codecs),
                 marked(method),
@@ -318,6 +321,19 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
+     * Waits for a connection whose server has been asked about all methods of this proxy. A connection that was
+     * established before the proxy was made may have to be replaced for that.
+     */
+    private ClientConnection awaitCompared(long deadlineNanos, AnswerTimes times) {
+        ClientConnection connection = route.await(0, deadlineNanos, times, CircuitBreaker.PERMITTED);
+        if (described.stream().allMatch(connection::isCompared)) {
+            return connection;
+        }
+        connection.replace();
+        return route.await(0, deadlineNanos, times, CircuitBreaker.PERMITTED);
+    }
+
+    /**
      * Waits for a connection, uses all codecs once, and compares the methods with those of the server.
      *
      * @return the errors that calls would get; empty if calls can begin
@@ -327,7 +343,7 @@ public final class ClientProxy implements InvocationHandler {
         AnswerTimes times = new AnswerTimes(callTimeoutNanos);
         try {
             if (!isClassic) {
-                return misfits(route.await(0, deadlineNanos, times, CircuitBreaker.PERMITTED));
+                return misfits(awaitCompared(deadlineNanos, times));
             }
             CallFuture<@Nullable Object> connecting = new CallFuture<>();
             route.awaitClassic(deadlineNanos, times, CircuitBreaker.PERMITTED, (connected, failure) -> {

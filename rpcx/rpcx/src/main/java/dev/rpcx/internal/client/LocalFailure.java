@@ -21,13 +21,14 @@ final class LocalFailure extends RPCXException {
          */
         NOT_SENT,
         /**
-         * There is no room for another call. Either the connection has its maximum number of calls in flight, or, on
-         * the classic wire, this side holds too many bytes of waiting requests.
+         * There is no room for another call. Either the connection has its maximum number of calls in flight, or it
+         * only finishes its calls because it is being replaced, or, on the classic wire, this side holds too many bytes
+         * of waiting requests.
          */
         FULL,
         /**
          * The server does not take this call. Either the request is too large, or the server's method has other
-         * parameters or another result.
+         * parameters, another result or another schema.
          */
         UNFIT,
         /** This side has no memory left for what the server sends on the call's connection. */
@@ -60,6 +61,14 @@ final class LocalFailure extends RPCXException {
      */
     static LocalFailure full(String message) {
         return new LocalFailure(Why.FULL, Code.OVERLOADED, message, Executed.NOT_EXECUTED);
+    }
+
+    /**
+     * Creates the error of a call that a connection does not take because it is being replaced: {@link Why#FULL}. The
+     * new connection can take the call.
+     */
+    static LocalFailure replaced(String message) {
+        return new LocalFailure(Why.FULL, Code.UNAVAILABLE, message, Executed.NOT_EXECUTED);
     }
 
     /**

@@ -32,10 +32,11 @@
  *       {@link DrainingConnections} is the list of the connections that only finish their calls, and limits their
  *       number.
  *   <li>A connection and its calls: {@link ClientConnection} decides which thread sends a call, finds calls whose time
- *       is over, and ends all calls when it ends; {@link CallSlots} gives slots and takes them back; {@link ClientCall}
- *       is one slot: it has the request of a call, its reply and its cancellation, and knows who is told of its end;
- *       {@link OverdueCallers} wakes callers whose event loop is held up; {@link ClassicClientConnection} does all of
- *       this on the classic wire.
+ *       is over, and ends all calls when it ends; while it opens, {@link SchemaCheck} asks the server for the members
+ *       of methods whose schemas differ, and compares them; {@link CallSlots} gives slots and takes them back;
+ *       {@link ClientCall} is one slot: it has the request of a call, its reply and its cancellation, and knows who is
+ *       told of its end; {@link OverdueCallers} wakes callers whose event loop is held up;
+ *       {@link ClassicClientConnection} does all of this on the classic wire.
  *   <li>What the end of an attempt says: {@link LocalFailure} is an error that this side has made, and says why;
  *       {@link ClientCallErrors} makes the errors with which this side ends calls;
  *       {@link AnswerTimes} knows whether the call had enough time; {@code Health.Outcome.of} decides what counts as a

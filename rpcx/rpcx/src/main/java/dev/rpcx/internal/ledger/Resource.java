@@ -42,8 +42,8 @@ public enum Resource {
     /**
      * Bytes of tables. A server counts the tables in which a connection finds its calls, but not the first 64 slots of
      * a table; a call is refused if its table cannot grow. A client counts the entries of a server's method dictionary
-     * for which no proxy existed when the dictionary arrived. The limit for tables is separate from the limit for
-     * {@link #KEPT_BYTES}, so that kept buffers leave room for tables.
+     * for which no proxy existed when the dictionary arrived, and the members of schemas while they arrive. The limit
+     * for tables is separate from the limit for {@link #KEPT_BYTES}, so that kept buffers leave room for tables.
      */
     TABLE_BYTES,
 

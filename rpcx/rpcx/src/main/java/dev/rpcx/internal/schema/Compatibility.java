@@ -251,6 +251,7 @@ public final class Compatibility {
      *   <li>One of its members is marked as removed.
      *   <li>The old member stands for unknown values.
      *   <li>The old name also occurs in the new version, or the new name in the old version.
+     *   <li>The newer lock file says that the old name is a former name of the new member.
      *   <li>One of the names is a name that Java makes up for a parameter, such as {@code arg0}.
      * </ul>
      */
@@ -261,6 +262,7 @@ public final class Compatibility {
                 continue;
             }
             boolean isOther = !now.name().equals(old.name())
+                    && !now.formerNames().contains(old.name())
                     && !after.lines().containsKey(old.name())
                     && !before.lines().containsKey(now.name());
             if (isOther && !isSyntheticName(old.name()) && !isSyntheticName(now.name())) {
@@ -273,7 +275,7 @@ public final class Compatibility {
      * Says whether a name has the form {@code arg0}. Java makes up names of this form for the parameters of a class
      * that was compiled without the names of parameters.
      */
-    private static boolean isSyntheticName(String name) {
+    static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");
     }
 

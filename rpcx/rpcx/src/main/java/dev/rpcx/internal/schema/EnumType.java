@@ -1,6 +1,7 @@
 package dev.rpcx.internal.schema;
 
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  *     0. If {@code unknown} is null, a number that no constant has is refused, except 0, which is read as null
  * @param source source of the constants' numbers
  * @param reserved numbers and names of removed constants
+ * @param formerNames names that constants had before they were renamed, by the numbers of the constants
  */
 public record EnumType(
         String protoName,
@@ -19,11 +21,13 @@ public record EnumType(
         List<Integer> numbers,
         @Nullable Enum<?> unknown,
         NumberSource source,
-        List<MessageType.Reserved> reserved)
+        List<MessageType.Reserved> reserved,
+        Map<Integer, List<String>> formerNames)
         implements Shape {
     public EnumType {
         numbers = List.copyOf(numbers);
         reserved = List.copyOf(reserved);
+        formerNames = Map.copyOf(formerNames);
     }
 
     @Override

@@ -9,10 +9,12 @@ import java.net.URL;
 import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,12 +29,14 @@ import org.jspecify.annotations.Nullable;
  * <p>A lock file has a line for each type, request and reply. Below it, an indented line for each member has the
  * number, the name and the type of the member. If a member is removed, its line is kept, and the word {@code removed}
  * is put before its number. There is one exception: if another member has the same number now, for example after a
- * renaming, only the line of the other member is kept. A line that begins with {@code #} is a comment. When the file is
- * written again, each comment stays above the line that follows it.
+ * renaming, only the line of the other member is kept. A member that has been renamed has a line for each of its former
+ * names, below its own line. Such a line begins with the word {@code was}. A line that begins with {@code #} is a
+ * comment. When the file is written again, each comment stays above the line that follows it.
  *
  * <pre>
  * message com.acme.Greeting
  *   1 name string
+ *   was 1 text
  *   removed 2 mood int32
  * </pre>
  */
@@ -61,8 +65,8 @@ public final class LockFile {
         private Entry renamed(Rename rename) {
             Map<String, Line> named = new LinkedHashMap<>();
             for (Line line : lines.values()) {
-                String name = line.name.equals(rename.from) ? rename.to : line.name;
-                named.put(name, new Line(line.number, name, line.type, line.removed));
+                Line now = line.name.equals(rename.from) ? line.renamed(rename.to) : line;
+                named.put(now.name, now);
             }
             return new Entry(kind, type, named);
         }
@@ -72,8 +76,29 @@ public final class LockFile {
      * Line of a lock file about one member. The number of a member never changes.
      *
      * @param removed whether the type no longer has this member; in that case no other member can get the number
+     * @param formerNames names that the member had before it was renamed, the oldest one first
      */
-    public record Line(int number, String name, String type, boolean removed) {
+    public record Line(int number, String name, String type, boolean removed, List<String> formerNames) {
+        public Line {
+            formerNames = List.copyOf(formerNames);
+        }
+
+        /** Creates the line of a member that has never been renamed. */
+        public Line(int number, String name, String type, boolean removed) {
+            this(number, name, type, removed, List.of());
+        }
+
+        private Line renamed(String to) {
+            Set<String> names = new LinkedHashSet<>(formerNames);
+            names.add(name);
+            names.remove(to);
+            return withFormerNames(to, names);
+        }
+
+        private Line withFormerNames(String present, Collection<String> names) {
+            return new Line(number, present, type, removed, List.copyOf(names));
+        }
+
         /**
          * Says whether this member stands for all values that are not known, or did so before it was removed. Such a
          * member is a constant of an enum or a case of a sealed type, and its number is 0.
@@ -129,8 +154,8 @@ public final class LockFile {
 
     /**
      * Comments of the file, each under a key that names the line below them. The key of a type's line is the name of
-     * the type. The key of a member's line is the name of the type, a space and the number. Other comments have the key
-     * {@link #HEAD} or {@link #END}.
+     * the type. The key of a member's line is the name of the type, a space and the number; for a former name of the
+     * member, another space and that name follow. Other comments have the key {@link #HEAD} or {@link #END}.
      */
     private final Map<String, List<String>> comments;
 
@@ -252,7 +277,11 @@ public final class LockFile {
             // The member counts as removed only if each lock file that has the member marks it as removed. A project
             // that still has the member may use a newer jar, whose lock file marks the member as removed.
             boolean isRemoved = line.removed && (known == null || known.removed);
-            lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
+            Set<String> formerNames = new LinkedHashSet<>(line.formerNames);
+            if (known != null) {
+                formerNames.addAll(known.formerNames);
+            }
+            lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved, List.copyOf(formerNames)));
         }
         return new Entry(one.kind, one.type, lines);
     }
@@ -271,6 +300,7 @@ public final class LockFile {
         Map<String, Line> lines = new LinkedHashMap<>();
         Map<String, List<String>> comments = new HashMap<>();
         List<String> above = new ArrayList<>();
+        @Nullable Line last = null;
         int lineNumber = 0;
         for (String raw : text.lines().toList()) {
             lineNumber++;
@@ -294,7 +324,14 @@ public final class LockFile {
                 kind = words.get(0);
                 type = words.get(1);
                 lines = new LinkedHashMap<>();
+                last = null;
                 above = keep(comments, type, above);
+                continue;
+            }
+            if (words.get(0).equals("was")) {
+                last = withFormerName(last, words, where + raw.strip());
+                lines.put(last.name, last);
+                above = keep(comments, formerKey(type, last.number, words.get(2)), above);
                 continue;
             }
             boolean removed = words.get(0).equals("removed") && words.remove(0) != null;
@@ -312,11 +349,34 @@ public final class LockFile {
             if (lines.put(name, line) != null) {
                 throw new SchemaException(where + name + " has two numbers");
             }
+            last = line;
             above = keep(comments, type + " " + number, above);
         }
         put(entries, kind, type, lines, source);
         keep(comments, END, above);
         return new LockFile(entries, comments);
+    }
+
+    /**
+     * Returns the line of a member with one more former name.
+     *
+     * @param of line of the member, which stands above the line of the former name; null if none does
+     * @param words the words of the line of the former name
+     * @param where beginning of the text of the error, which has the line itself
+     */
+    private static Line withFormerName(@Nullable Line of, List<String> words, String where) {
+        if (of == null || words.size() != 3 || number(words.get(1)) != of.number) {
+            throw new SchemaException(where + " (expected: was, a number and a former name, below the line of the"
+                    + " member with that number)");
+        }
+        Set<String> names = new LinkedHashSet<>(of.formerNames);
+        names.add(words.get(2));
+        return of.withFormerNames(of.name, names);
+    }
+
+    /** Returns the key in {@link #comments} for the comments above the line of a former name. */
+    private static String formerKey(String type, int number, String formerName) {
+        return type + " " + number + " " + formerName;
     }
 
     /**
@@ -438,6 +498,11 @@ public final class LockFile {
             }
             for (Line line : before.lines().values()) {
                 boolean isOurs = ours.contains(line.number());
+                lines.computeIfPresent(
+                        line.number(),
+                        (number, now) -> now.name().equals(line.name())
+                                ? now.withFormerNames(now.name(), line.formerNames())
+                                : now);
                 if (isOurs && !line.removed() && names.contains(line.name())) {
                     // The type still has this member. If its number has changed, Compatibility reports that as a break.
                     continue;
@@ -445,7 +510,8 @@ public final class LockFile {
                 if (line.removed() || isOurs) {
                     // If a present member has this number, no line is added for the removed member: @Field can give a
                     // renamed member its old number.
-                    lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
+                    lines.putIfAbsent(
+                            line.number(), new Line(line.number(), line.name(), line.type(), true, line.formerNames()));
                 }
             }
         }
@@ -484,6 +550,14 @@ public final class LockFile {
                         .append(' ')
                         .append(line.type())
                         .append('\n');
+                for (String formerName : line.formerNames()) {
+                    comments(text, formerKey(entry.type(), line.number(), formerName));
+                    text.append("  was ")
+                            .append(line.number())
+                            .append(' ')
+                            .append(formerName)
+                            .append('\n');
+                }
             }
         }
         comments(text, END);

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -49,6 +50,7 @@ public final class MessageType implements Shape {
     private @Nullable Constructor<?> constructor;
     private @Nullable Object unknownCase;
     private List<Reserved> reserved = List.of();
+    private Map<Integer, List<String>> formerNames = Map.of();
 
     /** Number and name of a field or an enum constant that has been removed. */
     public record Reserved(int number, String name) {}
@@ -86,6 +88,11 @@ public final class MessageType implements Shape {
 
     MessageType reserved(List<Reserved> removed) {
         reserved = List.copyOf(removed);
+        return this;
+    }
+
+    MessageType formerNames(Map<Integer, List<String>> ofFields) {
+        formerNames = Map.copyOf(ofFields);
         return this;
     }
 
@@ -190,6 +197,11 @@ public final class MessageType implements Shape {
     /** Returns the numbers and names of removed fields. */
     public List<Reserved> reserved() {
         return reserved;
+    }
+
+    /** Returns the names that fields had before they were renamed, by the numbers of the fields. */
+    Map<Integer, List<String>> formerNames() {
+        return formerNames;
     }
 
     /**

@@ -144,6 +144,22 @@ final class Numbers {
     }
 
     /**
+     * Returns the former names of the members that have been renamed, by number, as the lock file has them. A lock file
+     * has them also for a type whose numbers come from {@link Field} annotations.
+     */
+    Map<Integer, List<String>> formerNames() {
+        Map<Integer, List<String>> former = new HashMap<>();
+        if (locked != null) {
+            for (LockFile.Line line : locked.lines().values()) {
+                if (!line.removed() && !line.formerNames().isEmpty()) {
+                    former.put(line.number(), line.formerNames());
+                }
+            }
+        }
+        return former;
+    }
+
+    /**
      * Returns the members that the lock file marks as removed. No other member can get the number of a removed member.
      * A removed member that has its former number again is left out.
      */

@@ -567,7 +567,8 @@ public final class Schema {
         try {
             message.fields(fields, numbers.source())
                     .members(getters, List.of(), raw.getDeclaredConstructor(types))
-                    .reserved(numbers.reserved());
+                    .reserved(numbers.reserved())
+                    .formerNames(numbers.formerNames());
         } catch (NoSuchMethodException e) {
             throw new IllegalStateException(raw + " has no canonical constructor", e);
         }
@@ -663,7 +664,8 @@ public final class Schema {
         }
         message.fields(fields, numbers.source())
                 .members(getters, setters, constructor)
-                .reserved(numbers.reserved());
+                .reserved(numbers.reserved())
+                .formerNames(numbers.formerNames());
     }
 
     private static void refuseShared(Class<?> raw, List<BeanProperty> properties) {
@@ -725,7 +727,7 @@ public final class Schema {
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
-        message.fields(fields, numbers.source()).reserved(numbers.reserved());
+        message.fields(fields, numbers.source()).reserved(numbers.reserved()).formerNames(numbers.formerNames());
     }
 
     private static SchemaException twoUnknown(Class<?> of, String one, String other) {
@@ -798,7 +800,7 @@ public final class Schema {
                         + " (expected: 0 or more)");
             }
         }
-        return new EnumType(name(use), raw, all, unknown, numbers.source(), numbers.reserved());
+        return new EnumType(name(use), raw, all, unknown, numbers.source(), numbers.reserved(), numbers.formerNames());
     }
 
     private static AnnotatedElement constantField(Class<?> type, Enum<?> constant) {

@@ -25,7 +25,9 @@
  *       member as a line writes it.
  *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
  *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files by the names and
- *       numbers of members, and says what the change breaks, for which side, and what may have been renamed.
+ *       numbers of members, and says what the change breaks, for which side, and what may have been renamed;
+ *       {@link MethodSchema} has the members of one method, with a hash that client and server compare when a
+ *       connection opens; {@link SchemaDifference} finds a member that one of them would misread.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
  *       {@link ProtoText} its text.
  * </ul>

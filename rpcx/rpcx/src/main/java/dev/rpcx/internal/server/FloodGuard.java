@@ -6,8 +6,8 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Ends the connection of a client that sends too many CANCEL, PING or SETTINGS frames. These frames make work for the
- * server, and cost the client almost nothing. Used only on the event loop.
+ * Ends the connection of a client that sends too many CANCEL, PING, SETTINGS or SCHEMA frames. These frames make work
+ * for the server, and cost the client almost nothing. Used only on the event loop.
  *
  * <p>CANCELs and PINGs are counted. The time is checked only when one of the two counts exceeds its limit. If the
  * counts began less than a second ago, the connection is ended. Otherwise both counts begin anew. So a client can send
@@ -32,6 +32,12 @@ public final class FloodGuard {
     /** Maximum number of SETTINGS frames on a connection. A client of RPCX sends one. */
     public static final int MAX_SETTINGS = 1;
 
+    /**
+     * Maximum number of SCHEMA frames on a connection. A client of RPCX sends one at most, in which it asks for all
+     * that it needs.
+     */
+    public static final int MAX_SCHEMAS = 1;
+
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Ticker ticker;
@@ -39,6 +45,7 @@ public final class FloodGuard {
     private int cancels;
     private int pings;
     private int settings;
+    private int schemas;
 
     public FloodGuard(Ticker ticker) {
         this.ticker = ticker;
@@ -64,6 +71,12 @@ public final class FloodGuard {
     void settingsReceived() {
         if (++settings > MAX_SETTINGS) {
             throw new WireFault("settings twice (expected: once)");
+        }
+    }
+
+    void schemasAsked() {
+        if (++schemas > MAX_SCHEMAS) {
+            throw new WireFault("a question for schemas twice (expected: once)");
         }
     }
 

@@ -21,6 +21,7 @@ import dev.rpcx.internal.ledger.UnchargedAllowance;
 import dev.rpcx.internal.wire.ConnectionErrors;
 import dev.rpcx.internal.wire.KeepAlive;
 import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.SchemaFrames;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
 import dev.rpcx.internal.wire.WireConnection;
@@ -31,6 +32,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.security.Principal;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -507,6 +509,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 maxReplyBytes = client.maxMessageBytes();
                 readsReplyMetadata = client.readsReplyMetadata();
             }
+            case Wire.SCHEMA -> {
+                guard.schemasAsked();
+                onSchemaQuestion(payload);
+            }
             case Wire.GOAWAY -> {
                 goAwayReceived = true;
                 sentReplies.drain();
@@ -530,6 +536,47 @@ public final class ServerConnection extends WireConnection implements ServedConn
             // Handling the frame may have run user code on the event loop for any length of time, so the cached time
             // may be out of date.
             readAnew();
+        }
+    }
+
+    /** Answers the question of a client for the members of methods, with at least one frame. */
+    private void onSchemaQuestion(ByteBuf payload) {
+        List<ByteBuf> answer = new ArrayList<>();
+        SchemaFrames.readQuestion(payload, number -> answer.addAll(server.schema(number)));
+        if (answer.isEmpty()) {
+            answer.add(Unpooled.EMPTY_BUFFER);
+        }
+        sendNow(new SchemaFrame(answer, 0));
+    }
+
+    /**
+     * One frame of the answer to a question for schemas. The next frame is queued only when this one has been copied
+     * into a buffer for the socket. So a client that does not read the answer makes the server hold one frame of it.
+     */
+    private final class SchemaFrame extends Outbound.Control {
+        private final List<ByteBuf> answer;
+        private final int index;
+
+        SchemaFrame(List<ByteBuf> answer, int index) {
+            super(
+                    index + 1 < answer.size() ? Wire.SCHEMA | Wire.MORE : Wire.SCHEMA,
+                    0,
+                    answer.get(index).duplicate());
+            this.answer = answer;
+            this.index = index;
+        }
+
+        @Override
+        public boolean beforeSend() {
+            holdUntilWritable = isSocketBusy();
+            return true;
+        }
+
+        @Override
+        public void onSent() {
+            if (index + 1 < answer.size()) {
+                send(new SchemaFrame(answer, index + 1));
+            }
         }
     }
 

@@ -13,7 +13,9 @@ import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.AddressGroups;
 import dev.rpcx.internal.ledger.Ledger;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.SchemaFrames;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.bootstrap.ServerBootstrap;
@@ -100,6 +102,13 @@ public final class ServerCore {
     private final ServerMethod[] byNumber;
     private final Map<String, ServerMethod> byName = new HashMap<>();
     private final List<ByteBuf> dictionary;
+
+    /**
+     * Payloads of the SCHEMA frames of those methods for which a client has asked, by the number of the method. Event
+     * loops add them, and all connections send the same ones.
+     */
+    private final Map<Integer, List<ByteBuf>> schemas = new ConcurrentHashMap<>();
+
     private final Settings settings;
 
     // Event loops change the next three collections. After the end of an event loop, any thread can remove a connection
@@ -215,7 +224,8 @@ public final class ServerCore {
         ByteBuf frame = Unpooled.buffer();
         for (ServerMethod m : methods) {
             entry.clear();
-            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), m.schemaHash(), m.shape());
+            long schemaHash = m.schema().hash();
+            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), schemaHash, m.shape());
             if (frame.readableBytes() + entry.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
                 frames.add(frame);
                 frame = Unpooled.buffer();
@@ -684,6 +694,18 @@ public final class ServerCore {
 
     List<ByteBuf> dictionary() {
         return dictionary;
+    }
+
+    /**
+     * Returns the payloads of the SCHEMA frames for one method. There are none if no method has this number, or if the
+     * dictionary has no hash of its schema.
+     */
+    List<ByteBuf> schema(int number) {
+        ServerMethod method = method(number);
+        MethodSchema schema = method == null ? MethodSchema.UNKNOWN : method.schema();
+        return schema.hash() == MethodSchema.NO_HASH
+                ? List.of()
+                : schemas.computeIfAbsent(number, first -> SchemaFrames.answer(number, schema.types()));
     }
 
     Threads threads() {

@@ -11,6 +11,7 @@ import dev.rpcx.internal.call.Chain;
 import dev.rpcx.internal.call.ClassicParameter;
 import dev.rpcx.internal.call.DeclaredErrors;
 import dev.rpcx.internal.call.MethodShape;
+import dev.rpcx.internal.schema.MethodSchema;
 import io.netty.buffer.Unpooled;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodType;
@@ -26,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param number number that identifies the method on the native wire, from 1
  * @param shape number that says how the parameters and the result are encoded; clients compare this number with their
  *     own: see {@link MethodShape}
+ * @param schema members of the request, the reply and all types in them; clients compare its hash with their own
  * @param arguments parameters of the method, one by one, as requests of the classic wire carry them; empty if the
  *     method takes a stream
  * @param result codec of the result or, if the method returns a stream, of each item
@@ -40,8 +42,8 @@ public record ServerMethod(
         int number,
         String service,
         String name,
-        long schemaHash,
         int shape,
+        MethodSchema schema,
         RunOn.Place place,
         Codec<Object[]> parameters,
         List<ClassicParameter> arguments,

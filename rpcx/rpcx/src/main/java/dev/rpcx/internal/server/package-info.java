@@ -16,11 +16,11 @@
  *   <li>From the first byte to a call: {@link Sniffer} distinguishes the wires, and closes a connection that sends
  *       nothing at first; {@link ServerConnection} takes the frames of the native wire, and ends calls;
  *       {@link FloodGuard} ends a connection with too many frames that cost their sender nothing (CANCEL, PING,
- *       SETTINGS); {@link RequestReader} reads what stands before the arguments of a request; {@link ServerCall} is one
- *       request and then its reply; {@link LoopState} is the part of a call's state that only the event loop uses,
- *       {@link UnfinishedMessage} notes when a message in parts began and how much of it has arrived, and
- *       {@code ServerConnection.endIfDue} ends the call if the parts come too slowly; {@link CallCharges} holds the
- *       charges of a call; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
+ *       SETTINGS, SCHEMA); {@link RequestReader} reads what stands before the arguments of a request;
+ *       {@link ServerCall} is one request and then its reply; {@link LoopState} is the part of a call's state that only
+ *       the event loop uses, {@link UnfinishedMessage} notes when a message in parts began and how much of it has
+ *       arrived, and {@code ServerConnection.endIfDue} ends the call if the parts come too slowly; {@link CallCharges}
+ *       holds the charges of a call; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
  *       {@link ClassicServerCall} are the connection and the call of the classic wire.
  *   <li>Admission: {@link Admission} decides which calls of a native connection may begin, by their places, by what
  *       their requests take and by the limits of their methods; {@link RunningHandlers} knows how many handlers of a

@@ -3,21 +3,22 @@ package dev.rpcx.internal.wire;
 import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.schema.MethodSchema;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
  * Encodes and decodes the entries of a DICTIONARY frame, in which a server lists its methods. An entry has the number
- * of a method, the names under which the service and the method are published, a hash of the schema, and the
- * {@code MethodShape}. The shape describes how the parameters and the result are encoded.
+ * of a method, the names under which the service and the method are published, the {@code MethodShape}, and a hash of
+ * the {@link MethodSchema}. The shape describes how the parameters and the result are encoded.
  */
 public final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
     private static final int NUMBER = 1;
     private static final int SERVICE = 2;
     private static final int METHOD = 3;
-    private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
+    private static final int SCHEMA = 6;
 
     /** Value that stands for the {@code MethodShape} of a method if the other side has not sent it. */
     public static final int UNKNOWN_SHAPE = 0;
@@ -29,8 +30,10 @@ public final class MethodDictionary {
          *
          * @param publishedName published names of the service and the method, as joined by {@link MethodDictionary#key}
          * @param shape {@code MethodShape} of the method; {@link #UNKNOWN_SHAPE} if the server has not sent it
+         * @param schemaHash {@link MethodSchema#hash} of the method; {@link MethodSchema#NO_HASH} if the server has not
+         *     sent it
          */
-        void entry(String publishedName, int number, int shape);
+        void entry(String publishedName, int number, int shape, long schemaHash);
     }
 
     private MethodDictionary() {}
@@ -49,8 +52,10 @@ public final class MethodDictionary {
         ProtoFields.writeNumber(scratch, NUMBER, number);
         ProtoFields.writeText(scratch, SERVICE, service);
         ProtoFields.writeText(scratch, METHOD, method);
-        scratch.writeByte(SCHEMA << 3 | 1).writeLongLE(schemaHash);
         scratch.writeByte(SHAPE << 3 | 5).writeIntLE(shape);
+        if (schemaHash != MethodSchema.NO_HASH) {
+            scratch.writeByte(SCHEMA << 3 | 1).writeLongLE(schemaHash);
+        }
         out.writeByte(ENTRY);
         Varint.write(out, scratch.readableBytes());
         out.writeBytes(scratch);
@@ -83,6 +88,7 @@ public final class MethodDictionary {
         String service = "";
         String method = "";
         int shape = UNKNOWN_SHAPE;
+        long schemaHash = MethodSchema.NO_HASH;
         while (in.readerIndex() < end) {
             int tag = ProtoFields.tag(in);
             switch (tag) {
@@ -90,10 +96,12 @@ public final class MethodDictionary {
                 case SERVICE << 3 | 2 -> service = name(in, end, "dictionary, name of a service");
                 case METHOD << 3 | 2 -> method = name(in, end, "dictionary, name of a method");
                 case SHAPE << 3 | 5 -> {
-                    if (end - in.readerIndex() < 4) {
-                        throw new WireFault("a dictionary entry is cut off");
-                    }
+                    expectRest(in, 4, end);
                     shape = in.readIntLE();
+                }
+                case SCHEMA << 3 | 1 -> {
+                    expectRest(in, 8, end);
+                    schemaHash = in.readLongLE();
                 }
                 default -> ProtoFields.skip(in, tag, end);
             }
@@ -102,6 +110,12 @@ public final class MethodDictionary {
         if (number <= 0 || number > Integer.MAX_VALUE) {
             throw new WireFault("method number " + number + " (expected: 1 to " + Integer.MAX_VALUE + ")");
         }
-        reader.entry(key(service, method), (int) number, shape);
+        reader.entry(key(service, method), (int) number, shape, schemaHash);
+    }
+
+    private static void expectRest(ByteBuf in, int bytes, int end) {
+        if (end - in.readerIndex() < bytes) {
+            throw new WireFault("a dictionary entry is cut off");
+        }
     }
 }

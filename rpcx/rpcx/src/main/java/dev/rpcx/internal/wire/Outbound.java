@@ -59,8 +59,9 @@ public abstract class Outbound implements WriteTurn.Message {
     public volatile @Nullable Outbound next;
 
     /**
-     * Type and flags of the first frame of this message. Only a DICTIONARY frame has the flag {@link Wire#MORE} here.
-     * For other messages, {@link WireConnection} adds the flag to each frame that a PART frame follows.
+     * Type and flags of the first frame of this message. Only a DICTIONARY or SCHEMA frame has the flag
+     * {@link Wire#MORE} here. For other messages, {@link WireConnection} adds the flag to each frame that a PART frame
+     * follows.
      */
     public int head;
 

@@ -53,12 +53,13 @@ public final class Wire {
     public static final int GOAWAY = 12;
     public static final int PING = 13;
     public static final int PONG = 14;
+    public static final int SCHEMA = 15;
 
     public static final int TYPE_MASK = 0x0F;
 
     /**
-     * Flag of a frame whose message continues in PART frames. After a DICTIONARY frame with this flag, another
-     * DICTIONARY frame follows.
+     * Flag of a frame whose message continues in PART frames. After a DICTIONARY or SCHEMA frame with this flag,
+     * another frame of its type follows.
      */
     public static final int MORE = 0x10;
 

@@ -2,16 +2,18 @@
  * Frames and messages of both wires, and the connections that read and write them. These are abstract classes, which
  * the client's and the server's connections extend.
  *
- * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code HeapArray} of {@code codec}, and
- * {@code dev.rpcx.testing.Faults}. Of {@code dev.rpcx} it uses the metadata and the errors, which it encodes, and
- * {@code VisibleText}. It must not know what a call is and what becomes of it: the subclasses in {@code client} and
- * {@code server} are notified of each frame that has arrived, and of the end of a connection.
+ * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code HeapArray} of {@code codec},
+ * {@code MethodSchema} of {@code internal.schema}, and {@code dev.rpcx.testing.Faults}. Of {@code dev.rpcx} it uses the
+ * metadata and the errors, which it encodes, and {@code VisibleText}. It must not know what a call is and what becomes
+ * of it: the subclasses in {@code client} and {@code server} are notified of each frame that has arrived, and of the
+ * end of a connection.
  *
  * <ul>
  *   <li>Bytes of the native wire: {@link Wire} has its numbers, such as the types and flags of frames; {@link Settings}
- *       is the SETTINGS frame, {@link MethodDictionary} the DICTIONARY frame with the server's methods;
- *       {@link MetadataFields} encodes the metadata of a request, a reply or an error; {@link WireError} is the error
- *       message of both wires, with the details of the error.
+ *       is the SETTINGS frame, {@link MethodDictionary} the DICTIONARY frame with the server's methods, and
+ *       {@link SchemaFrames} the SCHEMA frame with their members; {@link MetadataFields} encodes the metadata of a
+ *       request, a reply or an error; {@link WireError} is the error message of both wires, with the details of the
+ *       error.
  *   <li>A native connection: {@link Outbound} is a message on its way out, such as a call; {@link Outbox} is the queue
  *       in which threads put messages for the event loop; {@link WireConnection} gathers and sends them, cuts what
  *       arrives into frames, and ends; {@link FrameScheduler} chooses which of the large messages, and of those that

@@ -11,6 +11,7 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.wire.MethodDictionary;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -108,6 +109,7 @@ class AttemptsTest {
                         codecs.parameters(method),
                         codecs.result(method),
                         MethodDictionary.UNKNOWN_SHAPE,
+                        MethodSchema.UNKNOWN,
                         TimeUnit.MINUTES.toNanos(1),
                         null,
                         method.getAnnotation(Method.class),

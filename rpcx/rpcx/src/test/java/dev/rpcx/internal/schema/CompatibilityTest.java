@@ -160,6 +160,9 @@ class CompatibilityTest {
         String user = "message a.User\n  1 id string\n  2 %s\n";
         String name = user.formatted("name string");
         assertThat(renamed(name, user.formatted("email string"))).containsExactly("a.User: name to email");
+        assertThat(renamed(name, user.formatted("email string") + "  was 2 name\n"))
+                .as("a rename that is known")
+                .isEmpty();
         assertThat(renamed(name, name)).isEmpty();
         assertThat(renamed(name, user.formatted("age int"))).isEmpty();
         assertThat(renamed(name, "message a.User\n  1 name string\n  2 id string\n"))

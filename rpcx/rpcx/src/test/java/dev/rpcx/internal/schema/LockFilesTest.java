@@ -88,6 +88,49 @@ class LockFilesTest {
         assertThat(LockFile.none().extended(later, Map.of()).text()).endsWith(head + "  removed 9 more string\n");
     }
 
+    @Test
+    void formerNamesStandBelowTheirMemberAndStayThere() {
+        String text = HEAD
+                + "  1 name string\n  was 1 title\n# why it was called that\n  was 1 heading\n  removed 2 mood int32\n";
+        LockFile lock = LockFile.parse(text, "own");
+        assertThat(formerNames(lock, "name")).containsExactly("title", "heading");
+        assertThat(lock.text()).endsWith(text);
+        LockFile renamed = lock.renamed(List.of(new LockFile.Rename("com.acme.Greeting", "name", "text")));
+        assertThat(formerNames(renamed, "text")).containsExactly("title", "heading", "name");
+        LockFile again = renamed.renamed(List.of(new LockFile.Rename("com.acme.Greeting", "text", "title")));
+        assertThat(formerNames(again, "title")).containsExactly("heading", "name", "text");
+    }
+
+    private static List<String> formerNames(LockFile lock, String member) {
+        return lock.entries().get("com.acme.Greeting").lines().get(member).formerNames();
+    }
+
+    @Test
+    void formerNamesAreKeptInTheNextVersionAndOfAllFiles() throws IOException {
+        String head = "message " + Told.class.getName() + "\n  1 text string\n  was 1 words\n";
+        Schema schema = Schema.extending(LockFile.parse(head, "own"));
+        schema.value(Told.class);
+        assertThat(LockFile.parse(head, "own").extended(schema, Map.of()).text())
+                .endsWith(head);
+        String plain = HEAD + "  1 name string\n";
+        String renamed = plain + "  was 1 title\n";
+        for (LockFile lock : List.of(locks(plain, renamed), locks(renamed, plain))) {
+            assertThat(formerNames(lock, "name")).containsExactly("title");
+        }
+    }
+
+    @Test
+    void aFormerNameOfNoMemberIsRefused() {
+        for (String line : List.of("  was 2 title", "  was 1", "  was 1 title string", "  was one title")) {
+            assertThatThrownBy(() -> LockFile.parse(HEAD + "  1 name string\n" + line + "\n", "own"))
+                    .isInstanceOf(SchemaException.class)
+                    .hasMessageStartingWith("own:3: " + line.strip() + " (expected: was, a number and a former name");
+        }
+        assertThatThrownBy(() -> LockFile.parse(HEAD + "  was 1 title\n  1 name string\n", "own"))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageStartingWith("own:2: was 1 title (expected: ");
+    }
+
     /** A class says which constant that is, and the constant has number 0 under any name. */
     @Test
     void whatStandsForTheUnknownMayHaveAnotherNameInEachFile() throws IOException {

@@ -1,6 +1,7 @@
 package dev.rpcx.internal.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.Client;
 import dev.rpcx.Method;
@@ -139,8 +140,12 @@ public class LockFileLoaderTest {
                             .show(new Point("one", "two")))
                     .isEqualTo("one, two");
             // the server has no lock file, and takes the numbers in the order of declaration
-            assertThat(type.getMethod("show", pointType).invoke(client.create(type, "127.0.0.1", server.port()), point))
-                    .isEqualTo("two, one");
+            Object calls = client.create(type, "127.0.0.1", server.port());
+            assertThatThrownBy(() -> type.getMethod("show", pointType).invoke(calls, point))
+                    .cause()
+                    .hasMessage("points/show at 127.0.0.1:" + server.port() + " has another schema: Point.y (string) is"
+                            + " number 1 to the client, and Point.y (string) is number 2 to the server (expected: one"
+                            + " number on both sides)");
         } finally {
             server.stop(Duration.ofMillis(200));
         }

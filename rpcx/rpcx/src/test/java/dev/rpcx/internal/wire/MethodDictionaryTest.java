@@ -7,6 +7,7 @@ import com.google.protobuf.CodedOutputStream;
 import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.schema.MethodSchema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -26,7 +27,7 @@ class MethodDictionaryTest {
         Varint.write(dictionary, entry.readableBytes());
         dictionary.writeBytes(entry);
         List<String> read = new ArrayList<>();
-        MethodDictionary.read(dictionary, (name, number, shape) -> read.add(name));
+        MethodDictionary.read(dictionary, (name, number, shape, schemaHash) -> read.add(name));
         return read;
     }
 
@@ -55,7 +56,8 @@ class MethodDictionaryTest {
         List<String> read = new ArrayList<>();
         MethodDictionary.read(
                 Unpooled.wrappedBuffer(message(fields)),
-                (name, number, shape) -> read.add(name.replace('\0', '/') + " " + number + " " + shape));
+                (name, number, shape, schemaHash) ->
+                        read.add(name.replace('\0', '/') + " " + number + " " + shape + " " + schemaHash));
         return read;
     }
 
@@ -69,19 +71,18 @@ class MethodDictionaryTest {
         ByteBuf out = Unpooled.buffer();
         ByteBuf scratch = Unpooled.buffer();
         MethodDictionary.write(out, scratch, "greeter", "hello", 300, -2, 0x84000004);
-        MethodDictionary.write(out, scratch, "s", "x".repeat(200), Integer.MAX_VALUE, 1L << 40, 7);
+        MethodDictionary.write(out, scratch, "s", "x".repeat(200), Integer.MAX_VALUE, MethodSchema.NO_HASH, 7);
         byte[] first = message(one -> {
             one.writeInt32(1, 300);
             one.writeString(2, "greeter");
             one.writeString(3, "hello");
-            one.writeFixed64(4, -2);
             one.writeFixed32(5, 0x84000004);
+            one.writeFixed64(6, -2);
         });
         byte[] second = message(one -> {
             one.writeInt32(1, Integer.MAX_VALUE);
             one.writeString(2, "s");
             one.writeString(3, "x".repeat(200));
-            one.writeFixed64(4, 1L << 40);
             one.writeFixed32(5, 7);
         });
         byte[] both = message(all -> {
@@ -91,12 +92,15 @@ class MethodDictionaryTest {
         assertThat(ByteBufUtil.getBytes(out)).isEqualTo(both);
         assertThat(readAll(all -> all.writeRawBytes(both)))
                 .containsExactly(
-                        "greeter/hello 300 " + 0x84000004, "s/" + "x".repeat(200) + " " + Integer.MAX_VALUE + " 7");
+                        "greeter/hello 300 " + 0x84000004 + " -2",
+                        "s/" + "x".repeat(200) + " " + Integer.MAX_VALUE + " 7 " + MethodSchema.NO_HASH);
     }
 
     @Test
     void whatIsUnknownIsPassedOver() throws IOException {
         byte[] entry = message(one -> {
+            one.writeFixed64(4, -1);
+            one.writeString(6, "no hash");
             one.writeString(9, "other");
             one.writeInt64(10, Long.MAX_VALUE);
             one.writeString(3, "m");
@@ -111,7 +115,7 @@ class MethodDictionaryTest {
                     all.writeByteArray(1, entry);
                     all.writeFixed64(3, 4);
                 }))
-                .containsExactly("s/m 1 " + MethodDictionary.UNKNOWN_SHAPE);
+                .containsExactly("s/m 1 " + MethodDictionary.UNKNOWN_SHAPE + " " + MethodSchema.NO_HASH);
     }
 
     @Test
@@ -121,14 +125,15 @@ class MethodDictionaryTest {
                     .isInstanceOf(WireFault.class)
                     .hasMessage("method number " + number + " (expected: 1 to 2147483647)");
         }
-        assertThat(readEntry(one -> one.writeInt32(1, 1))).containsExactly("/ 1 0");
-        assertThat(readEntry(one -> one.writeInt32(1, Integer.MAX_VALUE))).containsExactly("/ 2147483647 0");
+        assertThat(readEntry(one -> one.writeInt32(1, 1))).containsExactly("/ 1 0 0");
+        assertThat(readEntry(one -> one.writeInt32(1, Integer.MAX_VALUE))).containsExactly("/ 2147483647 0 0");
     }
 
     /** The bytes after each entry would be valid if they were part of it. */
     @Test
     void noFieldOfAnEntryGoesOnBehindIt() {
         assertCut("a dictionary entry is cut off", 6, 0x08, 1, 0x2D, 1, 2, 3);
+        assertCut("a dictionary entry is cut off", 10, 0x08, 1, 0x31, 1, 2, 3, 4, 5, 6, 7);
         assertCut("dictionary, name of a service: length 4 (expected: at most 2)", 5, 0x08, 1, 0x12, 4, 'a');
         assertCut("dictionary, name of a method: length 4 (expected: at most 2)", 5, 0x08, 1, 0x1A, 4, 'a');
         assertCut("a message runs past its end", 4, 0x08, 1, 0x38, 0x80);
@@ -141,7 +146,7 @@ class MethodDictionaryTest {
             in.writeByte(each);
         }
         in.writeBytes(new byte[] {1, 1, 1, 1, 1, 1, 1, 1});
-        assertThatThrownBy(() -> MethodDictionary.read(in, (name, number, shape) -> {}))
+        assertThatThrownBy(() -> MethodDictionary.read(in, (name, number, shape, schemaHash) -> {}))
                 .isInstanceOf(WireFault.class)
                 .hasMessage(fault);
     }

@@ -171,7 +171,7 @@ class WireTest {
     void unknownTypesFlagsAndSettingsAreSurvived() throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface());
-            peer.send(RawPeer.frame(15, 77, RawPeer.text("a later version's")));
+            peer.send(RawPeer.frame(0, 77, RawPeer.text("a later version's")));
             peer.send(RawPeer.frame(0, 0, Unpooled.EMPTY_BUFFER));
             peer.send(RawPeer.frame(Wire.SETTINGS, 0, Unpooled.wrappedBuffer(new byte[] {(byte) 0xF8, 1, 5})));
             peer.send(RawPeer.frame(Wire.CANCEL, 12345, Unpooled.EMPTY_BUFFER));
