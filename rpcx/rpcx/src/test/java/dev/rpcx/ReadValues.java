@@ -141,7 +141,10 @@ public final class ReadValues {
     }
 
     private static boolean isObject(MessageType type) {
-        return type.kind() == MessageType.Kind.RECORD || type.kind() == MessageType.Kind.BEAN;
+        return switch (type.kind()) {
+            case RECORD, BEAN, CONSTRUCTED -> true;
+            case ONEOF, WRAPPER, PARAMETERS -> false;
+        };
     }
 
     /** Converts whole numbers of all widths to {@code long}, and texts to their bytes. */

@@ -183,7 +183,8 @@ class RoomsTest {
                         "dev.rpcx.internal.schema.Accessors",
                         "dev.rpcx.internal.schema.Cases",
                         "dev.rpcx.internal.schema.ErrorType",
-                        "dev.rpcx.internal.schema.ParameterNumbers");
+                        "dev.rpcx.internal.schema.ParameterNumbers",
+                        "dev.rpcx.internal.schema.Refusals");
     }
 
     @Test

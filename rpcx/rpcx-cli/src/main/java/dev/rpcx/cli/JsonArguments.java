@@ -14,16 +14,21 @@ import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.InvocationTargetException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.time.temporal.TemporalAccessor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.Date;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -227,7 +232,7 @@ final class JsonArguments {
     private static Object key(Shape shape, String text, String at) {
         boolean isNumber = shape instanceof Scalar scalar
                         && switch (scalar) {
-                            case STRING, CHAR, UUID, BYTES -> false;
+                            case STRING, CHAR, UUID, URI, BYTES -> false;
                             case FLOAT, DOUBLE -> !NOT_FINITE.contains(text);
                             default -> true;
                         }
@@ -268,7 +273,7 @@ final class JsonArguments {
         }
         MessageType message = (MessageType) shape;
         return switch (message.kind()) {
-            case RECORD -> record(message, at);
+            case RECORD, CONSTRUCTED -> record(message, at);
             case BEAN -> bean(message, at);
             case ONEOF -> oneOf(message, at);
             case WRAPPER ->
@@ -313,15 +318,20 @@ final class JsonArguments {
                     }
                     return uuid;
                 });
+            case URI -> parsed(scalar, at, URI::create);
         };
     }
 
     private Object wellKnown(WellKnown type, String at) {
         return switch (type) {
             case INSTANT -> parsed(type, at, JsonArguments::instant);
+            case DATE -> parsed(type, at, JsonArguments::date);
             case DURATION -> parsed(type, at, Duration::parse);
             case LOCAL_DATE -> parsed(type, at, LocalDate::parse);
             case LOCAL_DATE_TIME -> parsed(type, at, LocalDateTime::parse);
+            case LOCAL_TIME -> parsed(type, at, LocalTime::parse);
+            case OFFSET_DATE_TIME -> parsed(type, at, OffsetDateTime::parse);
+            case ZONED_DATE_TIME -> parsed(type, at, ZonedDateTime::parse);
             case DECIMAL -> {
                 if (!isNumber()) {
                     throw wrong(at, expected(type));
@@ -368,6 +378,15 @@ final class JsonArguments {
             throw new DateTimeException("a leap second");
         }
         return Instant.from(parsed);
+    }
+
+    private static Date date(String text) {
+        Instant moment = instant(text);
+        Date date = Date.from(moment);
+        if (!date.toInstant().equals(moment)) {
+            throw new DateTimeException("finer than a millisecond");
+        }
+        return date;
     }
 
     private Object bool(String at) {
@@ -585,6 +604,7 @@ final class JsonArguments {
                 case STRING -> "a string";
                 case BYTES -> "a string of Base64, its spare bits zero";
                 case UUID -> "a string such as \"123e4567-e89b-12d3-a456-426614174000\"";
+                case URI -> "a string such as \"https://example.com/a?b=c\"";
             };
         }
         if (shape instanceof WellKnown wellKnown) {
@@ -592,9 +612,13 @@ final class JsonArguments {
                 case DECIMAL ->
                     "a number of a scale from -" + Limits.STANDARD.scale() + " to " + Limits.STANDARD.scale();
                 case INSTANT -> "a string such as \"2026-12-31T23:59:59Z\", no leap second";
+                case DATE -> "a string such as \"2026-12-31T23:59:59.999Z\", to the millisecond, no leap second";
                 case DURATION -> "a string such as \"PT1.5S\"";
                 case LOCAL_DATE -> "a string such as \"2026-12-31\"";
                 case LOCAL_DATE_TIME -> "a string such as \"2026-12-31T23:59:59\"";
+                case LOCAL_TIME -> "a string such as \"23:59:59\"";
+                case OFFSET_DATE_TIME -> "a string such as \"2026-12-31T23:59:59+01:00\"";
+                case ZONED_DATE_TIME -> "a string such as \"2026-12-31T23:59:59+01:00[Europe/Paris]\"";
             };
         }
         if (shape instanceof EnumType type) {

@@ -15,6 +15,7 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Base64;
 import java.util.Collection;
+import java.util.Date;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -135,20 +136,24 @@ final class JsonResult {
                     out.writeNumber((Double) value);
                 }
             }
-            case BYTES, CHAR, STRING, UUID -> out.writeString(text(scalar, value));
+            case BYTES, CHAR, STRING, UUID, URI -> out.writeString(text(scalar, value));
         }
     }
 
     /** Returns a value as the text of a JSON string or of a map's key, whatever it is in Java. */
     private static String text(Shape shape, Object value) {
-        return shape == Scalar.BYTES
-                ? Base64.getEncoder().encodeToString((byte[]) value)
-                : shape instanceof EnumType ? ((Enum<?>) value).name() : value.toString();
+        if (shape == Scalar.BYTES) {
+            return Base64.getEncoder().encodeToString((byte[]) value);
+        }
+        if (shape == WellKnown.DATE) {
+            return ((Date) value).toInstant().toString();
+        }
+        return shape instanceof EnumType ? ((Enum<?>) value).name() : value.toString();
     }
 
     private void message(MessageType message, Object value) {
         switch (message.kind()) {
-            case RECORD, BEAN -> {
+            case RECORD, BEAN, CONSTRUCTED -> {
                 out.writeStartObject();
                 for (int i = 0; i < message.fields().size(); i++) {
                     FieldType field = message.fields().get(i);

@@ -20,6 +20,7 @@ import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,8 +28,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -100,6 +105,36 @@ class CallTest {
             @Field(20) List<Shape> shapes) {}
 
     record Key(@Field(1) int number) {}
+
+    record Moments(
+            @Field(1) Date date,
+            @Field(2) LocalTime time,
+            @Field(3) OffsetDateTime offset,
+            @Field(4) ZonedDateTime zoned,
+            @Field(5) URI uri,
+            @Field(6) Map<URI, LocalTime> byUri) {}
+
+    /** Has no setters. */
+    public static final class Price {
+        @Field(1)
+        private final long cents;
+
+        @Field(2)
+        private final String unit;
+
+        Price(long cents, String unit) {
+            this.cents = cents;
+            this.unit = unit;
+        }
+
+        public long getCents() {
+            return cents;
+        }
+
+        public String getUnit() {
+            return unit;
+        }
+    }
 
     /** Has a getter for what is no component. */
     record Half(@Field(1) int whole) {
@@ -246,6 +281,18 @@ class CallTest {
         }
 
         @Method
+        Moments moments(Moments moments) {
+            calls.incrementAndGet();
+            return moments;
+        }
+
+        @Method
+        Price price(Price price) {
+            calls.incrementAndGet();
+            return price;
+        }
+
+        @Method
         byte[] bytes(byte[] bytes) {
             calls.incrementAndGet();
             return bytes;
@@ -313,6 +360,10 @@ class CallTest {
         BigDecimal decimal(BigDecimal number);
 
         Instant instant(Instant moment);
+
+        Moments moments(Moments moments);
+
+        Price price(Price price);
 
         byte[] bytes(byte[] bytes);
 
@@ -451,6 +502,15 @@ class CallTest {
                 Arguments.of("decimal", "[1e1000000000]", List.of("argument 1: 1e1000000000", "10000")),
                 Arguments.of("decimal", "[1e-10001]", List.of("argument 1: 1e-10001", "10000")),
                 Arguments.of("instant", "[\"2026-12-31T23:59:60Z\"]", List.of("argument 1: ", "no leap second")),
+                Arguments.of(
+                        "moments",
+                        "[{\"date\":\"2026-01-01T00:00:00.0001Z\"}]",
+                        List.of("argument 1.date: ", "to the millisecond")),
+                Arguments.of("moments", "[{\"time\":\"24:00\"}]", List.of("argument 1.time: \"24:00\"", "23:59:59")),
+                Arguments.of(
+                        "moments", "[{\"zoned\":\"2026-01-01T00:00:00\"}]", List.of("argument 1.zoned: ", "Paris")),
+                Arguments.of("moments", "[{\"uri\":\"a b\"}]", List.of("argument 1.uri: \"a b\"", "https://")),
+                Arguments.of("price", "[{\"cents\":5}]", List.of("argument 1", "unit of Price is missing")),
                 Arguments.of("bytes", "[\"QR==\"]", List.of("argument 1: \"QR==\"", "spare bits zero")),
                 Arguments.of("bytes", "[\"QR\"]", List.of("argument 1: \"QR\"", "spare bits zero")),
                 Arguments.of("text", "[\"a\\ud800\"]", List.of("argument 1: \"a\\ud800\"", "surrogate")),
@@ -505,6 +565,21 @@ class CallTest {
         assertThat(said()).contains("as the class has it", "1");
         assertThat(run("call", address, TYPE, "half")).as(complained()).isZero();
         assertThat(said()).isEqualToIgnoringWhitespace("{\"whole\":3}");
+    }
+
+    @Test
+    void momentsAndClassesWithoutSettersArePrintedAsTheyAreSent() {
+        String moments = "{\"date\":\"2026-01-01T00:00:00.001Z\",\"time\":\"23:59:58\","
+                + "\"offset\":\"2026-01-01T00:00:01+01:00\",\"zoned\":\"2026-07-01T00:00:01+02:00[Europe/Paris]\","
+                + "\"uri\":\"https://a/b?c\",\"byUri\":{\"a:b\":\"00:00\"}}";
+        assertThat(run("call", address, TYPE, "moments", "[" + moments + "]"))
+                .as(complained())
+                .isZero();
+        assertThat(said()).isEqualToIgnoringWhitespace(moments);
+        assertThat(run("call", address, TYPE, "price", "[{\"cents\":5,\"unit\":\"EUR\"}]"))
+                .as(complained())
+                .isZero();
+        assertThat(said()).isEqualToIgnoringWhitespace("{\"cents\":5,\"unit\":\"EUR\"}");
     }
 
     /** Returns numbers as other tools write them. */

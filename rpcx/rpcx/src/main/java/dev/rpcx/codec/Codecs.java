@@ -238,7 +238,7 @@ public final class Codecs {
         }
         warn(type.source(), type.javaName());
         MessageCodec codec = switch (type.kind()) {
-            case RECORD, BEAN -> object(type, fields);
+            case RECORD, BEAN, CONSTRUCTED -> object(type, fields);
             case ONEOF -> new OneofCodec(type, fields);
             case WRAPPER, PARAMETERS -> new TupleCodec(type, fields);
         };

@@ -6,11 +6,16 @@ import dev.rpcx.internal.schema.Shape;
 import dev.rpcx.internal.schema.WellKnown;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -50,6 +55,18 @@ abstract class ElementCodec {
 
     /** Memory in bytes of a {@code LocalDateTime}, with the objects for its date and its time. */
     private static final int LOCAL_DATE_TIME_BYTES = 72;
+
+    private static final int DATE_BYTES = 24;
+    private static final int LOCAL_TIME_BYTES = 24;
+
+    /** Memory in bytes of an {@code OffsetDateTime}. The JDK keeps the objects of most offsets. */
+    private static final int OFFSET_DATE_TIME_BYTES = LOCAL_DATE_TIME_BYTES + 24;
+
+    /** Memory in bytes of a {@code ZonedDateTime}, with the object of its zone and its string for the zone's id. */
+    private static final int ZONED_DATE_TIME_BYTES = LOCAL_DATE_TIME_BYTES + 24 + 24 + STRING_BYTES;
+
+    /** Memory in bytes of a URI and of the strings for its parts, without the characters of these strings. */
+    private static final int URI_BYTES = 88 + 5 * STRING_BYTES;
 
     /**
      * Memory in bytes of the Java objects of one value. Content that already counts as bytes of the message is not
@@ -102,9 +119,10 @@ abstract class ElementCodec {
      * If the result is false, {@link KeyHashes} counts the cost of comparing the values.
      *
      * <p>The JDK's hash tables order values of the same hash only if the class of the values implements
-     * {@code Comparable} of this same class, as {@code UUID} implements {@code Comparable<UUID>}. The classes of dates
-     * and date-times do not. For decimals, the result is false because comparing two of them may cost a multiplication
-     * of all digits. For enums, the result is true because a sender cannot choose their hashes.
+     * {@code Comparable} of this same class, as {@code UUID} implements {@code Comparable<UUID>}. {@code LocalDate},
+     * {@code LocalDateTime} and {@code ZonedDateTime} do not. For decimals, the result is false because comparing two
+     * of them may cost a multiplication of all digits. For enums, the result is true because a sender cannot choose
+     * their hashes.
      */
     boolean hasOrder() {
         return true;
@@ -497,6 +515,18 @@ abstract class ElementCodec {
                         return in.bigInteger();
                     }
                 };
+            case URI ->
+                new ElementCodec(URI_BYTES) {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawString(((URI) value).toString());
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.uri();
+                    }
+                };
         };
     }
 
@@ -512,6 +542,18 @@ abstract class ElementCodec {
                     @Override
                     Object read(In in) {
                         return in.instant();
+                    }
+                };
+            case DATE ->
+                new ElementCodec(DATE_BYTES) {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawDate((Date) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.date();
                     }
                 };
             case DURATION ->
@@ -570,6 +612,47 @@ abstract class ElementCodec {
                     @Override
                     Object read(In in) {
                         return in.localDateTime();
+                    }
+
+                    @Override
+                    boolean hasOrder() {
+                        return false;
+                    }
+                };
+            case LOCAL_TIME ->
+                new ElementCodec(LOCAL_TIME_BYTES) {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawLocalTime((LocalTime) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.localTime();
+                    }
+                };
+            case OFFSET_DATE_TIME ->
+                new ElementCodec(OFFSET_DATE_TIME_BYTES) {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawOffsetDateTime((OffsetDateTime) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.offsetDateTime();
+                    }
+                };
+            case ZONED_DATE_TIME ->
+                new ElementCodec(ZONED_DATE_TIME_BYTES) {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawZonedDateTime((ZonedDateTime) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.zonedDateTime();
                     }
 
                     @Override

@@ -50,9 +50,9 @@ import org.jspecify.annotations.Nullable;
  * <p>If the message type has at most {@code MAX_IN_ORDER} fields, the code first reads fields as long as they come in
  * the order of their numbers. Then the code asks once for the memory of the objects that it has created for these
  * fields. Objects of a field that goes through its {@link FieldCodec} are not included. So at most {@code MAX_IN_ORDER}
- * objects are created before their memory is granted. Each object takes at most 72 bytes in addition to its bytes in
- * the message. For a string beyond ASCII or a decimal of more than eight bytes, {@link In} asks for additional memory
- * when it reads the value.
+ * objects are created before their memory is granted. Each object takes at most 160 bytes in addition to its bytes in
+ * the message. For a string beyond ASCII, a decimal of more than eight bytes or an odd offset, {@link In} asks for
+ * additional memory when it reads the value.
  *
  * <p>This class is longer than 400 lines because the enum {@code Form} belongs to the methods that add bytecode.
  */
@@ -352,10 +352,10 @@ final class Generator {
                 .virtual(IN, "skip", "(I)V")
                 .jump(Op.GOTO, loop)
                 .place(done);
-        if (type.kind() == MessageType.Kind.RECORD) {
-            makeRecord(code, slots);
-        } else {
+        if (type.kind() == MessageType.Kind.BEAN) {
             makeBean(code, slots, bean);
+        } else {
+            makeByConstructor(code, slots);
         }
         code.op(Op.ARETURN);
         file.addMethod(ClassFile.ACC_PUBLIC, "read", "(L" + IN + ";)" + OBJECT, code);
@@ -448,7 +448,7 @@ final class Generator {
                 .local(Op.ASTORE, slot);
     }
 
-    private void makeRecord(Code code, int[] slots) {
+    private void makeByConstructor(Code code, int[] slots) {
         code.op2(Op.NEW, file.classOf(target)).op(Op.DUP);
         Class<?>[] parameters = type.constructor().getParameterTypes();
         for (int i = 0; i < slots.length; i++) {
@@ -500,7 +500,8 @@ final class Generator {
 
     /**
      * Lists the Java class of each scalar and well-known type, and the names of the methods of {@link Out} and
-     * {@link In} that write and read the values.
+     * {@link In} that write and read the values. {@link Scalar#URI} is not in the list, since a field of this type is
+     * never {@link FieldType.Holder#PLAIN}.
      */
     private enum Form {
         BOOL(Scalar.BOOL, boolean.class, "bool", "bool"),
@@ -516,10 +517,15 @@ final class Generator {
         BIG_INTEGER(Scalar.BIG_INTEGER, java.math.BigInteger.class, "bigInteger", "bigInteger"),
         UUID(Scalar.UUID, java.util.UUID.class, "uuid", "uuid"),
         INSTANT(WellKnown.INSTANT, java.time.Instant.class, "instant", "instant"),
+        DATE(WellKnown.DATE, java.util.Date.class, "date", "date"),
         DURATION(WellKnown.DURATION, java.time.Duration.class, "duration", "duration"),
         DECIMAL(WellKnown.DECIMAL, java.math.BigDecimal.class, "decimal", "decimal"),
         LOCAL_DATE(WellKnown.LOCAL_DATE, java.time.LocalDate.class, "localDate", "localDate"),
-        LOCAL_DATE_TIME(WellKnown.LOCAL_DATE_TIME, java.time.LocalDateTime.class, "localDateTime", "localDateTime");
+        LOCAL_DATE_TIME(WellKnown.LOCAL_DATE_TIME, java.time.LocalDateTime.class, "localDateTime", "localDateTime"),
+        LOCAL_TIME(WellKnown.LOCAL_TIME, java.time.LocalTime.class, "localTime", "localTime"),
+        OFFSET_DATE_TIME(
+                WellKnown.OFFSET_DATE_TIME, java.time.OffsetDateTime.class, "offsetDateTime", "offsetDateTime"),
+        ZONED_DATE_TIME(WellKnown.ZONED_DATE_TIME, java.time.ZonedDateTime.class, "zonedDateTime", "zonedDateTime");
 
         private final Shape shape;
         private final Class<?> javaClass;

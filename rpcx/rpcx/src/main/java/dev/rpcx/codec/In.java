@@ -5,6 +5,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
@@ -14,8 +16,13 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -93,6 +100,12 @@ public final class In extends Pool.Scratch {
      * two bytes of a message would become an object of seventy bytes.
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
+
+    /** The JDK keeps the objects of offsets that are a multiple of this, in seconds: a quarter of an hour. */
+    private static final int KEPT_OFFSET_SECONDS = 900;
+
+    /** Memory in bytes of an offset that the JDK does not keep, with the string of its id. */
+    private static final int OFFSET_BYTES = 80;
 
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
@@ -937,6 +950,16 @@ public final class In extends Pool.Scratch {
         }
     }
 
+    /** Reads a {@code google.protobuf.Timestamp}. What is finer than a millisecond is dropped. */
+    public Date date() {
+        Instant time = instant();
+        try {
+            return Date.from(time);
+        } catch (IllegalArgumentException e) {
+            throw malformed(time + " for a date (expected: one that java.util.Date can hold)");
+        }
+    }
+
     /** Reads a {@code google.protobuf.Duration}. */
     public Duration duration() {
         long seconds = time("Duration");
@@ -991,6 +1014,119 @@ public final class In extends Pool.Scratch {
             return LocalDate.ofEpochDay(days);
         } catch (DateTimeException e) {
             throw malformed(days + " days for a date (expected: within a thousand million years)");
+        }
+    }
+
+    /** Reads a {@code google.type.TimeOfDay}. The hour 24 and leap seconds are refused as {@code MALFORMED}. */
+    public LocalTime localTime() {
+        int outerEnd = beginRun();
+        int hours = 0;
+        int minutes = 0;
+        int seconds = 0;
+        int n = 0;
+        for (int tag; (tag = tag()) != 0; ) {
+            switch (tag) {
+                case 1 << 3 -> hours = int32();
+                case 2 << 3 -> minutes = int32();
+                case 3 << 3 -> seconds = int32();
+                case 4 << 3 -> n = int32();
+                default -> skipUnknown(tag, 4, "a TimeOfDay");
+            }
+        }
+        endRun(outerEnd);
+        try {
+            return LocalTime.of(hours, minutes, seconds, n);
+        } catch (DateTimeException e) {
+            throw malformed(hours + " h, " + minutes + " min, " + seconds + " s and " + n
+                    + " ns for a time of day (expected: 0 h to 23 h 59 min 59 s 999999999 ns)");
+        }
+    }
+
+    /**
+     * Reads a {@code google.type.DateTime} with an offset. One with a time zone, or with neither of the two, is refused
+     * as {@code MALFORMED}.
+     */
+    public OffsetDateTime offsetDateTime() {
+        int outerEnd = beginRun();
+        int year = 0;
+        int month = 0;
+        int day = 0;
+        int hours = 0;
+        int minutes = 0;
+        int seconds = 0;
+        int n = 0;
+        long offset = 0;
+        boolean hasOffset = false;
+        for (int tag; (tag = tag()) != 0; ) {
+            switch (tag) {
+                case 1 << 3 -> year = int32();
+                case 2 << 3 -> month = int32();
+                case 3 << 3 -> day = int32();
+                case 4 << 3 -> hours = int32();
+                case 5 << 3 -> minutes = int32();
+                case 6 << 3 -> seconds = int32();
+                case 7 << 3 -> n = int32();
+                case 8 << 3 | 2 -> {
+                    offset = time("Duration");
+                    hasOffset = nanos == 0;
+                }
+                case 9 << 3 | 2 -> {
+                    // a time zone takes the place of an offset before it, since both are of one oneof
+                    skipValue(tag);
+                    hasOffset = false;
+                }
+                default -> skipUnknown(tag, 9, "a DateTime");
+            }
+        }
+        endRun(outerEnd);
+        if (!hasOffset || offset != (int) offset) {
+            throw malformed("a DateTime without an offset (expected: utc_offset, in seconds)");
+        }
+        if (offset % KEPT_OFFSET_SECONDS != 0) {
+            take(OFFSET_BYTES);
+        }
+        try {
+            ZoneOffset utcOffset = ZoneOffset.ofTotalSeconds((int) offset);
+            return OffsetDateTime.of(year, month, day, hours, minutes, seconds, n, utcOffset);
+        } catch (DateTimeException e) {
+            throw malformed("year " + year + ", month " + month + ", day " + day + ", " + hours + " h, " + minutes
+                    + " min, " + seconds + " s, " + n + " ns and an offset of " + offset
+                    + " s for a date and time (expected: one that there is)");
+        }
+    }
+
+    /** Reads an {@code rpcx.ZonedDateTime}. A zone that this Java does not know is refused as {@code MALFORMED}. */
+    public ZonedDateTime zonedDateTime() {
+        int outerEnd = beginRun();
+        Instant time = Instant.EPOCH;
+        String zone = "";
+        for (int tag; (tag = tag()) != 0; ) {
+            switch (tag) {
+                case 1 << 3 | 2 -> time = instant();
+                case 2 << 3 | 2 -> zone = string();
+                default -> skipUnknown(tag, 2, "a ZonedDateTime");
+            }
+        }
+        endRun(outerEnd);
+        try {
+            return ZonedDateTime.ofInstant(time, zone.isEmpty() ? ZoneOffset.UTC : ZoneId.of(zone));
+        } catch (DateTimeException e) {
+            throw malformed("a zone of " + zone.length() + " characters for the time " + time
+                    + " (expected: an id that this Java knows, and a time that its clock can show)");
+        }
+    }
+
+    /** Reads a string, which has to be a URI. */
+    URI uri() {
+        String text = string();
+        // The parts of a URI repeat its characters at most twice, and a character takes at most two bytes.
+        take(2 * text.length());
+        take(2 * text.length());
+        try {
+            return new URI(text);
+        } catch (URISyntaxException e) {
+            throw malformed("a URI with a fault at character " + e.getIndex() + " of " + text.length() + ": "
+                    + e.getReason() + " (expected: a URI by RFC 3986)");
         }
     }
 

@@ -51,7 +51,7 @@ public abstract class MessageCodec {
         if (type.kind() == MessageType.Kind.ONEOF) {
             return 0;
         }
-        int bytes = 12 + (type.kind() == MessageType.Kind.BEAN ? beanBytes(type) : componentBytes(type));
+        int bytes = 12 + (isClass(type) ? fieldBytes(type) : componentBytes(type));
         return bytes + 7 & ~7;
     }
 
@@ -69,7 +69,7 @@ public abstract class MessageCodec {
      * Returns the memory in bytes of all non-static fields of a class and its superclasses. Fields that are not sent
      * count too, because each object has them.
      */
-    private static int beanBytes(MessageType type) {
+    private static int fieldBytes(MessageType type) {
         int bytes = 0;
         for (Class<?> c = type.javaClass(); c != null && c != Object.class; c = c.getSuperclass()) {
             for (Field field : c.getDeclaredFields()) {
@@ -106,8 +106,11 @@ public abstract class MessageCodec {
      * call {@link #expectNoSubclass}.
      */
     static boolean hasSubclasses(MessageType type) {
-        return type.kind() == MessageType.Kind.BEAN
-                && !Modifier.isFinal(type.javaClass().getModifiers());
+        return isClass(type) && !Modifier.isFinal(type.javaClass().getModifiers());
+    }
+
+    private static boolean isClass(MessageType type) {
+        return type.kind() == MessageType.Kind.BEAN || type.kind() == MessageType.Kind.CONSTRUCTED;
     }
 
     final MessageType type() {

@@ -15,8 +15,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -548,6 +552,54 @@ public final class Out extends Pool.Scratch {
         buf[at] = (byte) (pos - at - 1);
     }
 
+    void rawDate(Date v) {
+        long millis = v.getTime();
+        rawTime(Math.floorDiv(millis, 1000L), 1_000_000 * Math.floorMod(millis, 1000));
+    }
+
+    void rawLocalTime(LocalTime v) {
+        ensureRoom(24);
+        int at = pos++;
+        putTime(1, v);
+        buf[at] = (byte) (pos - at - 1);
+    }
+
+    /** Writes the hours, minutes, seconds and nanoseconds of a time as fields with consecutive numbers. */
+    private void putTime(int first, LocalTime v) {
+        putInt32(first, v.getHour());
+        putInt32(first + 1, v.getMinute());
+        putInt32(first + 2, v.getSecond());
+        putInt32(first + 3, v.getNano());
+    }
+
+    private void putInt32(int number, int v) {
+        if (v != 0) {
+            buf[pos++] = (byte) (number << 3);
+            putVarint((long) v);
+        }
+    }
+
+    void rawOffsetDateTime(OffsetDateTime v) {
+        ensureRoom(64);
+        int at = pos++;
+        putInt32(1, v.getYear());
+        putInt32(2, v.getMonthValue());
+        putInt32(3, v.getDayOfMonth());
+        putTime(4, v.toLocalTime());
+        buf[pos++] = 8 << 3 | 2;
+        rawTime(v.getOffset().getTotalSeconds(), 0);
+        buf[at] = (byte) (pos - at - 1);
+    }
+
+    void rawZonedDateTime(ZonedDateTime v) {
+        int start = beginRun();
+        tag(1 << 3 | 2);
+        rawTime(v.toEpochSecond(), v.getNano());
+        tag(2 << 3 | 2);
+        rawString(v.getZone().getId());
+        endRun(start);
+    }
+
     void rawLocalDate(LocalDate v) {
         ensureRoom(12);
         int at = pos++;
@@ -765,6 +817,14 @@ public final class Out extends Pool.Scratch {
         }
     }
 
+    /** Writes a date field as a message {@code google.protobuf.Timestamp}. The value null is not sent. */
+    public void date(int tag, @Nullable Date v) {
+        if (v != null) {
+            tag(tag);
+            rawDate(v);
+        }
+    }
+
     /** Writes a duration field as a message {@code google.protobuf.Duration}. The value null is not sent. */
     public void duration(int tag, @Nullable Duration v) {
         if (v != null) {
@@ -786,6 +846,30 @@ public final class Out extends Pool.Scratch {
         if (v != null) {
             tag(tag);
             rawLocalDateTime(v);
+        }
+    }
+
+    /** Writes a time field as a message {@code google.type.TimeOfDay}. The value null is not sent. */
+    public void localTime(int tag, @Nullable LocalTime v) {
+        if (v != null) {
+            tag(tag);
+            rawLocalTime(v);
+        }
+    }
+
+    /** Writes a field with a date, time and offset as a message {@code google.type.DateTime}. Null is not sent. */
+    public void offsetDateTime(int tag, @Nullable OffsetDateTime v) {
+        if (v != null) {
+            tag(tag);
+            rawOffsetDateTime(v);
+        }
+    }
+
+    /** Writes a field with a date, time and zone as a message {@code rpcx.ZonedDateTime}. Null is not sent. */
+    public void zonedDateTime(int tag, @Nullable ZonedDateTime v) {
+        if (v != null) {
+            tag(tag);
+            rawZonedDateTime(v);
         }
     }
 }

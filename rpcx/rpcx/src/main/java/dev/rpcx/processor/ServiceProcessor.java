@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
@@ -79,12 +80,17 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     private final Set<String> refused = new HashSet<>();
 
+    // Names of the classes with @RPCXServer, of the interfaces with @RPCXClient and of the exceptions with @RPCXError
+    // that the rounds have found so far.
+    private final Set<String> servers = new LinkedHashSet<>();
+    private final Set<String> clients = new LinkedHashSet<>();
+    private final Set<String> errors = new LinkedHashSet<>();
+
     /**
-     * Root elements of the sources that are being compiled: their outermost types, and each package or module with a
-     * {@code package-info} or {@code module-info} among the sources. The compiler can show the line of an error only
-     * inside these sources.
+     * Names of the outermost types in the sources that are being compiled. The compiler can show the line of an error
+     * only inside these sources.
      */
-    private final Set<Element> compiled = new HashSet<>();
+    private final Set<String> compiled = new HashSet<>();
 
     /**
      * Service's class or client's interface that is being checked. If an error is in a type outside the compiled
@@ -116,26 +122,44 @@ public final class ServiceProcessor extends AbstractProcessor {
         return SourceVersion.latestSupported();
     }
 
+    /**
+     * Finds types in each round, and checks them in the last one. Other processors may still add members to a type that
+     * a round has found: Lombok adds getters and setters, and this processor may run before Lombok in each round.
+     */
     @Override
     public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
-        compiled.addAll(round.getRootElements());
-        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXServer.class))) {
-            current = type;
-            service(type);
-        }
-        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXClient.class))) {
-            current = type;
-            client(type);
-        }
-        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXError.class))) {
-            current = type;
-            types().error(type);
-        }
-        if (round.processingOver() && !round.errorRaised()) {
-            writeIndex();
-            writeImage();
+        addNames(round.getRootElements(), compiled);
+        addNames(round.getElementsAnnotatedWith(RPCXServer.class), servers);
+        addNames(round.getElementsAnnotatedWith(RPCXClient.class), clients);
+        addNames(round.getElementsAnnotatedWith(RPCXError.class), errors);
+        if (round.processingOver()) {
+            check(servers, this::service);
+            check(clients, this::client);
+            check(errors, type -> types().error(type));
+            // whether this round has raised errors is known only from the errors that this processor has reported
+            if (!round.errorRaised() && refused.isEmpty()) {
+                writeIndex();
+                writeImage();
+            }
         }
         return false;
+    }
+
+    private static void addNames(Set<? extends Element> elements, Set<String> names) {
+        for (TypeElement type : ElementFilter.typesIn(elements)) {
+            names.add(type.getQualifiedName().toString());
+        }
+    }
+
+    private void check(Set<String> names, Consumer<TypeElement> check) {
+        for (String name : names) {
+            // an element of an earlier round need not have the members that were added since
+            TypeElement type = processingEnv.getElementUtils().getTypeElement(name);
+            if (type != null) {
+                current = type;
+                check.accept(type);
+            }
+        }
     }
 
     private void refuse(Element at, String text) {
@@ -150,15 +174,13 @@ public final class ServiceProcessor extends AbstractProcessor {
      * show a line with the error.
      */
     private boolean isCompiled(Element at) {
-        Element outermost = at;
-        while (!compiled.contains(outermost)) {
-            Element around = outermost.getEnclosingElement();
-            if (around == null) {
-                return false;
+        for (Element each = at; each != null; each = each.getEnclosingElement()) {
+            if (each instanceof TypeElement type
+                    && compiled.contains(type.getQualifiedName().toString())) {
+                return true;
             }
-            outermost = around;
         }
-        return true;
+        return false;
     }
 
     private String binaryName(TypeElement type) {
@@ -494,8 +516,7 @@ public final class ServiceProcessor extends AbstractProcessor {
      * nested in that class, so the result is false for it.
      */
     private boolean isOfEarlierBuild(String binaryName) {
-        for (TypeElement root : ElementFilter.typesIn(compiled)) {
-            String name = binaryName(root);
+        for (String name : compiled) {
             if (binaryName.equals(name) || binaryName.startsWith(name + "$")) {
                 return false;
             }

@@ -3,6 +3,7 @@ package dev.rpcx.processor;
 import dev.rpcx.internal.schema.Accessors;
 import dev.rpcx.internal.schema.Cases;
 import dev.rpcx.internal.schema.ErrorType;
+import dev.rpcx.internal.schema.Refusals;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.util.ArrayList;
@@ -12,6 +13,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -60,10 +62,15 @@ final class TypeCheck {
             "java.math.BigInteger",
             "java.math.BigDecimal",
             "java.util.UUID",
+            "java.net.URI",
+            "java.util.Date",
             "java.time.Instant",
             "java.time.Duration",
             "java.time.LocalDate",
-            "java.time.LocalDateTime");
+            "java.time.LocalDateTime",
+            "java.time.LocalTime",
+            "java.time.OffsetDateTime",
+            "java.time.ZonedDateTime");
 
     private static final Set<String> STAGES = Set.of(
             "java.util.concurrent.CompletionStage", "java.util.concurrent.CompletableFuture", "dev.rpcx.RPCXFuture");
@@ -72,8 +79,6 @@ final class TypeCheck {
     private static final Set<String> UNORDERED = Set.of("java.util.Collection", "java.util.Set", "java.util.Map");
     private static final String SET = "java.util.Set";
     private static final String MAP = "java.util.Map";
-
-    private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /**
      * Largest allowed depth of type arguments within type arguments; a type without type arguments has the depth 1.
@@ -245,7 +250,7 @@ final class TypeCheck {
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
-            refuse(given, where, at, "expected a type whose components are known");
+            refuse(given, where, at, Refusals.NO_CLASS);
             return false;
         }
         TypeMirror type = bound(given);
@@ -254,7 +259,7 @@ final class TypeCheck {
             return false;
         }
         if (type instanceof ArrayType array && isGeneric(array.getComponentType())) {
-            refuse(type, where, at, ARRAY);
+            refuse(type, where, at, Refusals.ARRAY);
             return false;
         }
         if (!(type instanceof DeclaredType declared) || type.getKind() == TypeKind.ERROR) {
@@ -333,13 +338,13 @@ final class TypeCheck {
         }
         if (type instanceof ArrayType array) {
             if (array.getComponentType().getKind() != TypeKind.BYTE) {
-                refuse(type, where, at, ARRAY);
+                refuse(type, where, at, Refusals.ARRAY);
             }
             return;
         }
         if (!(type instanceof DeclaredType declared) || type.getKind() == TypeKind.ERROR) {
             if (type.getKind() != TypeKind.ERROR) {
-                refuse(type, where, at, "expected a type whose components are known");
+                refuse(type, where, at, Refusals.NO_CLASS);
             }
             return;
         }
@@ -348,7 +353,7 @@ final class TypeCheck {
             return;
         }
         if (name.equals(Optional.class.getName())) {
-            refusal.accept(at, where + ": an Optional inside another container cannot be mapped");
+            refusal.accept(at, Refusals.optionalInside(where));
         } else if (LISTS.contains(name)) {
             arguments(declared, 1, where, at);
             if (name.equals(SET)) {
@@ -381,11 +386,7 @@ final class TypeCheck {
     private void refuseBytesAsKey(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
-            refusal.accept(
-                    at,
-                    where
-                            + ": a byte[] equals no other, so it is no element of a Set and no key of a"
-                            + " Map (expected: a String, or a record with an equals of its own)");
+            refusal.accept(at, Refusals.bytesAsKey(where));
         }
     }
 
@@ -451,20 +452,15 @@ final class TypeCheck {
 
     private @Nullable String refusal(DeclaredType type, TypeElement element) {
         if (isA(type, Collection.class) || isA(type, Map.class)) {
-            return "declare it as List, Set or Map";
+            return Refusals.COLLECTION;
         }
         String name = element.getQualifiedName().toString();
-        if (name.equals("java.lang.Object")) {
-            return "it may be anything (expected: a record or another type with known components)";
-        }
-        if (name.startsWith("java.") || name.startsWith("javax.")) {
-            return "expected a record, a class with accessors, an enum, a sealed interface, or one of the simple types";
+        if (Refusals.isOfJdk(name)) {
+            return Refusals.ofJdk(name);
         }
         boolean isAbstract =
                 element.getKind().isInterface() || element.getModifiers().contains(Modifier.ABSTRACT);
-        return isAbstract && !element.getModifiers().contains(Modifier.SEALED)
-                ? "it is abstract and not sealed, so its implementations are not known"
-                : null;
+        return isAbstract && !element.getModifiers().contains(Modifier.SEALED) ? Refusals.ABSTRACT : null;
     }
 
     private String binary(TypeElement element) {
@@ -599,14 +595,16 @@ final class TypeCheck {
 
     private void bean(DeclaredType type, TypeElement element) {
         String raw = binary(element);
-        boolean canBeMade = ElementFilter.constructorsIn(element.getEnclosedElements()).stream()
-                .anyMatch(constructor -> constructor.getParameters().isEmpty());
-        if (!canBeMade
-                || element.getNestingKind().isNested()
-                        && !element.getModifiers().contains(Modifier.STATIC)) {
-            refusal.accept(
-                    element,
-                    raw + ": a class needs a constructor without parameters, getters and setters; or make it a record");
+        boolean isInner =
+                element.getNestingKind().isNested() && !element.getModifiers().contains(Modifier.STATIC);
+        // the constructor of an inner class also takes the object around it
+        List<ExecutableElement> constructors =
+                isInner ? List.of() : ElementFilter.constructorsIn(element.getEnclosedElements());
+        if (checkConstructed(type, element, constructors)) {
+            return;
+        }
+        if (!canBeEmpty(constructors)) {
+            refusal.accept(element, Accessors.withoutConstructor(raw));
             return;
         }
         for (DeclaredType parent = superclass(type); parent != null; parent = superclass(parent)) {
@@ -620,27 +618,23 @@ final class TypeCheck {
         Map<String, VariableElement> fields = new HashMap<>();
         Map<ExecutableElement, String> owners = new HashMap<>();
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
-            Set<Modifier> modifiers = field.getModifiers();
             String name = field.getSimpleName().toString();
             // if a subclass has a field of the same name, the superclass's field is left out, since the accessors
             // belong to the subclass's field
-            if (modifiers.contains(Modifier.STATIC)
-                    || modifiers.contains(Modifier.TRANSIENT)
-                    || fields.putIfAbsent(name, field) != null) {
+            if (isLeftOut(field) || fields.putIfAbsent(name, field) != null) {
                 continue;
             }
             ExecutableElement getter = getter(element, field);
             ExecutableElement setter = setter(element, field);
-            if (setter != null && modifiers.contains(Modifier.FINAL)) {
-                // a method with the field's own name is a setter only if there is a getter
-                if (getter != null || !setter.getSimpleName().contentEquals(name)) {
-                    refusal.accept(field, raw + "." + name + ": " + Accessors.ofFinalField());
-                    isWhole = false;
-                    continue;
-                }
-                setter = null;
-            }
-            if (getter != null && setter != null) {
+            if (getter == null) {
+                isWhole &= refuseWithoutGetter(element, field, raw);
+            } else if (setter != null && field.getModifiers().contains(Modifier.FINAL)) {
+                refusal.accept(field, raw + "." + name + ": " + Accessors.ofFinalField());
+                isWhole = false;
+            } else if (setter == null) {
+                refusal.accept(field, raw + "." + name + ": " + Accessors.alone(true));
+                isWhole = false;
+            } else {
                 member(type, typeOf(getter, type), raw + "." + name, field);
                 // A subclass may override the getter with a more specific return type. RPCX then calls the override.
                 // The @Field of the override counts; if the override has none, the @Field of the Java field counts.
@@ -648,22 +642,160 @@ final class TypeCheck {
                 numbered.add(called.getAnnotation(Field.class) != null ? called : field);
                 names.add(name);
                 isWhole &= isAlone(owners, getter, name, raw, field) && isAlone(owners, setter, name, raw, field);
-            } else if (getter != null || setter != null) {
-                refusal.accept(field, raw + "." + name + ": " + Accessors.alone(getter != null));
-                isWhole = false;
-            } else {
-                isWhole &= refuseOtherTypes(element, field, raw);
             }
         }
         if (numbered.isEmpty() && isWhole) {
             refusal.accept(element, raw + ": a class without any property that has a getter and a setter");
         }
-        for (Element member : isWhole ? allMembers(element) : List.<Element>of()) {
-            if (member.getAnnotation(Field.class) != null && !numbered.contains(member)) {
+        if (isWhole) {
+            refuseStrayNumbers(element, numbered);
+        }
+        numbers(numbered, names, raw, false);
+    }
+
+    private void refuseStrayNumbers(TypeElement element, List<Element> read) {
+        for (Element member : allMembers(element)) {
+            if (member.getAnnotation(Field.class) != null && !read.contains(member)) {
                 strayNumber(member);
             }
         }
+    }
+
+    /** Returns whether a field is never a component, since it is static or transient. */
+    private static boolean isLeftOut(VariableElement field) {
+        return field.getModifiers().contains(Modifier.STATIC)
+                || field.getModifiers().contains(Modifier.TRANSIENT);
+    }
+
+    private static boolean canBeEmpty(List<ExecutableElement> constructors) {
+        return constructors.stream().anyMatch(each -> each.getParameters().isEmpty());
+    }
+
+    /**
+     * Checks a class if it is made by a constructor that takes the values of its fields, by the rules of
+     * {@code Constructed}.
+     *
+     * @return false if the class is no such class
+     */
+    private boolean checkConstructed(DeclaredType type, TypeElement element, List<ExecutableElement> constructors) {
+        List<VariableElement> fields = new ArrayList<>();
+        List<VariableElement> others = new ArrayList<>();
+        List<ExecutableElement> getters = new ArrayList<>();
+        boolean hasSetters = true;
+        for (VariableElement field : ElementFilter.fieldsIn(element.getEnclosedElements())) {
+            ExecutableElement getter = isLeftOut(field) ? null : getterIn(element, field);
+            if (getter != null) {
+                fields.add(field);
+                getters.add(getter);
+                hasSetters &= !field.getModifiers().contains(Modifier.FINAL) && setter(element, field) != null;
+            } else if (!isLeftOut(field)) {
+                others.add(field);
+            }
+        }
+        if (fields.isEmpty() || inheritsComponents(element) || hasSetters && canBeEmpty(constructors)) {
+            return false;
+        }
+        for (ExecutableElement constructor : constructors) {
+            if (takes(constructor, fields)) {
+                constructed(type, element, constructor, fields, getters, others);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean takes(ExecutableElement constructor, List<VariableElement> fields) {
+        List<? extends VariableElement> parameters = constructor.getParameters();
+        boolean isAlike = parameters.size() == fields.size();
+        for (int i = 0; isAlike && i < fields.size(); i++) {
+            isAlike = types.isSameType(
+                    types.erasure(parameters.get(i).asType()),
+                    types.erasure(fields.get(i).asType()));
+        }
+        return isAlike;
+    }
+
+    private boolean inheritsComponents(TypeElement element) {
+        return lineage(element).stream()
+                .skip(1)
+                .flatMap(parent -> ElementFilter.fieldsIn(parent.getEnclosedElements()).stream())
+                .anyMatch(field -> !isLeftOut(field) && getterIn(element, field) != null);
+    }
+
+    private void constructed(
+            DeclaredType type,
+            TypeElement element,
+            ExecutableElement constructor,
+            List<VariableElement> fields,
+            List<ExecutableElement> getters,
+            List<VariableElement> others) {
+        String raw = binary(element);
+        List<String> names = names(fields);
+        List<String> taken = names(constructor.getParameters());
+        if (!taken.equals(names) && !isMadeUp(taken)) {
+            refusal.accept(constructor, Accessors.ofOtherNames(raw, taken, names));
+            return;
+        }
+        boolean isWhole = true;
+        for (VariableElement field : others) {
+            isWhole &= refuseWithoutGetter(element, field, raw);
+        }
+        List<Element> numbered = new ArrayList<>();
+        List<Element> read = new ArrayList<>();
+        for (int i = 0; i < fields.size(); i++) {
+            VariableElement field = fields.get(i);
+            member(type, typeOf(getters.get(i), type), raw + "." + names.get(i), field);
+            List<Element> places = List.of(constructor.getParameters().get(i), getters.get(i), field);
+            Element annotated = places.stream()
+                    .filter(place -> place.getAnnotation(Field.class) != null)
+                    .findFirst()
+                    .orElse(field);
+            @Nullable Field number = annotated.getAnnotation(Field.class);
+            numbered.add(annotated);
+            places.stream()
+                    .filter(place -> Objects.equals(number, place.getAnnotation(Field.class)))
+                    .forEach(read::add);
+        }
+        if (isWhole) {
+            refuseStrayNumbers(element, read);
+        }
         numbers(numbered, names, raw, false);
+    }
+
+    /**
+     * Returns whether the names of parameters are those that the compiler makes up for a class file without them. The
+     * order of such parameters is checked at start.
+     */
+    private static boolean isMadeUp(List<String> names) {
+        for (int i = 0; i < names.size(); i++) {
+            if (!names.get(i).equals("arg" + i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static List<String> names(List<? extends Element> elements) {
+        return elements.stream().map(each -> each.getSimpleName().toString()).toList();
+    }
+
+    /**
+     * Reports an error if the value of a field without a getter would be lost, since the field has a setter, or
+     * accessors of another type. A method of the field's own name is no setter of a final field.
+     *
+     * @return false if an error was reported
+     */
+    private boolean refuseWithoutGetter(TypeElement element, VariableElement field, String raw) {
+        ExecutableElement setter = setter(element, field);
+        boolean isFinal = field.getModifiers().contains(Modifier.FINAL);
+        if (setter == null || isFinal && setter.getSimpleName().equals(field.getSimpleName())) {
+            return refuseOtherTypes(element, field, raw);
+        }
+        refusal.accept(
+                field,
+                raw + "." + field.getSimpleName() + ": "
+                        + (isFinal ? Accessors.ofFinalField() : Accessors.alone(false)));
+        return false;
     }
 
     private boolean isAlone(
@@ -756,17 +888,25 @@ final class TypeCheck {
      * case, only the class that declares the field has a method with the field's type.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
+        for (TypeElement c : List.of(in, (TypeElement) field.getEnclosingElement())) {
+            ExecutableElement getter = getterIn(c, field);
+            if (getter != null) {
+                return getter;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable ExecutableElement getterIn(TypeElement c, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<String> names = Accessors.getters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN);
-        for (TypeElement c : List.of(in, (TypeElement) field.getEnclosingElement())) {
-            for (String name : names) {
-                for (ExecutableElement method : accessors(c)) {
-                    if (method.getSimpleName().contentEquals(name)
-                            && method.getParameters().isEmpty()
-                            && types.isSameType(types.erasure(method.getReturnType()), type)) {
-                        return method;
-                    }
+        for (String name : names) {
+            for (ExecutableElement method : accessors(c)) {
+                if (method.getSimpleName().contentEquals(name)
+                        && method.getParameters().isEmpty()
+                        && types.isSameType(types.erasure(method.getReturnType()), type)) {
+                    return method;
                 }
             }
         }
@@ -826,11 +966,7 @@ final class TypeCheck {
      * @param ofEnum whether the members are constants of an enum, for which every number from 0 is allowed
      */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
-        numbers(
-                members,
-                members.stream().map(each -> each.getSimpleName().toString()).toList(),
-                where,
-                ofEnum);
+        numbers(members, names(members), where, ofEnum);
     }
 
     /**

@@ -11,7 +11,8 @@ import java.lang.annotation.Target;
  *
  * <ul>
  *   <li>the components of a record
- *   <li>the properties of a class, where the annotation stands on the field or the getter
+ *   <li>the properties of a class, where the annotation stands on the field or the getter, or on the parameter if the
+ *       constructor takes the values of all properties
  *   <li>the parameters of a method
  *   <li>the constants of an enum
  *   <li>the cases of a sealed type, where the annotation stands on the class of the case

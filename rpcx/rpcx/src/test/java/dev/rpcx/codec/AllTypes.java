@@ -3,10 +3,15 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.Unknown;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -74,6 +79,15 @@ interface AllTypes {
             Optional<Hello> friend,
             Payment payment) {}
 
+    record Moments(
+            Date made,
+            LocalTime opens,
+            OffsetDateTime starts,
+            ZonedDateTime ends,
+            URI page,
+            Map<LocalTime, URI> links,
+            List<Date> seen) {}
+
     Hello hello(Hello hello);
 
     CompletionStage<Page<Item>> items(String filter, int limit, Page<Payment> page);
@@ -81,4 +95,6 @@ interface AllTypes {
     List<Double> numbers();
 
     void forget(UUID id);
+
+    Moments moments(Moments moments);
 }

@@ -11,13 +11,18 @@ import io.netty.buffer.Unpooled;
 import java.lang.reflect.ParameterizedType;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Date;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -56,6 +61,7 @@ class KeyOrderTest {
                 case BYTES -> Integer.class;
                 case BIG_INTEGER -> BigInteger.class;
                 case UUID -> UUID.class;
+                case URI -> URI.class;
             };
         }
         return switch ((WellKnown) shape) {
@@ -64,6 +70,10 @@ class KeyOrderTest {
             case DECIMAL -> BigDecimal.class;
             case LOCAL_DATE -> LocalDate.class;
             case LOCAL_DATE_TIME -> LocalDateTime.class;
+            case DATE -> Date.class;
+            case LOCAL_TIME -> LocalTime.class;
+            case OFFSET_DATE_TIME -> OffsetDateTime.class;
+            case ZONED_DATE_TIME -> ZonedDateTime.class;
         };
     }
 

@@ -13,6 +13,7 @@ import dev.rpcx.codec.CodecException.Code;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -21,13 +22,19 @@ import java.io.ByteArrayOutputStream;
 import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -83,6 +90,12 @@ class MalformedTest {
             Map<Integer, Way> ways,
             Map<Integer, Checked> checked,
             Map<Integer, Strict> strict) {}
+
+    record Moments(LocalTime time, OffsetDateTime offset, ZonedDateTime zoned, Date date, URI uri) {}
+
+    record Late(@Field(4) Instant date) {}
+
+    record Keyed(Map<LocalTime, OffsetDateTime> times, Map<URI, URI> links) {}
 
     record Checked(int age) {
         Checked {
@@ -196,6 +209,42 @@ class MalformedTest {
         }
     }
 
+    @Test
+    void aTimeThatNoClockShowsIsRefused() {
+        refused(Moments.class, bytes(10, 2, 8, 24), Code.MALFORMED, "Moments: 24 h, 0 min");
+        refused(Moments.class, bytes(10, 2, 24, 60), Code.MALFORMED, "60 s");
+        refused(Moments.class, bytes(10, 2, 10, 0), Code.MALFORMED, "wire type 2 for field 1 of a TimeOfDay");
+        refused(Moments.class, bytes(18, 4, 16, 1, 24, 1), Code.MALFORMED, "a DateTime without an offset");
+        refused(Moments.class, bytes(18, 8, 16, 1, 24, 1, 66, 0, 74, 0), Code.MALFORMED, "without an offset");
+        refused(Moments.class, bytes(18, 8, 16, 1, 24, 1, 66, 2, 16, 1), Code.MALFORMED, "without an offset");
+        refused(Moments.class, bytes(18, 6, 16, 13, 24, 1, 66, 0), Code.MALFORMED, "year 0, month 13, day 1");
+        refused(Moments.class, bytes(18, 6, 16, 2, 24, 30, 66, 0), Code.MALFORMED, "month 2, day 30");
+        refused(
+                Moments.class,
+                bytes(18, 10, 16, 1, 24, 1, 66, 4, 8, 0xb0, 0x96, 4),
+                Code.MALFORMED,
+                "an offset of 68400 s");
+        refused(Moments.class, bytes(26, 5, 18, 3, 'X', '/', 'Y'), Code.MALFORMED, "a zone of 3 characters");
+        refused(Moments.class, write(Late.class, new Late(Instant.MAX)), Code.MALFORMED, "for a date");
+        refused(Moments.class, bytes(42, 3, 'a', ' ', 'b'), Code.MALFORMED, "a URI with a fault at character 1 of 3");
+    }
+
+    @Test
+    void aTimeOfAnotherWriterIsRead() {
+        ZonedDateTime epoch = ZonedDateTime.ofInstant(Instant.EPOCH, ZoneOffset.UTC);
+        OffsetDateTime first = OffsetDateTime.of(0, 1, 1, 0, 0, 0, 0, ZoneOffset.UTC);
+        byte[] finer = write(Late.class, new Late(Instant.ofEpochSecond(-1, 999_999_999)));
+        for (Codec<Object> codec : codecs(Moments.class)) {
+            // a zone that is not there is UTC; an unknown field is passed over; a later offset replaces a zone
+            assertThat(codec.read(Unpooled.wrappedBuffer(
+                            bytes(10, 2, 40, 1, 18, 8, 16, 1, 24, 1, 74, 0, 66, 0, 26, 0, 42, 0))))
+                    .isEqualTo(new Moments(LocalTime.MIDNIGHT, first, epoch, null, URI.create("")));
+            assertThat(codec.read(Unpooled.wrappedBuffer(finer)))
+                    .as("a date has milliseconds")
+                    .isEqualTo(new Moments(null, null, null, new Date(-1), null));
+        }
+    }
+
     /** A map contains no null, and no other value stands for an absent one. */
     @Test
     void anEntryOfAMapWithoutAValueThatHasNoDefaultIsRefused() {
@@ -203,6 +252,10 @@ class MalformedTest {
         refused(ByName.class, bytes(2 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of big without a value");
         refused(ByName.class, bytes(3 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of ways without a value");
         refused(ByName.class, bytes(5 << 3 | 2, 2, 8, 7), Code.UNKNOWN_VALUE, "no case is set");
+        refused(Keyed.class, bytes(10, 0), Code.MALFORMED, "a DateTime without an offset");
+        refused(Keyed.class, bytes(10, 8, 18, 6, 16, 1, 24, 1, 66, 0), Code.MALFORMED, "entry of times without a key");
+        refused(Keyed.class, bytes(18, 0), Code.MALFORMED, "an entry of links without a key");
+        refused(Keyed.class, bytes(18, 2, 10, 0), Code.MALFORMED, "an entry of links without a value");
     }
 
     @Test

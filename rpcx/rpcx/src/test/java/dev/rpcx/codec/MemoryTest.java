@@ -15,12 +15,18 @@ import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
+import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -221,6 +227,7 @@ class MemoryTest {
             case BYTES -> new Values(name, byte[].class, Integer.MAX_VALUE, false, i -> new byte[] {1, 2, 3, 4});
             case BIG_INTEGER -> Values.of(name, BigInteger.class, i -> BigInteger.valueOf(i + FEW));
             case UUID -> Values.of(name, UUID.class, i -> new UUID(i, i));
+            case URI -> Values.of(name, URI.class, i -> URI.create("http://host/path?" + i));
         };
     }
 
@@ -233,6 +240,18 @@ class MemoryTest {
             case LOCAL_DATE -> Values.of(name, LocalDate.class, i -> LocalDate.ofEpochDay(i + 1));
             case LOCAL_DATE_TIME ->
                 Values.of(name, LocalDateTime.class, i -> LocalDateTime.ofEpochSecond(i, 1, ZoneOffset.UTC));
+            case DATE -> Values.of(name, Date.class, i -> new Date(i + 1));
+            case LOCAL_TIME -> Values.of(name, LocalTime.class, i -> LocalTime.ofSecondOfDay(i + 1));
+            case OFFSET_DATE_TIME ->
+                Values.of(
+                        name,
+                        OffsetDateTime.class,
+                        i -> OffsetDateTime.of(LocalDateTime.ofEpochSecond(i, 1, ZoneOffset.UTC), ZoneOffset.MAX));
+            case ZONED_DATE_TIME ->
+                Values.of(
+                        name,
+                        ZonedDateTime.class,
+                        i -> ZonedDateTime.ofInstant(Instant.ofEpochSecond(i, 1), ZoneId.of("Europe/Paris")));
         };
     }
 
@@ -249,6 +268,12 @@ class MemoryTest {
         all.add(Values.few("EMPTY_MESSAGE", Point.class, 1, i -> new Point(0, 0)));
         all.add(Values.of("WIDE_TEXT", String.class, i -> "ж" + i));
         all.add(Values.of("EMPTY_TEXT", String.class, i -> ""));
+        all.add(Values.of("WIDE_URI", URI.class, i -> URI.create("http://host/ж" + i)));
+        ZoneOffset odd = ZoneOffset.ofTotalSeconds(1);
+        all.add(Values.of(
+                "ODD_OFFSET",
+                OffsetDateTime.class,
+                i -> OffsetDateTime.of(LocalDateTime.ofEpochSecond(i, 1, ZoneOffset.UTC), odd)));
         BigInteger large = BigInteger.ONE.shiftLeft(100);
         all.add(Values.of("LARGE_INTEGER", BigInteger.class, i -> large.add(BigInteger.valueOf(i))));
         all.add(Values.of("LARGE_DECIMAL", BigDecimal.class, i -> new BigDecimal(large.add(BigInteger.valueOf(i)), 3)));
@@ -406,7 +431,8 @@ class MemoryTest {
     /** The shortest form of a value creates no object. Otherwise two bytes would become seventy. */
     @Test
     void aDateOfTwoBytesIsNoNewObject() {
-        for (Class<?> type : List.of(LocalDate.class, LocalDateTime.class, Instant.class, Duration.class)) {
+        for (Class<?> type :
+                List.of(LocalDate.class, LocalDateTime.class, LocalTime.class, Instant.class, Duration.class)) {
             Codec<Object> codec = codec(Generic.of(List.class, type));
             ByteBuf bytes = Unpooled.buffer();
             for (int i = 0; i < SOME; i++) {

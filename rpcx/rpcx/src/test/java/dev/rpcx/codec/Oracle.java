@@ -10,6 +10,8 @@ import com.google.protobuf.DurationProto;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.EmptyProto;
 import com.google.protobuf.TimestampProto;
+import com.google.type.DateTimeProto;
+import com.google.type.TimeOfDayProto;
 import dev.rpcx.internal.schema.EnumType;
 import dev.rpcx.internal.schema.FieldType;
 import dev.rpcx.internal.schema.MessageType;
@@ -25,8 +27,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.Collection;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -52,7 +58,12 @@ final class Oracle {
     static FileDescriptor link(FileDescriptorProto proto) {
         try {
             return FileDescriptor.buildFrom(proto, new FileDescriptor[] {
-                TimestampProto.getDescriptor(), DurationProto.getDescriptor(), EmptyProto.getDescriptor(), types()
+                TimestampProto.getDescriptor(),
+                DurationProto.getDescriptor(),
+                EmptyProto.getDescriptor(),
+                TimeOfDayProto.getDescriptor(),
+                DateTimeProto.getDescriptor(),
+                types()
             });
         } catch (DescriptorValidationException e) {
             throw new AssertionError(e);
@@ -148,6 +159,7 @@ final class Oracle {
             case CHAR -> (int) (Character) value;
             case BYTES -> ByteString.copyFrom((byte[]) value);
             case BIG_INTEGER -> ByteString.copyFrom(((BigInteger) value).toByteArray());
+            case URI -> value.toString();
             case UUID ->
                 ByteString.copyFrom(ByteBuffer.allocate(16)
                         .putLong(((UUID) value).getMostSignificantBits())
@@ -159,7 +171,8 @@ final class Oracle {
 
     private static DynamicMessage wellKnown(Descriptor type, WellKnown wellKnown, Object value) {
         return switch (wellKnown) {
-            case INSTANT -> pair(type, ((Instant) value).getEpochSecond(), ((Instant) value).getNano());
+            case INSTANT -> moment(type, (Instant) value);
+            case DATE -> moment(type, ((Date) value).toInstant());
             case DURATION -> {
                 Duration duration = (Duration) value;
                 boolean up = duration.isNegative() && duration.getNano() > 0;
@@ -177,7 +190,42 @@ final class Oracle {
                         .build();
             case LOCAL_DATE_TIME ->
                 pair(type, ((LocalDateTime) value).toEpochSecond(ZoneOffset.UTC), ((LocalDateTime) value).getNano());
+            case LOCAL_TIME -> {
+                DynamicMessage.Builder message = DynamicMessage.newBuilder(type);
+                time(message, 1, (LocalTime) value);
+                yield message.build();
+            }
+            case OFFSET_DATE_TIME -> {
+                OffsetDateTime time = (OffsetDateTime) value;
+                FieldDescriptor offset = type.findFieldByNumber(8);
+                DynamicMessage.Builder message = DynamicMessage.newBuilder(type)
+                        .setField(type.findFieldByNumber(1), time.getYear())
+                        .setField(type.findFieldByNumber(2), time.getMonthValue())
+                        .setField(type.findFieldByNumber(3), time.getDayOfMonth());
+                time(message, 4, time.toLocalTime());
+                long seconds = time.getOffset().getTotalSeconds();
+                yield message.setField(offset, pair(offset.getMessageType(), seconds, 0))
+                        .build();
+            }
+            case ZONED_DATE_TIME -> {
+                ZonedDateTime time = (ZonedDateTime) value;
+                Descriptor moment = type.findFieldByNumber(1).getMessageType();
+                yield pair(
+                        type, moment(moment, time.toInstant()), time.getZone().getId());
+            }
         };
+    }
+
+    private static DynamicMessage moment(Descriptor type, Instant value) {
+        return pair(type, value.getEpochSecond(), value.getNano());
+    }
+
+    private static void time(DynamicMessage.Builder message, int first, LocalTime time) {
+        Descriptor type = message.getDescriptorForType();
+        message.setField(type.findFieldByNumber(first), time.getHour())
+                .setField(type.findFieldByNumber(first + 1), time.getMinute())
+                .setField(type.findFieldByNumber(first + 2), time.getSecond())
+                .setField(type.findFieldByNumber(first + 3), time.getNano());
     }
 
     private static DynamicMessage pair(Descriptor type, Object first, Object second) {

@@ -10,8 +10,16 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.lang.reflect.Method;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -20,7 +28,7 @@ import org.junit.jupiter.api.Test;
 class ProtoFileTest {
     static ProtoFile export() {
         Schema schema = new Schema(LockFile.none());
-        List<ProtoFile.Rpc> rpcs = Stream.of("hello", "items", "numbers", "forget")
+        List<ProtoFile.Rpc> rpcs = Stream.of("hello", "items", "numbers", "forget", "moments")
                 .map(name -> {
                     Method method = RoundTripTest.method(AllTypes.class, name);
                     return new ProtoFile.Rpc(name, schema.parameters(method), schema.result(method), false, false);
@@ -70,6 +78,53 @@ class ProtoFileTest {
             assertThat(dev.rpcx.exported.Hello.parseFrom(ByteBufUtil.getBytes(again)))
                     .isEqualTo(dev.rpcx.exported.Hello.parseFrom(bytes));
         }
+    }
+
+    /** Classes that protoc has made of Google's own files read what is written, and write what is read. */
+    @Test
+    void momentsAreThoseOfTheTypesThatProtocGenerates() throws Exception {
+        Schema schema = new Schema(LockFile.none());
+        Codec<Object> codec = Codecs.of(schema, Limits.STANDARD).value(AllTypes.Moments.class);
+        OffsetDateTime starts = OffsetDateTime.parse("2026-10-25T02:30:00.5-03:30");
+        ZonedDateTime ends = ZonedDateTime.ofInstant(Instant.parse("2026-10-25T00:30:00Z"), ZoneId.of("Europe/Paris"));
+        AllTypes.Moments moments = new AllTypes.Moments(
+                new Date(-1),
+                LocalTime.of(23, 59, 58, 7),
+                starts,
+                ends,
+                URI.create(""),
+                Map.of(LocalTime.MIDNIGHT, URI.create("mailto:a@b.c")),
+                List.of(new Date(0)));
+        ByteBuf ours = Unpooled.buffer();
+        codec.write(moments, ours);
+        byte[] bytes = ByteBufUtil.getBytes(ours);
+        dev.rpcx.exported.Moments theirs = dev.rpcx.exported.Moments.parseFrom(bytes);
+        assertThat(theirs.getMade().getSeconds()).isEqualTo(-1);
+        assertThat(theirs.getMade().getNanos()).isEqualTo(999_000_000);
+        assertThat(theirs.getOpens())
+                .isEqualTo(com.google.type.TimeOfDay.newBuilder()
+                        .setHours(23)
+                        .setMinutes(59)
+                        .setSeconds(58)
+                        .setNanos(7)
+                        .build());
+        assertThat(theirs.getStarts())
+                .isEqualTo(com.google.type.DateTime.newBuilder()
+                        .setYear(2026)
+                        .setMonth(10)
+                        .setDay(25)
+                        .setHours(2)
+                        .setMinutes(30)
+                        .setNanos(500_000_000)
+                        .setUtcOffset(com.google.protobuf.Duration.newBuilder().setSeconds(-12_600))
+                        .build());
+        assertThat(theirs.getEnds().getTime().getSeconds()).isEqualTo(ends.toEpochSecond());
+        assertThat(theirs.getEnds().getZone()).isEqualTo("Europe/Paris");
+        assertThat(theirs.hasPage()).isTrue();
+        assertThat(theirs.getLinks(0).getValue()).isEqualTo("mailto:a@b.c");
+        assertThat(theirs.toByteArray()).isEqualTo(bytes);
+        assertThat(codec.read(Unpooled.wrappedBuffer(bytes))).isEqualTo(moments);
+        assertThat(ends.getOffset()).as("the first of the two hours of 2:30").isEqualTo(ZoneOffset.ofHours(2));
     }
 
     enum Foo {

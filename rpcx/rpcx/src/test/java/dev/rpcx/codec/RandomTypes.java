@@ -26,9 +26,14 @@ public final class RandomTypes {
         "UUID",
         "BigDecimal",
         "Instant",
+        "Date",
         "Duration",
         "LocalDate",
-        "LocalDateTime"
+        "LocalDateTime",
+        "LocalTime",
+        "OffsetDateTime",
+        "ZonedDateTime",
+        "URI"
     };
     private static final String[] OBJECTS = {
         "Boolean",
@@ -45,12 +50,32 @@ public final class RandomTypes {
         "UUID",
         "BigDecimal",
         "Instant",
+        "Date",
         "Duration",
         "LocalDate",
-        "LocalDateTime"
+        "LocalDateTime",
+        "LocalTime",
+        "OffsetDateTime",
+        "ZonedDateTime",
+        "URI"
     };
     private static final String[] KEYS = {
-        "String", "Integer", "Long", "Boolean", "Short", "Character", "UUID", "Double", "E0", "LocalDate", "BigInteger"
+        "String",
+        "Integer",
+        "Long",
+        "Boolean",
+        "Short",
+        "Character",
+        "UUID",
+        "Double",
+        "E0",
+        "LocalDate",
+        "BigInteger",
+        "Date",
+        "LocalTime",
+        "OffsetDateTime",
+        "ZonedDateTime",
+        "URI"
     };
     private static final int ENUMS = 6;
     private static final int SEALED = 6;
@@ -81,8 +106,8 @@ public final class RandomTypes {
 
     private String source() {
         StringBuilder text =
-                new StringBuilder("package random;\nimport java.math.*; import java.time.*; import java.util.*;"
-                        + " import dev.rpcx.schema.*;\npublic class Types {\n"
+                new StringBuilder("package random;\nimport java.math.*; import java.net.URI; import java.time.*;"
+                        + " import java.util.*; import dev.rpcx.schema.*;\npublic class Types {\n"
                         + "@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME) @interface Nullable {}\n"
                         + "record G<A, B>(A a, List<B> b, Map<String, A> c) {}\n");
         for (int i = 0; i < ENUMS; i++) {

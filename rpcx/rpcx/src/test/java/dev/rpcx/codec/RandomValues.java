@@ -9,12 +9,18 @@ import dev.rpcx.internal.schema.WellKnown;
 import java.lang.reflect.Constructor;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
+import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -32,6 +38,12 @@ public final class RandomValues {
     private static final String[] CHARACTERS = {
         "a", "Z", " ", "\0", "\u007f", "\u0080", "ß", "\u07ff", "€", "\uffff", "🙂"
     };
+
+    private static final String[] URIS = {
+        "", "#a", "mailto:a@b.c", "http://a", "https://user@ä.b:1/c%20d/ü?e=f&g#h", "urn:isbn:0-395-36341-1", "a/../b"
+    };
+
+    private static final String[] ZONES = {"Z", "UTC", "Europe/Paris", "Asia/Kathmandu", "-11:30", "+00:00:01"};
 
     /** A small set of numbers, within and beyond the range of each type. */
     private static final long[] FEW = {0, 1, 2, -1, 40_000, -40_000, 1L << 40};
@@ -170,6 +182,7 @@ public final class RandomValues {
             }
             case BIG_INTEGER -> integer();
             case UUID -> new UUID(number(), number());
+            case URI -> URI.create(URIS[random.nextInt(URIS.length)]);
         };
     }
 
@@ -201,6 +214,15 @@ public final class RandomValues {
             case DECIMAL -> new BigDecimal(integer(), (int) number() % 10_000);
             case LOCAL_DATE -> LocalDate.ofEpochDay(seconds / 86_400);
             case LOCAL_DATE_TIME -> LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC);
+            case DATE -> new Date(isFew ? 1000 * seconds : number());
+            case LOCAL_TIME -> LocalTime.of((int) Math.floorMod(seconds, 24L), random.nextInt(60), 0, nanos);
+            case OFFSET_DATE_TIME ->
+                OffsetDateTime.of(
+                        LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC),
+                        ZoneOffset.ofTotalSeconds(random.nextInt(3) * 900 - random.nextInt(2)));
+            case ZONED_DATE_TIME ->
+                ZonedDateTime.ofInstant(
+                        Instant.ofEpochSecond(seconds / 2, nanos), ZoneId.of(ZONES[random.nextInt(ZONES.length)]));
         };
     }
 }

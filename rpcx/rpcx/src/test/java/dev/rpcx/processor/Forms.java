@@ -33,6 +33,7 @@ final class Forms {
                         ENUMS,
                         CASES,
                         CLASSES,
+                        CONSTRUCTED,
                         ODD,
                         FIELDS_OF_ONE_NAME,
                         NUMBERS,
@@ -121,14 +122,19 @@ final class Forms {
             method("", "Boolean a(Byte b, Short c, Character d, Integer e, Long f, Float g, Double h)"),
             method("", "String a(byte[] b, BigInteger c, BigDecimal d, UUID e)"),
             method("", "Instant a(Duration b, LocalDate c, LocalDateTime d)"),
+            method("", "Date a(LocalTime b, OffsetDateTime c, ZonedDateTime d, java.net.URI e)"),
+            method("", "Map<DayOfWeek, Month> a(Map<Date, java.net.URI> x, Set<OffsetDateTime> y)"),
+            method("", "void a(java.net.URL x)", "java.net.URL " + NOT_MAPPED, "write it as a URI"),
+            method("", "void a(OptionalLong x)", "java.util.OptionalLong", "write it as an Optional<Long>"),
+            method("", "void a(java.sql.Timestamp x)", "java.sql.Timestamp", "write it as an Instant"),
             method("", "byte[] a(byte... b)"),
             method("", "Void a()"),
             method("", "void a(Void x)", "java.lang.Void " + NOT_MAPPED),
             method("", "void a(int x) throws java.io.IOException, Exception"),
             method("", "void a(Object x)", "java.lang.Object " + NOT_MAPPED),
             method("", "Object a()", "java.lang.Object " + NOT_MAPPED),
-            method("", "void a(Date x)", "java.util.Date " + NOT_MAPPED),
-            method("", "void a(ZonedDateTime x)", "java.time.ZonedDateTime " + NOT_MAPPED),
+            method("", "void a(Calendar x)", "java.util.Calendar " + NOT_MAPPED),
+            method("", "void a(Period x)", "java.time.Period " + NOT_MAPPED, "write it as a String"),
             method("", "void a(CharSequence x)", "java.lang.CharSequence " + NOT_MAPPED),
             method("", "void a(Number x)", "java.lang.Number " + NOT_MAPPED),
             method("", "void a(Class<String> x)", NOT_MAPPED),
@@ -183,7 +189,7 @@ final class Forms {
             method("", "void a(java.util.stream.Stream<String> x)", NOT_MAPPED),
             method("static class Names extends ArrayList<String> {}", "void a(Names x)", LISTS),
             method("interface Names extends List<String> {}", "void a(Names x)", LISTS),
-            method("", "void a(Map.Entry<String, String> x)", NOT_MAPPED),
+            method("", "void a(Map.Entry<String, String> x)", NOT_MAPPED, "write it as a record of a key and a value"),
             method("enum E { A }", "void a(Map<E, String> x, Map<Double, String> y, Map<Boolean, E> z)"),
             method("record R(int i) {}", "void a(Map<R, R> x, Set<R> y)"),
             method("", "void a(Map<List<String>, Set<Set<Integer>>> x)"),
@@ -216,7 +222,9 @@ final class Forms {
             message("record Sent(Page<?> x) {} record Page<T>(List<T> of) {}", "java.lang.Object " + NOT_MAPPED),
             message("record Sent(Page<? super String> x) {} record Page<T>(List<T> of) {}", NOT_MAPPED),
             message("record Sent(Page x) {} record Page<T>(List<T> of) {}", "Page without its types"),
-            message("record Sent(Page<Date> x) {} record Page<T>(List<T> of) {}", "java.util.Date " + NOT_MAPPED),
+            message(
+                    "record Sent(Page<Calendar> x) {} record Page<T>(List<T> of) {}",
+                    "java.util.Calendar " + NOT_MAPPED),
             message("record Sent(Page<Set<byte[]>> x) {} record Page<T>(T of) {}", "a byte[] equals no other"),
             message("record Sent(Page<byte[]> x) {} record Page<T>(Set<T> of) {}", "a byte[] equals no other"),
             message("record Sent(Page<byte[]> x) {} record Page<T>(Set<? extends T> of) {}", "a byte[] equals no"),
@@ -306,7 +314,7 @@ final class Forms {
             method("", "void a(Flow.Publisher x)", "a stream without the type of its items"),
             method("", "Flow.Publisher a()", "Publisher without its types"),
             method("", "void a(Flow.Publisher<List> x)", "List without its types"),
-            method("", "void a(Flow.Publisher<Date> x)", "java.util.Date " + NOT_MAPPED),
+            method("", "void a(Flow.Publisher<Calendar> x)", "java.util.Calendar " + NOT_MAPPED),
             method("", "void a(Flow.Publisher<Flow.Publisher<String>> x)", NOT_MAPPED),
             method("", "void a(Flow.Publisher<CompletionStage<String>> x)", NOT_MAPPED),
             method("", "Flow.Publisher<Flow.Publisher<String>> a()", NOT_MAPPED),
@@ -398,7 +406,7 @@ final class Forms {
             message("record Sent() {}"),
             message("record Sent(int a, String b, Sent c, List<Sent> d, Map<String, Sent> e, Optional<Sent> f) {}"),
             message("record Sent(Other o) {} record Other(Sent s) {}"),
-            message("record Sent(Other o) {} record Other(Sent s, Date d) {}", "Other.d: java.util.Date"),
+            message("record Sent(Other o) {} record Other(Sent s, Calendar d) {}", "Other.d: java.util.Calendar"),
             message("record Sent(Object x) {}", "Sent.x: java.lang.Object"),
             message("record Sent(int... x) {}", "Sent.x", "write it as a List"),
             message("record Sent(byte... x) {}"),
@@ -465,7 +473,7 @@ final class Forms {
             message(
                     "sealed interface Sent {} record A<T>(int i) implements Sent {}",
                     "a generic case cannot be mapped"),
-            message("sealed interface Sent {} record A(Date i) implements Sent {}", "A.i: java.util.Date"),
+            message("sealed interface Sent {} record A(Calendar i) implements Sent {}", "A.i: java.util.Calendar"),
             message("sealed interface Sent {} non-sealed interface A extends Sent {}", "abstract and not sealed"),
             message(
                     "sealed interface Sent {} static non-sealed abstract class A implements Sent {}",
@@ -538,9 +546,10 @@ final class Forms {
                     + "} static class Base<T> { private List<T> all;"
                     + " public List<T> getAll() { return all; } public void setAll(List<T> v) { all = v; } }"),
             message(
-                    "static class Sent extends Base<Date> { " + NAME + "} static class Base<T> { private List<T> all;"
-                            + " public List<T> getAll() { return all; } public void setAll(List<T> v) { all = v; } }",
-                    "java.util.Date"),
+                    "static class Sent extends Base<Calendar> { " + NAME
+                            + "} static class Base<T> { private List<T> all; public List<T> getAll() { return all; }"
+                            + " public void setAll(List<T> v) { all = v; } }",
+                    "java.util.Calendar"),
             message(
                     "static class Sent extends Base { " + NAME + "} static class Base<T> { private T one;"
                             + " public T getOne() { return one; } public void setOne(T v) { one = v; } }",
@@ -631,6 +640,69 @@ final class Forms {
             message("static class Sent extends Date { private int z; public int getZ() { return z; } public void"
                     + " setZ(int v) {} }"));
 
+    private static final String PRICE = "private final long cents; private final String unit; public long getCents() {"
+            + " return cents; } public String getUnit() { return unit; } ";
+
+    private static final String MAKING = "(long cents, String unit) { this.cents = cents; this.unit = unit; } ";
+
+    private static final List<Form> CONSTRUCTED = List.of(
+            message("static class Sent { " + PRICE + "Sent" + MAKING + "}"),
+            message("static final class Sent { " + PRICE + "private Sent" + MAKING + "}"),
+            message("static class Sent { " + PRICE + "Sent" + MAKING + "Sent() { this(0, \"\"); } Sent(long x) {"
+                    + " this(); } }"),
+            message("static class Sent { " + NAME + "Sent(String name) { this.name = name; } }"),
+            message("static class Sent { " + NAME + "Sent(String x) { name = x; } Sent() {} }"),
+            message("static class Sent { private final long cents; Sent(long cents) { this.cents = cents; } Sent() {"
+                    + " this(0); } public long cents() { return cents; } public Sent cents(long v) { return new"
+                    + " Sent(v); } }"),
+            message(
+                    "static class Sent { " + PRICE + "Sent(String unit, long cents) { this.cents = cents; this.unit ="
+                            + " unit; } }",
+                    "Sent: a class needs a constructor"),
+            message(
+                    "static class Sent { " + PRICE + "Sent(long cents) { this.cents = cents; unit = \"\"; } }",
+                    "Sent: a class needs a constructor"),
+            message(
+                    "static class Sent { private final int a; private final int b; Sent(int b, int a) { this.a = a;"
+                            + " this.b = b; } public int a() { return a; } public int b() { return b; } }",
+                    "Sent: its constructor takes [b, a], and its fields with a getter are [a, b]"),
+            message(
+                    "static class Sent { private int x; public void setX(int v) {} " + PRICE + "Sent" + MAKING + "}",
+                    "x: a public setter and no public getter"),
+            message(
+                    "static class Sent { private Long id; public long getId() { return 1; } " + PRICE + "Sent" + MAKING
+                            + "}",
+                    "id: getId() has another type than the field"),
+            message("static class Sent { private int cached; private transient Calendar c; static Calendar d; " + PRICE
+                    + "Sent" + MAKING + "}"),
+            message(
+                    "static class Sent extends Base { " + PRICE + "Sent" + MAKING + "} static class Base { " + NAME
+                            + "}",
+                    "Sent: a class needs a constructor"),
+            message(
+                    "static class Sent { private final Calendar d; Sent(Calendar d) { this.d = d; } public Calendar"
+                            + " getD() { return d; } }",
+                    "Sent.d: java.util.Calendar"),
+            method(
+                    "static final class Box<T> { private final List<T> all; Box(List<T> all) { this.all = all; }"
+                            + " public List<T> getAll() { return all; } }",
+                    "Box<String> a(Box<? extends Integer> x)"),
+            message("static final class Sent { private final byte[] x; Sent(byte... x) { this.x = x; } public byte[]"
+                    + " getX() { return x; } }"),
+            message("sealed interface Sent {} static final class A implements Sent { " + PRICE + "A" + MAKING + "}"),
+            message("static class Sent { " + PRICE + "Sent(@Field(2) long cents, @Field(1) String unit) { this.cents ="
+                    + " cents; this.unit = unit; } }"),
+            message("static class Sent { @Field(1) private final int i; Sent(@Field(1) int i) { this.i = i; } @Field(1)"
+                    + " public int i() { return i; } }"),
+            message(
+                    "static class Sent { " + PRICE + "Sent(@Field(2) long cents, String unit) { this.cents = cents;"
+                            + " this.unit = unit; } }",
+                    "Sent.unit: no @Field"),
+            message(
+                    "static class Sent { @Field(2) private final int i; Sent(@Field(1) int i) { this.i = i; } public"
+                            + " int i() { return i; } }",
+                    "Sent.i: @Field where it gives no number"));
+
     private static final List<Form> ODD = List.of(
             method("", "void a(" + numbers(200) + ")"),
             client("CLIENT Calls { void a(" + numbers(254) + "); }"),
@@ -680,9 +752,9 @@ final class Forms {
                             + " public void setAll(List<String> v) {} }",
                     "what T stands for is not known here"),
             message(
-                    "static class Sent { private List<String> all; public List<Date> getAll() { return null; }"
+                    "static class Sent { private List<String> all; public List<Calendar> getAll() { return null; }"
                             + " public void setAll(List<String> v) {} }",
-                    "java.util.Date " + NOT_MAPPED),
+                    "java.util.Calendar " + NOT_MAPPED),
             message("static class Sent { private List<Date> all; public List<String> getAll() { return null; }"
                     + " public void setAll(List<Date> v) {} }"),
             message("static class Sent { private List all; public List<String> getAll() { return null; } public"
@@ -797,9 +869,9 @@ final class Forms {
                     "CLIENT Calls extends A, B {} interface A { Object a(); } interface B { String a(); }",
                     "java.lang.Object " + NOT_MAPPED),
             client(
-                    "CLIENT Calls extends A, B {} interface A { Page<String> a(); } interface B { Page<Date> b(); }"
-                            + " record Page<T>(T t) {}",
-                    "java.util.Date " + NOT_MAPPED),
+                    "CLIENT Calls extends A, B {} interface A { Page<String> a(); } interface B { Page<Calendar> b();"
+                            + " } record Page<T>(T t) {}",
+                    "java.util.Calendar " + NOT_MAPPED),
             client("CLIENT Calls extends A<String> { String a(); } interface A<T> { T a(); }"),
             client("CLIENT Calls extends A<String> { void a(String x); } interface A<T> { void a(T x); }"),
             client(
@@ -816,8 +888,8 @@ final class Forms {
                     + " } interface B<T> { void a(T x); }"),
             client("CLIENT Calls extends A { <T> void a(int x); } interface A { <S> void a(int x); }"),
             client(
-                    "CLIENT Calls extends A { void a(List<Date> x); } interface A { void b(); }",
-                    "java.util.Date " + NOT_MAPPED),
+                    "CLIENT Calls extends A { void a(List<Calendar> x); } interface A { void b(); }",
+                    "java.util.Calendar " + NOT_MAPPED),
             client("CLIENT Calls extends Runnable, Callable<String> { String call(); }"),
             client("CLIENT Calls extends Callable<String> {}", "what V stands for is not known here"),
             client("CLIENT Calls extends java.util.function.Supplier<String> { String get(); }"),

@@ -288,10 +288,10 @@ class ServiceProcessorTest {
     static Stream<Arguments> faults() {
         return Stream.of(
                 fault("record Bad(Object x) {}", "p.Client$Bad.x: java.lang.Object cannot be mapped"),
-                fault("record Bad(Date x) {}", "p.Client$Bad.x: java.util.Date cannot be mapped"),
+                fault("record Bad(Calendar x) {}", "p.Client$Bad.x: java.util.Calendar cannot be mapped"),
                 fault(
-                        "record Deep(Date x) {} record Bad(List<Map<String, Deep>> x) {}",
-                        "p.Client$Deep.x: java.util.Date"),
+                        "record Deep(Calendar x) {} record Bad(List<Map<String, Deep>> x) {}",
+                        "p.Client$Deep.x: java.util.Calendar"),
                 fault("record Bad(ArrayList<String> x) {}", "p.Client$Bad.x", "List, Set or Map"),
                 fault("record Bad(int[] x) {}", "p.Client$Bad.x", "write it as a List"),
                 fault("record Bad(Optional<Optional<String>> x) {}", "p.Client$Bad.x", "Optional inside"),
@@ -300,7 +300,9 @@ class ServiceProcessorTest {
                 fault("record Bad(CharSequence x) {}", "p.Client$Bad.x: java.lang.CharSequence"),
                 fault("record Bad(Runnable x) {}", "p.Client$Bad.x: java.lang.Runnable"),
                 fault("interface Open {} record Bad(Open x) {}", "p.Client$Bad.x", "abstract and not sealed"),
-                fault("record Page<T>(List<T> of) {} record Bad(Page<Date> x) {}", "p.Client$Page.of: java.util.Date"),
+                fault(
+                        "record Page<T>(List<T> of) {} record Bad(Page<Calendar> x) {}",
+                        "p.Client$Page.of: java.util.Calendar"),
                 fault("record Page<T>(List<T> of) {} record Bad(Page x) {}", "p.Client$Bad.x: Page without its types"),
                 fault("static class NoWay { NoWay(int i) {} } record Bad(NoWay x) {}", "p.Client$NoWay", "constructor"),
                 fault(
@@ -319,9 +321,9 @@ class ServiceProcessorTest {
                         "p.Client$Wither.c: a public setter of a final field"),
                 fault("static class Empty { int i; } record Bad(Empty x) {}", "p.Client$Empty", "getter and a setter"),
                 fault(
-                        "static class Bean { private Date d; public Date getD() { return d; } public void setD(Date v) { d = v; } }"
-                                + " record Bad(Bean x) {}",
-                        "p.Client$Bean.d: java.util.Date"),
+                        "static class Bean { private Calendar d; public Calendar getD() { return d; }"
+                                + " public void setD(Calendar v) { d = v; } } record Bad(Bean x) {}",
+                        "p.Client$Bean.d: java.util.Calendar"),
                 fault(
                         "sealed interface Way permits Up, Down {} enum Up implements Way { A } record Down() implements Way {}"
                                 + " record Bad(Way x) {}",

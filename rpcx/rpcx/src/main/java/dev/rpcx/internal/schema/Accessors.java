@@ -7,8 +7,8 @@ import java.util.stream.Stream;
 
 /**
  * Lists the names that a field's getter and setter can have: those of JavaBeans, as editors, Lombok and Kotlin write
- * them, and the field's own name. This class also makes the texts of errors about getters and setters. {@link Schema}
- * and the annotation processor use this class.
+ * them, and the field's own name. This class also makes the texts of errors about getters, setters and constructors.
+ * {@link Schema} and the annotation processor use this class.
  */
 public final class Accessors {
     /**
@@ -28,7 +28,32 @@ public final class Accessors {
      */
     public static String alone(boolean isGetter) {
         return (isGetter ? "a public getter and no public setter" : "a public setter and no public getter")
-                + " (expected: both; or none, or a transient field, where it is no component)";
+                + " (expected: both; or none, or a transient field, where it is no component"
+                + (isGetter ? "; or a constructor that takes all fields with a getter, in their order)" : ")");
+    }
+
+    /** Returns the text of the error for a class that RPCX cannot make. */
+    public static String withoutConstructor(String type) {
+        return type + ": a class needs a constructor without parameters, getters and setters; or getters and a"
+                + " constructor that takes their fields in the order of declaration; or make it a record";
+    }
+
+    /**
+     * Returns the text of the error for a class whose constructor takes the values of its fields, while the class file
+     * does not say which parameter is for which field.
+     */
+    public static String withoutNames(String type) {
+        return type + ": the names of its constructor's parameters are not in the class file (expected: javac"
+                + " -parameters)";
+    }
+
+    /**
+     * Returns the text of the error for a class whose constructor has parameters of the types of its fields, by other
+     * names or in another order.
+     */
+    public static String ofOtherNames(String type, List<String> parameters, List<String> fields) {
+        return type + ": its constructor takes " + parameters + ", and its fields with a getter are " + fields
+                + " (expected: the same names in the same order)";
     }
 
     /** Returns the text of the error for a final field that has a public setter of its own type. */

@@ -44,7 +44,7 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
         for (java.lang.reflect.Field field : declaring.getDeclaredFields()) {
-            if (Modifier.isStatic(field.getModifiers()) || Modifier.isTransient(field.getModifiers())) {
+            if (isLeftOut(field)) {
                 continue;
             }
             String name = field.getName();
@@ -55,36 +55,51 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
                 }
                 continue;
             }
-            boolean isBoolean = field.getType() == boolean.class;
-            List<String> getters = Accessors.getters(name, isBoolean);
-            List<String> setters = Accessors.setters(name, isBoolean);
-            Method getter = getter(type, getters, field.getType());
+            Method getter = getter(type, field);
             Method numbered = getter;
             if (getter == null) {
                 // A subclass can override the getter with a narrower type. A call of the declaring class's getter then
                 // runs this override, as with every overridden method. So the @Field of the override is used.
-                getter = getter(declaring, getters, field.getType());
+                getter = getter(declaring, field);
                 numbered = getter == null ? null : method(type, getter.getName());
             }
-            Method setter = setter(type, setters, field.getType());
-            if (setter != null && Modifier.isFinal(field.getModifiers())) {
-                // a method with the field's own name is a setter only if there is a getter
-                if (getter != null || !setter.getName().equals(name)) {
-                    throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.ofFinalField());
-                }
-                setter = null;
-            }
-            if (getter != null && setter != null) {
+            Method setter = setter(type, field);
+            if (getter == null) {
+                refuseWithoutGetter(type, declaring, field);
+            } else if (setter != null && Modifier.isFinal(field.getModifiers())) {
+                throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.ofFinalField());
+            } else if (setter == null) {
+                throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(true));
+            } else {
                 AnnotatedElement annotated =
                         numbered != null && numbered.isAnnotationPresent(Field.class) ? numbered : field;
                 properties.put(name, new BeanProperty(field, annotated, getter, setter));
-            } else if (getter != null || setter != null) {
-                throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(getter != null));
-            } else {
-                refuseOtherTypes(type, name, getters, setters, declaring.getName());
             }
         }
         return properties;
+    }
+
+    /** Returns whether a field is never a component, since it is static or transient. */
+    static boolean isLeftOut(java.lang.reflect.Field field) {
+        return Modifier.isStatic(field.getModifiers()) || Modifier.isTransient(field.getModifiers());
+    }
+
+    /**
+     * Throws an exception if the value of a field without a getter would be lost, since the field has a setter, or
+     * accessors of another type. A method of the field's own name is no setter of a final field.
+     *
+     * @param type class that is mapped
+     * @param declaring class that declares the field: {@code type} or one of its superclasses
+     */
+    static void refuseWithoutGetter(Class<?> type, Class<?> declaring, java.lang.reflect.Field field) {
+        String where = declaring.getName() + "." + field.getName() + ": ";
+        Method setter = setter(type, field);
+        boolean isFinal = Modifier.isFinal(field.getModifiers());
+        if (setter == null || isFinal && setter.getName().equals(field.getName())) {
+            refuseOtherTypes(type, field, declaring.getName());
+        } else {
+            throw new SchemaException(where + (isFinal ? Accessors.ofFinalField() : Accessors.alone(false)));
+        }
     }
 
     /**
@@ -92,10 +107,10 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
      * than the field. Called only if the field has no getter and no setter of its own type. Such a field would not be
      * sent, although the user probably wants it to be sent. A method with the field's own name is ignored.
      */
-    private static void refuseOtherTypes(
-            Class<?> type, String field, List<String> getters, List<String> setters, String where) {
-        refuse(type, field, getters, 0, where);
-        refuse(type, field, setters, 1, where);
+    private static void refuseOtherTypes(Class<?> type, java.lang.reflect.Field field, String where) {
+        boolean isBoolean = field.getType() == boolean.class;
+        refuse(type, field.getName(), Accessors.getters(field.getName(), isBoolean), 0, where);
+        refuse(type, field.getName(), Accessors.setters(field.getName(), isBoolean), 1, where);
     }
 
     private static void refuse(Class<?> type, String field, List<String> names, int parameters, String where) {
@@ -111,19 +126,21 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
         }
     }
 
-    private static @Nullable Method getter(Class<?> type, List<String> names, Class<?> result) {
-        for (String name : names) {
+    /** Returns the public method of a class that has the name of a getter of the field, and the type of the field. */
+    static @Nullable Method getter(Class<?> type, java.lang.reflect.Field field) {
+        for (String name : Accessors.getters(field.getName(), field.getType() == boolean.class)) {
             Method method = method(type, name);
-            if (method != null && method.getReturnType() == result) {
+            if (method != null && method.getReturnType() == field.getType()) {
                 return method;
             }
         }
         return null;
     }
 
-    private static @Nullable Method setter(Class<?> type, List<String> names, Class<?> parameter) {
-        for (String name : names) {
-            Method method = method(type, name, parameter);
+    /** Returns the public method of a class that has the name of a setter of the field, and takes its type. */
+    static @Nullable Method setter(Class<?> type, java.lang.reflect.Field field) {
+        for (String name : Accessors.setters(field.getName(), field.getType() == boolean.class)) {
+            Method method = method(type, name, field.getType());
             if (method != null) {
                 return method;
             }

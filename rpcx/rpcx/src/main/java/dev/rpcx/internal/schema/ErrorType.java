@@ -45,9 +45,7 @@ public record ErrorType(Constructor<?> constructor, List<Method> accessors) {
         List<Method> accessors = new ArrayList<>();
         for (Parameter parameter : constructors.get(0).getParameters()) {
             if (!parameter.isNamePresent()) {
-                throw new SchemaException(
-                        name + ": the names of its constructor's parameters are not in the class file (expected: javac"
-                                + " -parameters)");
+                throw new SchemaException(Accessors.withoutNames(name));
             }
             Method accessor = accessor(type, parameter);
             if (accessor == null) {

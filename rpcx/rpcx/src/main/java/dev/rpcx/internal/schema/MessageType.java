@@ -24,6 +24,11 @@ public final class MessageType implements Shape {
         /** A class with getters, setters and a constructor without parameters. */
         BEAN,
         /**
+         * A class with getters, and a constructor that takes the values of all fields. Codecs treat it as a record: see
+         * {@link Constructed}.
+         */
+        CONSTRUCTED,
+        /**
          * A sealed interface or a sealed abstract class. The message has one field for each case. Only the case that
          * stands for unknown cases has no field. At most one of the fields is set.
          */
@@ -150,7 +155,7 @@ public final class MessageType implements Shape {
         return source;
     }
 
-    /** Returns the fields in the order of declaration. A record's constructor has its parameters in the same order. */
+    /** Returns the fields in the order of declaration. The constructor of a record has its parameters in this order. */
     public List<FieldType> fields() {
         return fields;
     }
@@ -164,7 +169,7 @@ public final class MessageType implements Shape {
                 .toArray();
     }
 
-    /** Returns the getters of the fields of a record or bean, in the order of {@link #fields}. */
+    /** Returns the getters of the fields of a record, bean or constructed class, in the order of {@link #fields}. */
     public List<Method> getters() {
         return getters;
     }
@@ -175,9 +180,10 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the canonical constructor of a record; for a bean, the constructor without parameters.
+     * Returns the canonical constructor of a record; for a bean, the constructor without parameters; for a constructed
+     * class, the one that takes the values of all {@link #fields} in their order.
      *
-     * @throws IllegalStateException if the message carries neither a record nor a bean
+     * @throws IllegalStateException if the message carries none of these three
      */
     public Constructor<?> constructor() {
         if (constructor == null) {

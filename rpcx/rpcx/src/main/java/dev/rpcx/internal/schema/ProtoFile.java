@@ -25,13 +25,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes a {@code .proto} file that describes services and their messages to callers in other languages. The result is
- * available as a descriptor and as text. If a message contains a decimal, a local date or a local date-time, the file
- * imports {@code rpcx/types.proto}, which is in RPCX's jar. Not thread-safe.
+ * available as a descriptor and as text. If a message contains a decimal, a local date, a local date-time or a zoned
+ * date-time, the file imports {@code rpcx/types.proto}, which is in RPCX's jar. If it contains a local time or a
+ * date-time with an offset, the file imports one of Google's common files, which protoc does not bring along. Not
+ * thread-safe.
  */
 public final class ProtoFile {
     /**
-     * Path for importing the file with RPCX's messages for decimals, local dates and local date-times. Protobuf itself
-     * has no messages for these types.
+     * Path for importing the file with RPCX's messages for decimals, local dates, local date-times and zoned
+     * date-times. Protobuf itself has no messages for these types.
      */
     public static final String TYPES = "rpcx/types.proto";
 
@@ -352,9 +354,11 @@ public final class ProtoFile {
         if (shape instanceof WellKnown wellKnown) {
             importFile(
                     switch (wellKnown) {
-                        case INSTANT -> "google/protobuf/timestamp.proto";
+                        case INSTANT, DATE -> "google/protobuf/timestamp.proto";
                         case DURATION -> "google/protobuf/duration.proto";
-                        case DECIMAL, LOCAL_DATE, LOCAL_DATE_TIME -> TYPES;
+                        case LOCAL_TIME -> "google/type/timeofday.proto";
+                        case OFFSET_DATE_TIME -> "google/type/datetime.proto";
+                        case DECIMAL, LOCAL_DATE, LOCAL_DATE_TIME, ZONED_DATE_TIME -> TYPES;
                     });
             return '.' + shape.protoName();
         }

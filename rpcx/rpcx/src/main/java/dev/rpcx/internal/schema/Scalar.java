@@ -19,7 +19,12 @@ public enum Scalar implements Shape {
      */
     BIG_INTEGER("bytes", 2),
     /** A {@link java.util.UUID} as sixteen bytes, with the most significant byte first. */
-    UUID("bytes", 2);
+    UUID("bytes", 2),
+    /**
+     * A {@link java.net.URI} as it is written. A field of this type is always {@code optional}, so that null is told
+     * apart from the URI without characters.
+     */
+    URI("string", 2);
 
     private final String protoName;
     private final int wireType;

@@ -18,12 +18,17 @@ import java.lang.reflect.Type;
 import java.lang.reflect.TypeVariable;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -52,11 +57,12 @@ import org.jspecify.annotations.Nullable;
  *   <li>A result that is itself a message and cannot be null is sent as that message. Any other result becomes field 1
  *       of a message. For {@code void}, the message has no fields.
  *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and does not become a field.
- *   <li>Numbers, characters, booleans, strings, byte arrays, and enums with a constant of number 0 have a default,
- *       which is not sent. They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}.
- *       If they can be null, the default is sent too.
- *   <li>Messages, dates, times, durations, decimals, big integers, UUIDs, and enums without a constant of number 0 have
- *       no default. They are null when they are absent.
+ *   <li>Null is sent by sending nothing. So a value can be null where nothing stands for no other value: a message in a
+ *       field, a date, time, duration, decimal, big integer, UUID or URI, and an enum without a constant of number 0.
+ *   <li>For numbers, characters, booleans, strings, byte arrays, lists, sets, maps, enums with a constant of number 0,
+ *       and a message that is a whole request or result, nothing stands for the default, such as 0 or the empty string.
+ *       They cannot be null, unless they are boxed, {@code Optional} or annotated {@code Nullable}. If they can be
+ *       null, the default is sent too.
  * </ul>
  *
  * <p>The numbers of a type's members come from {@link Field} annotations, or else from the lock file
@@ -79,11 +85,16 @@ public final class Schema {
             Map.entry(byte[].class, Scalar.BYTES),
             Map.entry(BigInteger.class, Scalar.BIG_INTEGER),
             Map.entry(UUID.class, Scalar.UUID),
+            Map.entry(URI.class, Scalar.URI),
             Map.entry(BigDecimal.class, WellKnown.DECIMAL),
             Map.entry(Instant.class, WellKnown.INSTANT),
+            Map.entry(Date.class, WellKnown.DATE),
             Map.entry(Duration.class, WellKnown.DURATION),
             Map.entry(LocalDate.class, WellKnown.LOCAL_DATE),
-            Map.entry(LocalDateTime.class, WellKnown.LOCAL_DATE_TIME));
+            Map.entry(LocalDateTime.class, WellKnown.LOCAL_DATE_TIME),
+            Map.entry(LocalTime.class, WellKnown.LOCAL_TIME),
+            Map.entry(OffsetDateTime.class, WellKnown.OFFSET_DATE_TIME),
+            Map.entry(ZonedDateTime.class, WellKnown.ZONED_DATE_TIME));
 
     private static final Map<Class<?>, Scalar> BOXES = Map.of(
             Boolean.class, Scalar.BOOL,
@@ -94,8 +105,6 @@ public final class Schema {
             Long.class, Scalar.LONG,
             Float.class, Scalar.FLOAT,
             Double.class, Scalar.DOUBLE);
-
-    static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /**
      * Names of the types of an asynchronous result, such as {@code CompletableFuture}. They are names and not classes,
@@ -115,6 +124,9 @@ public final class Schema {
     private final Map<Class<?>, MessageType> errors = new HashMap<>();
 
     private final Map<String, Use> names = new HashMap<>();
+
+    /** What the files of classes say of null. A class is in this map once its file has been read. */
+    private final Map<Class<?>, FileNullables> files = new HashMap<>();
 
     /**
      * Types whose messages have been added to {@link #shapes} since the mapping of the outermost type began, in the
@@ -175,11 +187,11 @@ public final class Schema {
                 FieldType.checkNumber(parameter.getName(), field.value());
             }
         }
-        if (parameters.length == 1
-                && !isStream(parameters[0])
-                && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
+        if (parameters.length == 1 && !isStream(parameters[0])) {
             Use use = Use.of(parameters[0].getParameterizedType(), Map.of(), where);
-            if (isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
+            if (isMessage(use.raw())
+                    && !nullable(use.raw(), parameters[0], parameters[0].getAnnotatedType())
+                    && shape(use, where) instanceof MessageType message) {
                 return message;
             }
         }
@@ -195,8 +207,8 @@ public final class Schema {
             String name = parameter.getName();
             Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
             int number = numbers.of(parameter, name, i + 1);
-            fields.add(field(
-                    name, number, use, nullable(parameter, parameter.getAnnotatedType()), where + "(" + name + ")"));
+            boolean nullable = nullable(use.raw(), parameter, parameter.getAnnotatedType());
+            fields.add(field(name, number, use, nullable, where + "(" + name + ")"));
         }
         return new MessageType(
                         capital(method.getName()) + "Request", MessageType.Kind.PARAMETERS, Object[].class, where)
@@ -232,12 +244,14 @@ public final class Schema {
             throw new SchemaException(
                     where + ": " + use + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
         }
-        boolean nullable = nullable(method, method.getAnnotatedReturnType());
         boolean isStream = use.raw() == Flow.Publisher.class;
+        Use content = isStream || isStage ? use.args().get(0) : use;
+        boolean nullable = nullable(use.raw(), method, method.getAnnotatedReturnType());
         if (isStream || isStage) {
             nullable |= method.getAnnotatedReturnType() instanceof AnnotatedParameterizedType of
-                    && nullable(of.getAnnotatedActualTypeArguments()[0]);
-            use = nullable ? use.args().get(0) : unboxed(use.args().get(0));
+                            && nullable(content.raw(), of.getAnnotatedActualTypeArguments()[0])
+                    || file(method.getDeclaringClass()).isOnContent(method);
+            use = nullable ? content : unboxed(content);
         }
         if (isStream) {
             refuseVoid(use, where);
@@ -277,7 +291,8 @@ public final class Schema {
         Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
         refuseVoid(use, where);
         boolean isAlone = parameter.getDeclaringExecutable().getParameterCount() == 1;
-        boolean nullable = (isAlone || !isMessage(use.raw())) && nullable(parameter, parameter.getAnnotatedType());
+        boolean nullable =
+                (isAlone || !isMessage(use.raw())) && nullable(use.raw(), parameter, parameter.getAnnotatedType());
         return message(use, nullable, use.simpleName() + "Value", where);
     }
 
@@ -305,9 +320,9 @@ public final class Schema {
             Parameter parameter = parameters[i];
             String name = parameter.getName();
             String where = raw.getName() + "." + name;
-            boolean nullable = name.equals("message") && parameter.getType() == String.class
-                    || nullable(parameter, parameter.getAnnotatedType());
             Use type = Use.of(parameter.getParameterizedType(), Map.of(), where);
+            boolean nullable = name.equals("message") && type.raw() == String.class
+                    || nullable(type.raw(), parameter, parameter.getAnnotatedType());
             fields.add(field(name, numbers.of(parameter, name, i + 1), type, nullable, where));
             positions.add(i);
         }
@@ -398,8 +413,8 @@ public final class Schema {
             return new FieldType(name, number, Holder.MAP, element(use.args().get(1), where + ", value"), key, raw);
         }
         Shape shape = shape(use, where);
-        Holder holder = nullable && !hasNull(shape) && !raw.isPrimitive() ? Holder.NULLABLE : Holder.PLAIN;
-        return new FieldType(name, number, holder, shape, null, raw);
+        boolean isOptional = shape == Scalar.URI || nullable && !hasNull(shape) && !raw.isPrimitive();
+        return new FieldType(name, number, isOptional ? Holder.NULLABLE : Holder.PLAIN, shape, null, raw);
     }
 
     /**
@@ -420,7 +435,7 @@ public final class Schema {
             return box;
         }
         if (use.raw() == Optional.class) {
-            throw new SchemaException(where + ": an Optional inside another container cannot be mapped");
+            throw new SchemaException(Refusals.optionalInside(where));
         }
         return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
     }
@@ -434,8 +449,7 @@ public final class Schema {
      */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
-            throw new SchemaException(where + ": a byte[] equals no other, so it is no element of a Set and no key of a"
-                    + " Map (expected: a String, or a record with an equals of its own)");
+            throw new SchemaException(Refusals.bytesAsKey(where));
         }
         return element;
     }
@@ -500,38 +514,38 @@ public final class Schema {
         if (hint != null) {
             throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: " + hint);
         }
+        boolean isSealed = raw.isSealed() && Modifier.isAbstract(raw.getModifiers());
+        Constructed constructed = raw.isRecord() || isSealed ? null : Constructed.of(raw);
         MessageType.Kind kind = raw.isRecord()
                 ? MessageType.Kind.RECORD
-                : raw.isSealed() && Modifier.isAbstract(raw.getModifiers())
+                : isSealed
                         ? MessageType.Kind.ONEOF
-                        : MessageType.Kind.BEAN;
+                        : constructed != null ? MessageType.Kind.CONSTRUCTED : MessageType.Kind.BEAN;
         MessageType message = new MessageType(name(use), kind, raw, use.key());
         return addWhole(use, message, () -> {
-            switch (kind) {
-                case RECORD -> record(message, use);
-                case ONEOF -> oneOf(message, use);
-                default -> bean(message, use);
+            if (raw.isRecord()) {
+                record(message, use);
+            } else if (isSealed) {
+                oneOf(message, use);
+            } else if (constructed != null) {
+                constructed(message, use, constructed);
+            } else {
+                bean(message, use);
             }
         });
     }
 
     private static @Nullable String refusal(Class<?> raw) {
         if (raw.isArray()) {
-            return ARRAY;
+            return Refusals.ARRAY;
         }
         if (Collection.class.isAssignableFrom(raw) || Map.class.isAssignableFrom(raw)) {
-            return "declare it as List, Set or Map";
+            return Refusals.COLLECTION;
         }
-        String name = raw.getName();
-        if (name.startsWith("java.") || name.startsWith("javax.") || raw.isPrimitive()) {
-            return raw == Object.class
-                    ? "it may be anything (expected: a record or another type with known components)"
-                    : "expected a record, a class with accessors, an enum, a sealed interface, or one of the simple types";
+        if (Refusals.isOfJdk(raw.getName()) || raw.isPrimitive()) {
+            return Refusals.ofJdk(raw.getName().replace('$', '.'));
         }
-        if (!raw.isSealed() && Modifier.isAbstract(raw.getModifiers())) {
-            return "it is abstract and not sealed, so its implementations are not known";
-        }
-        return null;
+        return !raw.isSealed() && Modifier.isAbstract(raw.getModifiers()) ? Refusals.ABSTRACT : null;
     }
 
     private void record(MessageType message, Use use) {
@@ -557,6 +571,7 @@ public final class Schema {
                     // compiler puts such an annotation on the accessor, but not on the component, so the accessor is
                     // checked too.
                     nullable(
+                            type.raw(),
                             component,
                             component.getAnnotatedType(),
                             component.getAccessor(),
@@ -621,8 +636,7 @@ public final class Schema {
         try {
             constructor = raw.getDeclaredConstructor();
         } catch (NoSuchMethodException e) {
-            throw new SchemaException(raw.getName()
-                    + ": a class needs a constructor without parameters, getters and setters; or make it a record");
+            throw new SchemaException(Accessors.withoutConstructor(raw.getName()));
         }
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
         Set<String> names = new HashSet<>();
@@ -652,6 +666,7 @@ public final class Schema {
             String where = raw.getName() + "." + property.name();
             Use type = Use.of(property.getter().getGenericReturnType(), bindings, where);
             boolean nullable = nullable(
+                    type.raw(),
                     property.annotated(),
                     property.field(),
                     property.field().getAnnotatedType(),
@@ -666,6 +681,39 @@ public final class Schema {
                 .members(getters, setters, constructor)
                 .reserved(numbers.reserved())
                 .formerNames(numbers.formerNames());
+    }
+
+    private void constructed(MessageType message, Use use, Constructed found) {
+        Class<?> raw = use.raw();
+        List<AnnotatedElement> annotated = new ArrayList<>();
+        List<AnnotatedElement> read = new ArrayList<>();
+        for (Constructed.Component component : found.components()) {
+            annotated.add(component.annotated());
+            read.addAll(component.numbered());
+        }
+        refuseStrayNumbers(raw, read);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, annotated, extending);
+        List<FieldType> fields = new ArrayList<>();
+        List<Method> getters = new ArrayList<>();
+        for (int i = 0; i < annotated.size(); i++) {
+            Constructed.Component component = found.components().get(i);
+            String where = raw.getName() + "." + component.name();
+            Use type = Use.of(component.getter().getGenericReturnType(), use.bindings(), where);
+            boolean nullable = nullable(
+                    type.raw(),
+                    component.parameter(),
+                    component.parameter().getAnnotatedType(),
+                    component.field(),
+                    component.field().getAnnotatedType(),
+                    component.getter(),
+                    component.getter().getAnnotatedReturnType());
+            int number = numbers.of(annotated.get(i), component.name(), i + 1);
+            fields.add(field(component.name(), number, type, nullable, where));
+            getters.add(component.getter());
+        }
+        message.fields(fields, numbers.source())
+                .members(getters, List.of(), found.constructor())
+                .reserved(numbers.reserved());
     }
 
     private static void refuseShared(Class<?> raw, List<BeanProperty> properties) {
@@ -812,10 +860,13 @@ public final class Schema {
     }
 
     /**
-     * Says whether one of the elements has an annotation with the simple name {@code Nullable}, from any package. Only
-     * annotations that are kept at run time are seen.
+     * Says whether one of the elements has an annotation with the simple name {@code Nullable}, from any package. An
+     * annotation that is not kept at run time is found in the file of the class, see {@link FileNullables}. No file is
+     * read if the value has the same form with and without the annotation.
+     *
+     * @param value type of the value that the elements declare
      */
-    private static boolean nullable(AnnotatedElement... elements) {
+    private boolean nullable(Class<?> value, AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {
             for (var annotation : each.getAnnotations()) {
                 if (annotation.annotationType().getSimpleName().equals("Nullable")) {
@@ -823,7 +874,35 @@ public final class Schema {
                 }
             }
         }
+        Shape simple = SIMPLE.get(value);
+        boolean isAlike = value.isPrimitive()
+                || BOXES.containsKey(value)
+                || value == Optional.class
+                || simple != null && hasNull(simple);
+        if (!isAlike) {
+            for (AnnotatedElement each : elements) {
+                Class<?> in = declaring(each);
+                if (in != null && file(in).isOn(each)) {
+                    return true;
+                }
+            }
+        }
         return false;
+    }
+
+    private FileNullables file(Class<?> type) {
+        return files.computeIfAbsent(type, FileNullables::of);
+    }
+
+    /** Returns the class whose file has the annotations of an element; null for an {@code AnnotatedType}. */
+    private static @Nullable Class<?> declaring(AnnotatedElement element) {
+        if (element instanceof Parameter parameter) {
+            return parameter.getDeclaringExecutable().getDeclaringClass();
+        }
+        if (element instanceof RecordComponent component) {
+            return component.getDeclaringRecord();
+        }
+        return element instanceof Member member ? member.getDeclaringClass() : null;
     }
 
     private String name(Use use) {

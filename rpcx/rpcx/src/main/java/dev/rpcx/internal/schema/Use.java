@@ -51,7 +51,7 @@ record Use(Class<?> raw, List<Use> args) {
             throw new SchemaException(where + ": what " + v.getName() + " stands for is not known here");
         }
         throw new SchemaException(where + ": " + type.getTypeName() + " cannot be mapped to Protobuf: "
-                + (type instanceof GenericArrayType ? Schema.ARRAY : "expected a type whose components are known"));
+                + (type instanceof GenericArrayType ? Refusals.ARRAY : Refusals.NO_CLASS));
     }
 
     Map<TypeVariable<?>, Use> bindings() {

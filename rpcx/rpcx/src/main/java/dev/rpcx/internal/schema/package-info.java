@@ -9,10 +9,12 @@
  * <ul>
  *   <li>From a Java type to a message: {@link Schema} looks at each type once, and decides what it becomes or why it
  *       cannot be mapped; {@link Use} is one use of a class, with what its type parameters stand for there;
- *       {@link BeanProperty} finds the fields of a class that have a getter and a setter; {@link Accessors} has the
- *       names that these may have, and {@link Cases} the names of a sealed type's cases: both also have the texts of
- *       errors that the annotation processor shares. {@link ErrorType} finds what the constructor of an exception takes
- *       and which methods return it, for an exception that arrives as itself.
+ *       {@link BeanProperty} finds the fields of a class that have a getter and a setter, and {@link Constructed} the
+ *       constructor of a class without setters; {@link Accessors} has the names that getters and setters may have,
+ *       {@link Cases} the names of a sealed type's cases, and {@link Refusals} what to write in place of other types:
+ *       all three also have the texts of errors that the annotation processor shares. {@link FileNullables} finds
+ *       annotations {@code Nullable} that are only in class files. {@link ErrorType} finds what the constructor of an
+ *       exception takes and which methods return it, for an exception that arrives as itself.
  *   <li>The message: {@link Shape} is the type of one value on the wire, and has four kinds. {@link Scalar} is a single
  *       Protobuf scalar; {@link WellKnown} is a message of a fixed form, such as a timestamp; {@link EnumType} has the
  *       numbers of an enum's constants, and the constant that stands for the unknown; {@link MessageType} has the
@@ -33,8 +35,9 @@
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
- * names the component. Most types are refused by {@code Schema}. {@code Use} refuses a type parameter if nothing says
- * what it stands for; {@code BeanProperty} refuses a field with one accessor, or with accessors of another type;
+ * names the component. Most types are refused by {@code Schema}, in the words of {@code Refusals}. {@code Use} refuses
+ * a type parameter if nothing says what it stands for; {@code BeanProperty} refuses a field with one accessor, or with
+ * accessors of another type; {@code Constructed} refuses a constructor whose parameters may have another order;
  * {@code Numbers} refuses a number that is taken or missing; {@code FieldType} refuses a number that Protobuf does not
  * allow; {@code LockFile} refuses files that cannot be read or that contradict each other.
  *

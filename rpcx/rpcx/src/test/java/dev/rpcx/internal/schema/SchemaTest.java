@@ -11,12 +11,15 @@ import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.Date;
+import java.util.Arrays;
+import java.util.Calendar;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.RunnableFuture;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +28,7 @@ import org.junit.jupiter.api.Test;
 class SchemaTest {
     record Anything(Object value) {}
 
-    record Dated(Date date) {}
+    record Dated(Calendar date) {}
 
     record Raw(@SuppressWarnings("rawtypes") List list) {}
 
@@ -299,11 +302,11 @@ class SchemaTest {
         private final long cents;
 
         Wither() {
-            this(0);
+            this(0, 0);
         }
 
-        Wither(long cents) {
-            this.cents = cents;
+        private Wither(long whole, long cents) {
+            this.cents = 100 * whole + cents;
         }
 
         public long cents() {
@@ -311,7 +314,59 @@ class SchemaTest {
         }
 
         public Wither cents(long other) {
-            return new Wither(other);
+            return new Wither(0, other);
+        }
+    }
+
+    /** Has no setters, as a class with Lombok's {@code @Value}, and a field that is no component. */
+    static final class Price {
+        @Field(2)
+        private final long cents;
+
+        private final String unit;
+        private final int hash;
+
+        Price(long cents, @Nullable @Field(1) String unit) {
+            this.cents = cents;
+            this.unit = unit;
+            hash = 7;
+        }
+
+        public long getCents() {
+            return cents;
+        }
+
+        @Field(1)
+        public String getUnit() {
+            return unit;
+        }
+
+        @Override
+        public int hashCode() {
+            return hash;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Price price && price.cents == cents;
+        }
+    }
+
+    static final class Swapped {
+        private final int x;
+        private final int y;
+
+        Swapped(int y, int x) {
+            this.x = x;
+            this.y = y;
+        }
+
+        public int x() {
+            return x;
+        }
+
+        public int y() {
+            return y;
         }
     }
 
@@ -440,6 +495,91 @@ class SchemaTest {
         record User(@Nullable String nick, String name) {}
     }
 
+    /** This annotation is not kept at run time, and is one of JetBrains' kind: it does not belong to types. */
+    static final class InFile {
+        @Retention(RetentionPolicy.CLASS)
+        @Target({ElementType.METHOD, ElementType.PARAMETER, ElementType.FIELD})
+        @interface Nullable {}
+
+        record User(
+                @Nullable String nick,
+                String name,
+                @Nullable Way way,
+                @Nullable List<String> all) {}
+
+        static final class Made {
+            private final String nick;
+
+            @Nullable
+            private final String other;
+
+            private final String name;
+
+            Made(@Nullable String nick, String other, String name) {
+                this.nick = nick;
+                this.other = other;
+                this.name = name;
+            }
+
+            public String nick() {
+                return nick;
+            }
+
+            public String other() {
+                return other;
+            }
+
+            public String name() {
+                return name;
+            }
+        }
+
+        interface Calls {
+            @Nullable
+            String find(long id, double weight, long[] @Shown(ElementType.TYPE) [] other, @Nullable String nick);
+
+            @Nullable
+            User user(@Nullable User user);
+
+            User whole(User user);
+        }
+    }
+
+    /** Is in the class file, and has values that have to be passed over. */
+    @Retention(RetentionPolicy.CLASS)
+    @Target({ElementType.TYPE_USE, ElementType.METHOD})
+    @interface Shown {
+        ElementType value();
+
+        int[] numbers() default {};
+
+        Class<?> type() default Object.class;
+
+        Deprecated[] marks() default {};
+    }
+
+    /** This annotation is not kept at run time, and belongs to types. */
+    static final class OnType {
+        @Retention(RetentionPolicy.CLASS)
+        @Target(ElementType.TYPE_USE)
+        @interface Nullable {}
+
+        record User(
+                @Shown(value = ElementType.FIELD, numbers = 1, marks = @Deprecated(since = "1")) @Nullable
+                String nick,
+
+                byte @Nullable [] picture,
+                @Nullable byte[] bytes,
+                List<@Nullable String> all) {}
+
+        interface Calls {
+            <T extends @Nullable Object> CompletionStage<@Nullable Integer> count(long id, @Nullable String nick)
+                    throws @Nullable Exception;
+
+            CompletionStage<Integer> all(Map<String, @Nullable Integer> numbers);
+        }
+    }
+
     enum Way {
         UP,
         DOWN,
@@ -462,8 +602,8 @@ class SchemaTest {
     @Test
     void whatCannotBeMappedIsNamed() {
         refused(Anything.class, "Anything.value", "java.lang.Object");
-        refused(Dated.class, "Dated.date", "java.util.Date");
-        refused(Inner.class, "Dated.date", "java.util.Date");
+        refused(Dated.class, "Dated.date", "java.util.Calendar", "write it as a ZonedDateTime");
+        refused(Inner.class, "Dated.date", "java.util.Calendar");
         refused(Raw.class, "Raw.list", "List<…>");
         refused(Concrete.class, "Concrete.list", "List, Set or Map");
         refused(Array.class, "Array.numbers", "List");
@@ -578,6 +718,66 @@ class SchemaTest {
                 .extracting(FieldType::name, FieldType::holder)
                 .containsExactly(
                         tuple("name", FieldType.Holder.NULLABLE), tuple("numbered", FieldType.Holder.NULLABLE));
+    }
+
+    private static List<String> holders(MessageType type) {
+        return type.fields().stream()
+                .map(field -> field.name() + " " + field.holder())
+                .toList();
+    }
+
+    private static Method method(Class<?> type, String name) {
+        return Arrays.stream(type.getDeclaredMethods())
+                .filter(method -> method.getName().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void anAnnotationThatIsOnlyInTheClassFileAllowsNull() {
+        Schema schema = new Schema(LockFile.none());
+        assertThat(holders(schema.value(InFile.User.class)))
+                .containsExactly("nick NULLABLE", "name PLAIN", "way NULLABLE", "all PLAIN");
+        assertThat(schema.value(InFile.User.class).fields().get(3).shape())
+                .as("a list that can be null is in a message")
+                .isInstanceOf(MessageType.class);
+        assertThat(holders(schema.value(InFile.Made.class)))
+                .containsExactly("nick NULLABLE", "other NULLABLE", "name PLAIN");
+        assertThat(holders(schema.value(OnType.User.class)))
+                .containsExactly("nick NULLABLE", "picture NULLABLE", "bytes PLAIN", "all LIST");
+    }
+
+    @Test
+    void anAnnotationInTheFileOfAnInterfaceAllowsNull() {
+        Schema schema = new Schema(LockFile.none());
+        assertThat(holders(schema.parameters(method(OnType.Calls.class, "count"))))
+                .containsExactly("id PLAIN", "nick NULLABLE");
+        assertThat(holders(schema.result(method(OnType.Calls.class, "count")))).containsExactly("value NULLABLE");
+        assertThat(holders(schema.result(method(OnType.Calls.class, "all")))).containsExactly("value PLAIN");
+        assertThat(schema.parameters(method(InFile.Calls.class, "user")).kind()).isEqualTo(MessageType.Kind.PARAMETERS);
+        assertThat(schema.result(method(InFile.Calls.class, "user")).kind()).isEqualTo(MessageType.Kind.WRAPPER);
+        assertThat(schema.parameters(method(InFile.Calls.class, "whole")).kind())
+                .isEqualTo(MessageType.Kind.RECORD);
+        assertThat(schema.result(method(InFile.Calls.class, "whole")).kind()).isEqualTo(MessageType.Kind.RECORD);
+        assertThat(holders(schema.result(method(InFile.Calls.class, "find")))).containsExactly("value NULLABLE");
+        FileNullables file = FileNullables.of(InFile.Calls.class);
+        assertThat(method(InFile.Calls.class, "find").getParameters())
+                .extracting(file::isOn)
+                .containsExactly(false, false, false, true);
+    }
+
+    @Test
+    void aClassWithoutSettersIsMadeByTheConstructorThatTakesItsFields() {
+        MessageType price = new Schema(LockFile.none()).value(Price.class);
+        assertThat(price.kind()).isEqualTo(MessageType.Kind.CONSTRUCTED);
+        assertThat(price.fields())
+                .extracting(FieldType::name, FieldType::number, FieldType::holder)
+                .containsExactly(
+                        tuple("cents", 2, FieldType.Holder.PLAIN), tuple("unit", 1, FieldType.Holder.NULLABLE));
+        refused(
+                Swapped.class,
+                "Swapped: its constructor takes [y, x], and its fields with a getter are [x, y]",
+                "the same names in the same order");
     }
 
     @Test
