@@ -239,13 +239,13 @@ record PaperPage(
                 claim.measured(),
                 new Table(
                         "Comparisons of " + claim.claim().id(),
-                        List.of("outcome", "left", "right", "comparison"),
+                        List.of("outcome", "comparison", "left", "right"),
                         claim.judgement().findings().stream()
                                 .map(f -> List.of(
                                         f.words() + ": " + f.why(),
+                                        f.what(),
                                         Figures.brief(f.left()),
-                                        Figures.brief(f.right()),
-                                        f.what()))
+                                        Figures.brief(f.right())))
                                 .toList()));
     }
 
