@@ -351,7 +351,6 @@ def audit_figure(paper, row):
     if found is None:
         return None, ["nothing in the raw rows"]
     value = found.value * scale(row)
-    # the recorded file has six digits
     return value, [] if math.isclose(value, float(row["ours"]), rel_tol=2e-5) else [f"recorded {row['ours']}, here {value:.6g}"]
 
 

@@ -50,9 +50,9 @@ import picocli.CommandLine.Spec;
             "Before it measures it says about how long that takes. Ctrl-C ends it, and what was measured is kept:"
                     + " --resume does the rest. A trial that failed is tried once more.",
             "",
-            "Writes to DIR: index.html; for each paper a folder with paper.html, figures.csv and claims.csv; and in"
-                    + " it, for each part of the paper, the folder of a run, which parley show, report and export read"
-                    + " too.",
+            "Writes to DIR: index.html; for each paper a folder with paper.html, its figures and claims as CSV, and"
+                    + " record.json; and in it, for each part of the paper, the folder of a run, which parley show,"
+                    + " report and export read too.",
             "",
             "Exit codes: 0 good, also where --for left trials for later; 1 error, or some trials failed twice.",
             "",
@@ -60,11 +60,14 @@ import picocli.CommandLine.Spec;
             "  parley reproduce zhang --plan",
             "  parley reproduce zhang --scale quick",
             "  parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h"
-                    + " until nothing is left"
+                    + " until nothing is left",
+            "  parley reproduce --read DIR --record FILE.md, then parley reproduce --pages FILE.md --out PAGES"
         })
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
     private static final String MARK = "reproduce.txt";
+
+    private static final String PAGES = "--pages";
 
     @Parameters(
             paramLabel = "NAME",
@@ -115,10 +118,18 @@ final class Reproduce implements Callable<Integer> {
             names = "--record",
             paramLabel = "FILE.md",
             description =
-                    "Also write a page to be kept: what held, what did not, and what depends on how it is measured;"
-                            + " and a folder FILE with each paper's page and CSV. With --read from what was run"
-                            + " before. Papers that FILE.md has already keep their rows.")
+                    "Also write what is to be kept: a page of what held, what did not, and what depends on how it is"
+                            + " measured; and a folder FILE with each paper's results as CSV and record.json. With"
+                            + " --read from what was run before. Papers that FILE has already stay.")
     private Optional<Path> record = Optional.empty();
+
+    @Option(
+            names = PAGES,
+            paramLabel = "FILE.md",
+            description =
+                    "Make the pages of a record again, from its folder FILE and without any run: FILE.md itself, and in"
+                            + " the DIR of --out index.html and each paper's paper.html.")
+    private Optional<Path> pages = Optional.empty();
 
     @Option(
             names = "--plan",
@@ -157,10 +168,11 @@ final class Reproduce implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
+        record.ifPresent(file -> checkMarkdown("--record", file));
+        if (pages.isPresent()) {
+            return pages(pages.get());
+        }
         Catalog catalog = Catalog.read();
-        record.filter(file -> !file.toString().endsWith(".md")).ifPresent(file -> {
-            throw new BadInput("--record", file, "a name that ends in .md");
-        });
         Optional<Instant> until = Job.until(sitting);
         if (!read.isEmpty()) {
             if (resumed.isPresent() || isPlan || until.isPresent()) {
@@ -208,6 +220,25 @@ final class Reproduce implements Callable<Integer> {
                     + sitting.map(time -> " " + Job.FOR + " " + time).orElse("") + " goes on");
         }
         return outcome.failed() > 0 ? 1 : 0;
+    }
+
+    private int pages(Path file) {
+        checkMarkdown(PAGES, file);
+        if (spec.commandLine().getParseResult().matchedOptions().stream()
+                        .anyMatch(option -> !List.of(PAGES, "--out").contains(option.longestName()))
+                || name.isPresent()) {
+            throw new BadInput(PAGES, file, "nothing beside it but --out, since nothing is run or read");
+        }
+        List<PaperReport> recorded = PaperRecord.read(file);
+        System.out.println("report: " + PaperRecord.writePages(file, recorded, Job.folder(out)));
+        System.out.println("record: " + file);
+        return 0;
+    }
+
+    private static void checkMarkdown(String option, Path file) {
+        if (!file.toString().endsWith(".md")) {
+            throw new BadInput(option, file, "a name that ends in .md");
+        }
     }
 
     private void record(List<PaperReport> reports) {

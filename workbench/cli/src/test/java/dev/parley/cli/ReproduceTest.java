@@ -84,6 +84,26 @@ class ReproduceTest {
     }
 
     @Test
+    void pagesAreMadeAgainFromARecordAlone() throws IOException {
+        Path results = folder.resolve("niswar");
+        Path record = folder.resolve("kept/papers.md");
+        Typed.line("reproduce", "niswar", "--scale", "paper", "--for", "1m", "--out", results.toString());
+        Typed recorded = Typed.line("reproduce", "--read", results.toString(), "--record", record.toString());
+        assertThat(recorded.err()).isEmpty();
+        assertThat(folder.resolve("kept/papers/niswar")).isDirectoryNotContaining("glob:**.html");
+        String markdown = Files.readString(record);
+        Files.delete(record);
+
+        Path pages = folder.resolve("pages");
+        Typed again = Typed.line("reproduce", "--pages", record.toString(), "--out", pages.toString());
+        assertThat(again.err()).isEmpty();
+        assertThat(again.exitCode()).isZero();
+        assertThat(again.out()).isEqualTo("report: " + pages.resolve("index.html") + "\nrecord: " + record + "\n");
+        assertThat(pages.resolve("niswar/paper.html")).isRegularFile();
+        assertThat(record).hasContent(markdown);
+    }
+
+    @Test
     void whatCannotBeUsedIsNamed() throws IOException {
         assertThat(Typed.line("reproduce").err()).contains("NAME: none (expected: one of kazanavicius, ");
         assertThat(Typed.line("reproduce", "smith").err()).contains("NAME: smith (expected: one of kazanavicius, ");
@@ -99,6 +119,13 @@ class ReproduceTest {
                 .contains("--read: ", "(expected: a folder in which parley reproduce was begun)");
         assertThat(Typed.line("reproduce", "zhang", "--record", "page.html").err())
                 .contains("--record: page.html (expected: a name that ends in .md)");
+        assertThat(Typed.line("reproduce", "--pages", "page.html").err())
+                .contains("--pages: page.html (expected: a name that ends in .md)");
+        assertThat(Typed.line("reproduce", "--pages", "page.md").err())
+                .contains("--pages: page.md (expected: a page that parley reproduce --record wrote, with its folder");
+        assertThat(Typed.line("reproduce", "--pages", "page.md", "--scale", "quick")
+                        .err())
+                .contains("--pages: page.md (expected: nothing beside it but --out, since nothing is run or read)");
         assertThat(Typed.line("reproduce", "zhang", "--for", "soon").err())
                 .contains("--for: soon (expected: hours or minutes such as 2h or 90m)");
         assertThat(Typed.line("reproduce", "--read", folder.toString(), "--for", "2h")

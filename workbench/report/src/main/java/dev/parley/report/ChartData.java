@@ -38,6 +38,7 @@ final class ChartData {
         map.put("id", chart.id());
         map.put("kind", chart.kind().name().toLowerCase(Locale.ROOT));
         map.put("axis", chart.drawnAxis());
+        map.put("across", chart.across());
         map.put("unit", chart.unit());
         map.put("wide", chart.isWide());
         map.put("rows", chart.rows().stream().map(ChartData::row).toList());
@@ -58,6 +59,8 @@ final class ChartData {
         put(map, "low", p.low());
         put(map, "high", p.high());
         put(map, "inner", p.inner());
+        put(map, "at", p.at());
+        put(map, "theirs", p.theirs());
         map.put("flag", p.flag());
         if (!p.tail().isEmpty()) {
             map.put("tail", p.tail());

@@ -42,6 +42,9 @@ final class ChartTable {
             case TAIL -> List.of("situation", "technology", "percentile", "ms");
             case HOPS -> List.of("message", "technology", "hop", "ms", "validity");
             case LINES -> List.of("technology", "count", chart.unit(), "validity");
+            case BESIDE, PAIRS ->
+                List.of("condition", "technology", "theirs", "ours", "low", "high", "ratio", "validity");
+            case CURVE -> List.of("panel", "line", "at", "theirs", "ours", "low", "high", "validity");
         };
     }
 
@@ -54,7 +57,27 @@ final class ChartTable {
             case BARS -> List.of("technology", "value" + unit, "low" + unit, "high" + unit, "validity");
             case TAIL -> List.of("situation", "technology", "percentile (%)", "response time" + unit);
             case HOPS -> List.of("message", "technology", "hop", "time" + unit, "validity");
-            case LINES -> List.of("technology", chart.rows().getFirst().label(), chart.axis(), "validity");
+            case LINES -> List.of("technology", chart.across(), chart.axis(), "validity");
+            case BESIDE, PAIRS ->
+                List.of(
+                        "condition",
+                        "technology",
+                        "theirs" + unit,
+                        "ours" + unit,
+                        "low" + unit,
+                        "high" + unit,
+                        "ours / theirs",
+                        "validity");
+            case CURVE ->
+                List.of(
+                        "panel",
+                        "line",
+                        chart.across(),
+                        "theirs" + unit,
+                        "ours" + unit,
+                        "low" + unit,
+                        "high" + unit,
+                        "validity");
         };
     }
 
@@ -74,10 +97,16 @@ final class ChartTable {
         String value = figure.apply(p.value());
         String low = figure.apply(p.low());
         String high = figure.apply(p.high());
+        // with the digits of the paper
+        String theirs = Figures.exact(p.theirs());
         return switch (chart.kind()) {
             case INTERVALS -> List.of(List.of(label, name, value, low, high, flag));
             case STACK -> List.of(List.of(label, name, value, figure.apply(p.inner()), flag));
             case BARS -> List.of(List.of(name, value, low, high, flag));
+            case BESIDE -> List.of(List.of(label, name, theirs, value, low, high, figure.apply(ratio(p)), flag));
+            // the same figures stand in the tables of the other charts
+            case PAIRS -> List.of();
+            case CURVE -> List.of(List.of(label, name, Figures.exact(p.at()), theirs, value, low, high, flag));
             case HOPS ->
                 p.parts().stream()
                         .map(part -> List.of(label, name, part.label(), figure.apply(part.value()), flag))
@@ -91,5 +120,10 @@ final class ChartTable {
                         .map(at -> List.of(label, name, Figures.exact(at[0]), figure.apply(at[1])))
                         .toList();
         };
+    }
+
+    /** Ours over theirs; NaN where ours decides nothing, and of percents, whose quotient says nothing. */
+    private double ratio(Point p) {
+        return PaperRun.decides(p.flag()) && !chart.unit().equals("%") ? p.value() / p.theirs() : Double.NaN;
     }
 }

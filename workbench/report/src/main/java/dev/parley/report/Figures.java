@@ -14,6 +14,11 @@ final class Figures {
         return Double.isFinite(value) ? plain(new BigDecimal(value).round(new MathContext(6))) : "";
     }
 
+    /** As many digits as it takes to read the same number again, never an exponent; empty for NaN. For files. */
+    static String full(double value) {
+        return Double.isFinite(value) ? plain(new BigDecimal(Double.toString(value))) : "";
+    }
+
     /** Three significant digits with thin thousands; a dash for NaN. For people. */
     static String brief(double value) {
         if (!Double.isFinite(value)) {

@@ -247,8 +247,9 @@ final class HopCharts {
                         Kind.LINES,
                         title,
                         "Time of the call (ms)",
+                        across,
                         situation.topology() + ", " + situation.message() + ", " + Charts.load(situation.load()) + more,
-                        List.of(new Row(across, points))));
+                        List.of(new Row("", points))));
     }
 
     private static String id(String text, Load load) {

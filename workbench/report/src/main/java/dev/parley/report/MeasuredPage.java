@@ -36,8 +36,9 @@ record MeasuredPage(
                     + "never the best of them; intervals hold 95 % and come from a bootstrap over restarts, then "
                     + "seconds.",
             "Warm-up is recorded, and not counted. Services rehearse each message, at the concurrency "
-                    + "that is then measured, until in two slices of load in a row their compilers take at most a "
-                    + "tenth of their processor time and latency falls no more, or until their time for it is over.",
+                    + "that is then measured, until in three slices of load in a row, or two where slices are short, "
+                    + "their compilers take at most a tenth of their processor time and latency falls no more, or "
+                    + "until their time for it is over.",
             "A trial counts when compilers took at most 10 % of the services' processor time in its "
                     + "window, and the median response time fell by at most 10 % from its first half to its second."
                     + " Otherwise it is cold; where too few requests tell, its warmth is unknown. Either is kept "

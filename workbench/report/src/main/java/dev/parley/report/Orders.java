@@ -1,6 +1,5 @@
 package dev.parley.report;
 
-import dev.parley.report.PaperPage.Row;
 import dev.parley.studies.Agreement;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -14,8 +13,8 @@ final class Orders {
     private Orders() {}
 
     /** Metric, Kendall's tau, number of pairs. */
-    static List<List<String>> byMetric(List<Row> rows) {
-        Map<String, List<Row>> byMetric = rows.stream()
+    static List<List<String>> byMetric(List<PaperFigure> rows) {
+        Map<String, List<PaperFigure>> byMetric = rows.stream()
                 .filter(r -> r.isBoth() && !r.theirs().technology().contains("/"))
                 .collect(Collectors.groupingBy(r -> r.theirs().metric(), LinkedHashMap::new, Collectors.toList()));
         List<List<String>> lines = new ArrayList<>();
@@ -28,10 +27,10 @@ final class Orders {
         return lines;
     }
 
-    /** Rows of one condition and metric, one of each technology. */
-    private static List<List<Agreement.Pair>> groups(List<Row> some) {
+    /** Figures of one condition and metric, one of each technology. */
+    private static List<List<Agreement.Pair>> groups(List<PaperFigure> some) {
         return some.stream()
-                .filter(Row::isBoth)
+                .filter(PaperFigure::isBoth)
                 .collect(Collectors.groupingBy(
                         r -> List.of(
                                 r.theirs().metric(),
@@ -56,13 +55,13 @@ final class Orders {
     }
 
     /** In words, for one table. */
-    static String of(List<Row> own) {
+    static String of(List<PaperFigure> own) {
         Agreement technologies = Agreement.of(groups(own));
         if (technologies.pairs() > 0) {
             return "order of technologies: tau " + tau(technologies);
         }
         Map<String, List<Agreement.Pair>> byMetric = own.stream()
-                .filter(Row::isBoth)
+                .filter(PaperFigure::isBoth)
                 .collect(Collectors.groupingBy(
                         r -> r.theirs().metric() + r.part(),
                         LinkedHashMap::new,

@@ -91,7 +91,8 @@ final class Palette {
         return hues;
     }
 
-    private static String family(String technology) {
-        return technology.split("-", 2)[0];
+    /** The name of a variant begins with its technology's, and so does that of a line of one technology of several. */
+    private static String family(String name) {
+        return name.split("[-,]", 2)[0];
     }
 }

@@ -1,376 +1,366 @@
 package dev.parley.report;
 
-import dev.parley.report.PaperRun.Found;
-import dev.parley.report.PaperRun.PartRun;
-import dev.parley.report.PaperRun.Place;
-import dev.parley.studies.Cell;
+import dev.parley.analysis.Validity;
+import dev.parley.report.Palette.Mark;
+import dev.parley.report.RunPage.Flag;
 import dev.parley.studies.Claim;
-import dev.parley.studies.Curve;
-import dev.parley.studies.Judgement;
+import dev.parley.studies.Judgement.Finding;
 import dev.parley.studies.Judgement.Verdict;
-import dev.parley.studies.Measured;
-import dev.parley.studies.Paper;
-import dev.parley.studies.PublishedFigure;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
- * A paper's tables with ours beside theirs, and its claims with our verdicts: one HTML file without script, and the
- * same as CSV.
+ * All that {@code paper.html} says, in the order in which it says it. The template {@code paper} writes it.
+ *
+ * @param answer sentences: how many conclusions came to what, and why some came to nothing
+ * @param examples of each verdict
+ * @param claims the paper's order; other ways to measure a claim stand below it
+ * @param claimsLink to their CSV, which is in it
+ * @param curves the paper's charts of what grows
+ * @param criteria theirs and ours; without a row where the paper has none
+ * @param tables the paper's figures beside ours
+ * @param orders whether both have the technologies in one order; without a row where there is none
+ * @param planned what the paper set; without a row where it gives nothing
+ * @param scale what it took of the published plan
+ * @param sittings without a row where none was written down
  */
-final class PaperPage {
-    private static final List<String> COLUMNS = List.of(
-            "place",
-            "technology",
-            "topology",
-            "message",
-            "paper_load",
-            "metric",
-            "subject",
-            "unit",
-            "theirs",
-            "ours",
-            "low",
-            "high",
-            "ratio",
-            "part",
-            "our_load",
-            "validity",
-            "note",
-            "restarts");
+record PaperPage(
+        Frame frame,
+        String title,
+        String citation,
+        String answer,
+        List<Examples> examples,
+        List<Flag> flags,
+        List<ClaimRow> claims,
+        String claimsLink,
+        List<Drawing> curves,
+        Table criteria,
+        List<Drawing> tables,
+        Table orders,
+        Table planned,
+        String scale,
+        Table sittings,
+        List<PartFacts> parts) {
+    private static final int MAX_EXAMPLES = 3;
 
-    private final PaperRun run;
-    private final Paper paper;
-    private final List<Row> rows;
-    private final Map<Claim, Judgement> judgements = new LinkedHashMap<>();
+    /**
+     * The first conclusions of one verdict.
+     *
+     * @param more how many others there are, in words; empty where these are all
+     */
+    record Examples(Verdict verdict, List<Claim> first, String more) {}
 
-    /** One published figure beside one of ours. */
-    record Row(PublishedFigure theirs, String part, String load, Measured ours, String validity) {
-        boolean isMeasured() {
-            return !ours.isMissing();
-        }
+    /**
+     * A claim as the page shows it.
+     *
+     * @param style {@code good}, {@code bad} or {@code hint}
+     * @param comparisons without a row where there are none
+     */
+    record ClaimRow(Claim claim, String words, String style, String measured, Table comparisons) {}
 
-        boolean isBoth() {
-            return isMeasured() && !theirs.isDrawn() && PaperRun.decides(validity);
-        }
-
-        double ratio() {
-            return ours.value() / theirs.value();
-        }
-    }
-
-    PaperPage(PaperRun run) {
-        this.run = run;
-        this.paper = run.paper();
-        this.rows = paper.figures().stream().flatMap(f -> rows(f).stream()).toList();
-        paper.claims().forEach(claim -> judgements.put(claim, claim.judge(run::measured)));
-    }
-
-    Map<Verdict, Long> counts() {
-        Map<Verdict, Long> counts = new EnumMap<>(Verdict.class);
-        for (Verdict verdict : Verdict.values()) {
-            counts.put(
-                    verdict,
-                    judgements.values().stream()
-                            .filter(j -> j.verdict() == verdict)
-                            .count());
-        }
-        return counts;
-    }
-
-    /** Metric, Kendall's tau, number of pairs. */
-    List<List<String>> orders() {
-        return Orders.byMetric(rows);
-    }
-
-    List<Row> rows() {
-        return rows;
-    }
-
-    Map<Claim, Judgement> judgements() {
-        return judgements;
-    }
-
-    private List<Row> rows(PublishedFigure figure) {
-        if (figure.isPlanned()) {
-            return List.of();
-        }
-        Map<String, String> conditions = new LinkedHashMap<>();
-        put(conditions, "part", figure.part());
-        put(conditions, "topology", figure.topology());
-        put(conditions, "message", figure.message());
-        put(conditions, "load", figure.load());
-        put(conditions, "subject", figure.subject());
-        if (figure.technology().isEmpty()) {
-            return List.of(new Row(figure, "", "", Measured.missing("of no one technology"), ""));
-        }
-        List<String> technologies = List.of(figure.technology().split("/", 2));
-        Map<String, String> first = new LinkedHashMap<>(conditions);
-        first.put("technology", technologies.getFirst());
-        List<Place> places = run.places(new Cell(figure.metric(), first)).stream()
-                .filter(place -> place.run().measures(technologies))
-                .toList();
-        conditions.put("technology", figure.technology());
-        Cell cell = new Cell(figure.metric(), conditions);
-        if (places.isEmpty()) {
-            return List.of(new Row(figure, "", "", run.measured(cell), ""));
-        }
-        List<Row> all = new ArrayList<>();
-        for (Place place : places) {
-            Found found = run.found(place, cell);
-            all.add(new Row(
-                    figure,
-                    place.run().part().name(),
-                    place.situation().load().toString(),
-                    found.figure().times(figure.factor()),
-                    found.validity()));
-        }
-        return all;
-    }
-
-    private static void put(Map<String, String> conditions, String key, String value) {
-        if (!value.isEmpty()) {
-            conditions.put(key, value);
-        }
-    }
+    /** @param report link to the part's own report; empty where it does not stand beside the page */
+    record PartFacts(String name, String report, List<Fact> facts) {}
 
     /** @param hasParts whether the parts' own reports stand beside the page */
-    String html(boolean hasParts) {
-        StringBuilder html = new StringBuilder("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
-                + "<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">"
-                + "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
-                + "<title>" + Html.escaped(paper.name()) + ", held against this machine</title><style>\n"
-                + Pages.resource("page.css") + "\n" + Pages.resource("paper.css") + "</style></head><body>\n");
-        html.append("<header><h1>" + Html.escaped(paper.title()) + "</h1>\n<p class=facts>"
-                + Html.escaped(paper.citation()) + "</p>\n<p class=flags>");
-        counts().forEach((verdict, n) -> html.append(
-                "<span class='flag " + ClaimTable.style(verdict) + "'>" + n + " " + verdict.words() + "</span> "));
-        html.append("<span class=flag>scale " + run.scale() + ": "
-                + Html.escaped(run.scale().rule()) + "</span></p>\n"
-                + "<nav aria-label=Sections><a href=\"#claims\">Claims</a>"
-                + (paper.criteria().isEmpty() ? "" : " <a href=\"#criteria\">Criteria</a>")
-                + (paper.curves().isEmpty() ? "" : " <a href=\"#curves\">Curves</a>")
-                + " <a href=\"#tables\">Tables</a> <a href=\"#parts\">How it was measured</a></nav>"
-                + "</header>\n<main>\n");
-        html.append(new ClaimTable(judgements).html());
-        html.append(new CriteriaTable(run).html());
-        html.append(curves());
-        html.append(tables());
-        html.append(parts(hasParts));
-        return html.append(
-                        "</main><footer>Made by Parley from the stores of the parts; <code>./parley reproduce --resume</code> makes it again."
-                                + "</footer></body></html>\n")
-                .toString();
+    static PaperPage of(PaperResults results, boolean hasParts) {
+        List<Chart> curves = PaperCharts.curves(results);
+        List<Chart> tables = PaperCharts.tables(results);
+        List<Chart> charts = Stream.concat(curves.stream(), tables.stream()).toList();
+        // each conclusion counts once, however many ways it was measured
+        List<PaperClaim> once =
+                results.claims().stream().filter(claim -> !claim.isAnotherWay()).toList();
+        List<Mark> marks =
+                Palette.of(charts.stream().flatMap(PaperPage::names).distinct().toList());
+        return new PaperPage(
+                Frame.ofCharts(results.paper() + ", held against this machine", ChartData.json(marks, charts)),
+                results.head().title(),
+                results.head().citation(),
+                answer(once, results.claims().size() - once.size()),
+                Stream.of(Verdict.values())
+                        .filter(verdict -> !those(once, verdict).isEmpty())
+                        .map(verdict -> examples(verdict, those(once, verdict)))
+                        .toList(),
+                flags(results),
+                ordered(results.claims()).stream().map(PaperPage::row).toList(),
+                CsvText.link(PaperFiles.claims(results.claims())),
+                IntStream.range(0, curves.size())
+                        .mapToObj(i -> drawing(
+                                curves.get(i),
+                                String.join(", ", results.head().curves().get(i).panels()),
+                                marks))
+                        .toList(),
+                criteria(results.criteria()),
+                tables.stream().map(chart -> drawing(chart, "", marks)).toList(),
+                new Table(
+                        "Order of the technologies under the same condition",
+                        List.of("metric", "Kendall's tau", "pairs"),
+                        Orders.byMetric(results.figures())),
+                planned(results),
+                "Scale " + results.head().scale() + ": " + results.head().rule() + ".",
+                new Table(
+                        "Sittings",
+                        List.of("begun", "took", "commit", "command"),
+                        results.head().sittings().stream()
+                                .map(s -> List.of(s.began().toString(), s.length(), s.commit(), s.command()))
+                                .toList()),
+                results.head().parts().stream()
+                        .map(part -> part(part, results, hasParts))
+                        .toList());
     }
 
-    private String tables() {
-        StringBuilder html = new StringBuilder(
-                "<section id=tables><h2>Tables and figures</h2>\n<p class=lead>Theirs, ours with its 95 % interval, and ours over theirs. "
-                        + "Their machines, languages and libraries were others, so that the ratio says little by itself; whether it is the same "
-                        + "for all, and whether the order is, says more. Order: Kendall's tau, 1 for the same, −1 for the opposite.</p>\n");
-        List<List<String>> orders = orders();
-        if (!orders.isEmpty()) {
-            html.append("<h3>Order of the technologies under the same condition, all tables together</h3>"
-                    + Html.table(List.of("metric", "Kendall's tau", "pairs"), orders));
+    String html() {
+        return Pages.text("paper", this);
+    }
+
+    private static Drawing drawing(Chart chart, String choice, List<Mark> marks) {
+        Set<String> names = names(chart).collect(Collectors.toSet());
+        return Drawing.of(
+                chart,
+                Words.sentence(choice),
+                marks.stream().filter(mark -> names.contains(mark.technology())).toList());
+    }
+
+    private static Stream<String> names(Chart chart) {
+        return chart.rows().stream().flatMap(row -> row.points().stream()).map(Chart.Point::technology);
+    }
+
+    private static String answer(List<PaperClaim> once, int ways) {
+        if (once.isEmpty()) {
+            return "None of its conclusions is written down.";
         }
-        Map<String, List<Row>> byPlace = rows.stream()
-                .collect(Collectors.groupingBy(r -> r.theirs().place(), LinkedHashMap::new, Collectors.toList()));
-        byPlace.forEach((place, own) -> {
-            html.append("<figure><figcaption><h3>" + Html.escaped(place) + " <span>" + Html.escaped(paper.name())
-                    + "</span></h3><span>" + Html.escaped(Orders.of(own)) + " <a class=csv download=\""
-                    + Html.escaped(fileName(place))
-                    + ".csv\" href=\"" + Html.dataUri(csv(own)) + "\">CSV</a></span></figcaption>\n");
-            own.stream()
-                    .collect(Collectors.groupingBy(r -> r.theirs().unit(), LinkedHashMap::new, Collectors.toList()))
-                    .forEach((unit, some) -> {
-                        some.stream()
-                                .collect(Collectors.groupingBy(
-                                        r -> r.theirs().metric(), LinkedHashMap::new, Collectors.toList()))
-                                .forEach((metric, few) -> html.append(new SideBySide(few, place, unit).svg()));
-                        html.append(new Scatter(some, unit).svg());
-                    });
-            html.append("<details" + (own.size() <= 12 ? " open" : "") + "><summary>" + own.size()
-                    + " figures</summary><div class=scroll>" + table(own) + "</div></details></figure>\n");
+        List<PaperClaim> open = those(once, Verdict.NOT_DECIDED);
+        return "Of the paper's " + Words.count(once.size(), "conclusion") + ", "
+                + several(those(once, Verdict.HOLDS).size(), "holds", "hold") + " on this machine, "
+                + several(those(once, Verdict.DOES_NOT_HOLD).size(), "does not hold", "do not hold") + " and "
+                + several(open.size(), "is not decided", "are not decided") + "."
+                + (ways == 0
+                        ? ""
+                        : " Below, " + several(ways, "further line measures or reads", "further lines measure or read")
+                                + " one of them in another way.")
+                + why(open);
+    }
+
+    private static List<PaperClaim> those(List<PaperClaim> claims, Verdict wanted) {
+        return claims.stream().filter(claim -> claim.verdict() == wanted).toList();
+    }
+
+    private static String several(int count, String one, String many) {
+        return count + " " + (count == 1 ? one : many);
+    }
+
+    private static String why(List<PaperClaim> open) {
+        List<String> why = new ArrayList<>();
+        int unmeasured = 0;
+        int wanting = 0;
+        for (PaperClaim claim : open) {
+            List<Finding> findings = claim.judgement().findings();
+            unmeasured += findings.isEmpty() ? 1 : 0;
+            wanting += findings.stream().anyMatch(finding -> !finding.none().isEmpty()) ? 1 : 0;
+        }
+        int close = open.size() - unmeasured - wanting;
+        if (unmeasured > 0) {
+            why.add(several(unmeasured, "is no matter of measurement", "are no matter of measurement"));
+        }
+        if (wanting > 0) {
+            why.add(several(wanting, "lacks figures that count", "lack figures that count"));
+        }
+        if (close > 0) {
+            why.add(several(close, "lies too close to its border", "lie too close to their border"));
+        }
+        return why.isEmpty() ? "" : " Of those that are not decided, " + Words.and(why) + ".";
+    }
+
+    private static Examples examples(Verdict verdict, List<PaperClaim> all) {
+        int more = all.size() - MAX_EXAMPLES;
+        return new Examples(
+                verdict,
+                all.stream().limit(MAX_EXAMPLES).map(PaperClaim::claim).toList(),
+                more > 0 ? "And " + Words.number(more) + " more." : "");
+    }
+
+    private static List<Flag> flags(PaperResults results) {
+        List<Flag> flags = new ArrayList<>();
+        flags.add(new Flag("", "scale " + results.head().scale()));
+        List<PaperPart.Run> runs = results.head().parts().stream()
+                .flatMap(part -> part.run().stream())
+                .toList();
+        long restarts = runs.stream().mapToLong(PaperPart.Run::restarts).min().orElse(0);
+        flags.add(new Flag(
+                restarts < Validity.ENOUGH_RESTARTS ? "hint" : "",
+                Words.count(restarts, "restart")
+                        + (restarts < Validity.MIN_VERDICT_RESTARTS ? ": too few for any verdict" : "")));
+        RunPage.flag(flags, "hint", results.head().parts().size() - runs.size(), "part", " not measured");
+        RunPage.flag(
+                flags,
+                "bad",
+                runs.stream().filter(run -> !run.undecided().isEmpty()).count(),
+                "part",
+                " decided nothing");
+        PaperPart.Trials trials =
+                runs.stream().map(PaperPart.Run::trials).reduce(PaperPart.Trials.NONE, PaperPart.Trials::plus);
+        int planned = runs.stream().mapToInt(PaperPart.Run::planned).sum();
+        flags.add(new Flag("", trials.ended() + " of " + Words.count(planned, "trial")));
+        RunPage.flag(flags, "bad", trials.voids(), "void trial", "");
+        RunPage.flag(flags, "bad", trials.failed(), "trial", " failed or interrupted");
+        RunPage.flag(flags, "hint", trials.cold(), "cold trial", "");
+        RunPage.flag(flags, "hint", trials.unknown(), "trial", " of unknown warmth");
+        return List.copyOf(flags);
+    }
+
+    /** Each claim, and right below it the other ways to measure it. */
+    private static Set<PaperClaim> ordered(List<PaperClaim> claims) {
+        Set<PaperClaim> ordered = new LinkedHashSet<>();
+        claims.stream().filter(claim -> !claim.isAnotherWay()).forEach(claim -> add(claim, claims, ordered));
+        // two that name each other hang below no third
+        ordered.addAll(claims);
+        return ordered;
+    }
+
+    private static void add(PaperClaim claim, List<PaperClaim> claims, Set<PaperClaim> ordered) {
+        if (ordered.add(claim)) {
+            claims.stream()
+                    .filter(other -> other.claim().beside().equals(claim.claim().id()))
+                    .forEach(other -> add(other, claims, ordered));
+        }
+    }
+
+    private static ClaimRow row(PaperClaim claim) {
+        return new ClaimRow(
+                claim.claim(),
+                claim.judgement().words(),
+                style(claim.verdict()),
+                claim.measured(),
+                new Table(
+                        "Comparisons of " + claim.claim().id(),
+                        List.of("outcome", "comparison", "left", "right"),
+                        claim.judgement().findings().stream()
+                                .map(f -> List.of(
+                                        f.words() + ": " + f.why(),
+                                        f.what(),
+                                        Figures.brief(f.left()),
+                                        Figures.brief(f.right())))
+                                .toList()));
+    }
+
+    static String style(Verdict verdict) {
+        return switch (verdict) {
+            case HOLDS -> "good";
+            case DOES_NOT_HOLD -> "bad";
+            case NOT_DECIDED -> "hint";
+        };
+    }
+
+    /** A column for each technology; theirs in one line, and ours in the next. */
+    private static Table criteria(List<PaperCriterion> criteria) {
+        List<String> technologies =
+                criteria.stream().map(PaperCriterion::technology).distinct().toList();
+        List<List<String>> rows = new ArrayList<>();
+        criteria.stream()
+                .collect(Collectors.groupingBy(
+                        c -> List.of(c.name(), c.shows()), LinkedHashMap::new, Collectors.toList()))
+                .forEach((what, line) -> {
+                    if (line.getFirst().fact().isEmpty()) {
+                        rows.add(criterion(what, "theirs", technologies, line, PaperPage::theirs));
+                    }
+                    rows.add(criterion(what, "ours", technologies, line, PaperPage::ours));
+                });
+        return new Table(
+                "The criteria of the paper",
+                Stream.concat(Stream.of("criterion", "what", "whose"), technologies.stream())
+                        .toList(),
+                rows);
+    }
+
+    private static List<String> criterion(
+            List<String> what,
+            String whose,
+            List<String> technologies,
+            List<PaperCriterion> line,
+            Function<PaperCriterion, String> cell) {
+        return Stream.of(
+                        what.stream(),
+                        Stream.of(whose),
+                        technologies.stream()
+                                .map(technology -> line.stream()
+                                        .filter(one -> one.technology().equals(technology))
+                                        .findFirst()
+                                        .map(cell)
+                                        .orElse("–")))
+                .flatMap(cells -> cells)
+                .toList();
+    }
+
+    private static String theirs(PaperCriterion criterion) {
+        return Double.isNaN(criterion.theirs()) ? "–" : Figures.exact(criterion.theirs()) + " " + criterion.unit();
+    }
+
+    private static String ours(PaperCriterion criterion) {
+        if (!criterion.fact().isEmpty()) {
+            return criterion.fact();
+        }
+        String remark = criterion.ours().remark();
+        return (criterion.ours().isMeasured() ? Figures.brief(criterion.ours().value()) + " " + criterion.unit() : "–")
+                + (remark.isEmpty() ? "" : " (" + remark + ")");
+    }
+
+    private static Table planned(PaperResults results) {
+        return new Table(
+                "What the paper set",
+                List.of("place", "technology", "message", "load", "what", "value", "note"),
+                results.figures().stream()
+                        .map(PaperFigure::theirs)
+                        .filter(f -> f.isPlanned())
+                        .map(f -> List.of(
+                                f.place(),
+                                f.technology(),
+                                f.message(),
+                                f.load(),
+                                f.metric().replace("planned_", ""),
+                                f.written() + " " + f.unit(),
+                                f.note()))
+                        .toList());
+    }
+
+    private static PartFacts part(PaperPart part, PaperResults results, boolean hasParts) {
+        List<Fact> facts = new ArrayList<>();
+        facts.add(new Fact("In the paper", part.place()));
+        facts.add(new Fact("What", part.about()));
+        if (!part.technologies().isEmpty()) {
+            facts.add(new Fact("Technologies", String.join(", ", part.technologies())));
+            facts.add(new Fact("Loads, theirs → ours", String.join("; ", part.loads())));
+        }
+        part.run().ifPresent(run -> {
+            facts.add(new Fact("Command", run.command()));
+            facts.add(new Fact("Started", run.started().toString()));
+            facts.add(new Fact("Commit", run.commit()));
+            facts.add(new Fact("Scale", results.head().scale() + ", restarts " + run.restarts()));
+            facts.add(new Fact("Warm", run.warmth()));
+            facts.add(new Fact("Order", run.order()));
+            if (!run.undecided().isEmpty()) {
+                facts.add(new Fact("Decides nothing", run.undecided()));
+            }
+            facts.add(new Fact("JDK", run.jdk()));
+            run.machine().forEach((name, value) -> facts.add(new Fact(name, value)));
+            facts.add(new Fact(
+                    "Trials",
+                    run.trials().ended() + " of " + run.planned() + " ended: "
+                            + run.trials().voids() + " void, " + run.trials().cold() + " cold, "
+                            + run.trials().unknown() + " of unknown warmth, "
+                            + run.trials().failed() + " failed or interrupted"));
         });
-        List<PublishedFigure> planned =
-                paper.figures().stream().filter(PublishedFigure::isPlanned).toList();
-        if (!planned.isEmpty()) {
-            html.append("<h3>What the paper set</h3><div class=scroll>"
-                    + Html.table(
-                            List.of("place", "technology", "message", "load", "what", "value", "note"),
-                            planned.stream()
-                                    .map(f -> List.of(
-                                            f.place(),
-                                            f.technology(),
-                                            f.message(),
-                                            f.load(),
-                                            f.metric().replace("planned_", ""),
-                                            f.written() + " " + f.unit(),
-                                            f.note()))
-                                    .toList())
-                    + "</div>\n");
+        if (!part.why().isEmpty()) {
+            facts.add(new Fact(part.run().isPresent() ? "Not as published" : "Not measured", part.why()));
         }
-        return html.append("</section>\n").toString();
-    }
-
-    /** Charts of a metric against a number that grows. */
-    private String curves() {
-        if (paper.curves().isEmpty()) {
-            return "";
-        }
-        StringBuilder html =
-                new StringBuilder("<section id=curves><h2>Curves</h2>\n<p class=lead>The paper's charts of what "
-                        + "grows, from our figures: the median over restarts with its 95 % interval. Hollow marks are the paper's own, "
-                        + "where it gives numbers; grey points decide nothing, and no line runs through them.</p>\n");
-        for (Curve curve : paper.curves()) {
-            CurvePage drawn = new CurvePage(run, curve);
-            html.append(
-                    drawn.isEmpty()
-                            ? "<figure><figcaption><h3>" + Html.escaped(curve.place())
-                                    + "</h3></figcaption><p class=none>Not measured in this run.</p></figure>\n"
-                            : drawn.html());
-        }
-        return html.append("</section>\n").toString();
-    }
-
-    private static String table(List<Row> own) {
-        StringBuilder html = new StringBuilder("<table><thead><tr>");
-        List.of("Condition", "Metric", "Theirs", "Ours", "Ours / theirs", "As measured")
-                .forEach(h -> html.append("<th scope=col>" + h + "</th>"));
-        html.append("</tr></thead><tbody>\n");
-        for (Row row : own) {
-            PublishedFigure f = row.theirs();
-            html.append("<tr><td>" + Html.escaped(condition(f)) + "</td><td>" + Html.escaped(f.metric())
-                    + "</td><td class=number>" + Html.escaped(f.isDrawn() ? "only drawn" : f.written() + " " + f.unit())
-                    + (f.note().isEmpty() ? "" : "<small>" + Html.escaped(f.note()) + "</small>") + "</td>");
-            if (row.isMeasured()) {
-                html.append("<td class=" + (PaperRun.decides(row.validity()) ? "number" : "'number cold'") + ">"
-                        + Figures.brief(row.ours().value())
-                        + (f.isDrawn() ? " " + Html.escaped(f.unit()) : "") + " <span class=interval>"
-                        + Figures.brief(row.ours().low()) + " – "
-                        + Figures.brief(row.ours().high())
-                        + "</span>" + survivors(row.ours()) + "</td><td class=number>"
-                        + (f.unit().equals("%") || !row.isBoth() ? "" : Figures.brief(row.ratio())) + "</td>");
-            } else {
-                html.append("<td>–<small>" + Html.escaped(row.ours().missing()) + "</small></td><td></td>");
-            }
-            html.append("<td>" + Html.escaped(row.part() + (row.load().isEmpty() ? "" : ", " + row.load()))
-                    + (row.validity().isEmpty() || row.validity().equals("valid")
-                            ? ""
-                            : "<small class=" + (row.validity().startsWith("void") ? "bad" : "hint") + ">"
-                                    + Html.escaped(row.validity()) + "</small>")
-                    + "</td></tr>\n");
-        }
-        return html.append("</tbody></table>").toString();
-    }
-
-    /** Beside a figure that does not rest on every restart there was. */
-    static String survivors(Measured ours) {
-        return ours.survivors().isEmpty() ? "" : "<small class=hint>" + ours.survivors() + " restarts</small>";
-    }
-
-    private static String condition(PublishedFigure f) {
-        return java.util.stream.Stream.of(f.technology(), f.topology(), f.message(), f.load(), f.subject(), f.part())
-                .filter(s -> !s.isEmpty())
-                .collect(Collectors.joining(", "));
-    }
-
-    private String parts(boolean hasParts) {
-        StringBuilder html = new StringBuilder("<section id=parts><h2>How it was measured</h2>\n");
-        if (!run.sittings().isEmpty()) {
-            html.append(
-                    "<p class=lead>Each sitting was begun by one command, and ended by itself.</p><div class=scroll>"
-                            + Html.table(
-                                    List.of("begun", "took", "commit", "command"),
-                                    run.sittings().stream()
-                                            .map(s ->
-                                                    List.of(s.began().toString(), s.length(), s.commit(), s.command()))
-                                            .toList())
-                            + "</div>\n");
-        }
-        for (PartRun part : run.parts()) {
-            List<List<String>> facts = new ArrayList<>();
-            facts.add(List.of("In the paper", part.part().place()));
-            facts.add(List.of("What", part.part().about()));
-            part.plan().ifPresent(plan -> {
-                facts.add(List.of("Technologies", String.join(", ", plan.study().technologies())));
-                facts.add(List.of(
-                        "Loads, theirs → ours",
-                        plan.loads().entrySet().stream()
-                                .map(e -> e.getKey().equals(e.getValue())
-                                        ? e.getKey().toString()
-                                        : e.getKey() + " → " + e.getValue())
-                                .sorted()
-                                .collect(Collectors.joining("; "))));
-            });
-            part.analysis().ifPresent(analysis -> {
-                facts.add(List.of("Command", analysis.run().command()));
-                facts.add(List.of("Started", analysis.run().startedAt().toString()));
-                facts.add(List.of("Commit", analysis.run().commit()));
-                facts.add(List.of("Scale", run.scale() + ", restarts " + Circumstances.restarts(analysis)));
-                facts.add(List.of("Warm", Circumstances.warmth(analysis)));
-                facts.add(List.of("Order", Circumstances.order(analysis)));
-                part.undecided().ifPresent(why -> facts.add(List.of("Decides nothing", why)));
-                facts.add(List.of("JDK", analysis.run().jdk()));
-                analysis.run().machine().forEach((name, value) -> facts.add(List.of(name, value)));
-                facts.add(List.of(
-                        "Trials",
-                        analysis.trials().size() + " of " + analysis.plan().size() + " ended"));
-            });
-            if (!part.why().isEmpty()) {
-                facts.add(List.of(part.analysis().isPresent() ? "Not as published" : "Not measured", part.why()));
-            }
-            html.append("<h3>" + Html.escaped(part.part().name())
-                    + (hasParts && part.analysis().isPresent()
-                            ? " <span><a href=\"" + Html.escaped(part.part().name()) + "/" + Report.HTML
-                                    + "\">its whole report</a></span>"
-                            : "")
-                    + "</h3>" + Html.facts(facts));
-        }
-        return html.append("</section>\n").toString();
-    }
-
-    static String fileName(String place) {
-        return place.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
-    }
-
-    String csv() {
-        return csv(rows);
-    }
-
-    String claimsCsv() {
-        return new ClaimTable(judgements).csv();
-    }
-
-    private static String csv(List<Row> some) {
-        return CsvText.of(COLUMNS, some.stream().map(PaperPage::cells).toList());
-    }
-
-    private static List<String> cells(Row row) {
-        PublishedFigure f = row.theirs();
-        return List.of(
-                f.place(),
-                f.technology(),
-                f.topology(),
-                f.message(),
-                f.load(),
-                f.metric(),
-                f.subject(),
-                f.unit(),
-                f.written(),
-                Figures.exact(row.ours().value()),
-                Figures.exact(row.ours().low()),
-                Figures.exact(row.ours().high()),
-                row.isBoth() && !f.unit().equals("%") ? Figures.exact(row.ratio()) : "",
-                row.part(),
-                row.load(),
-                row.isMeasured() ? row.validity() : row.ours().missing(),
-                f.note(),
-                row.ours().count());
+        return new PartFacts(
+                part.name(),
+                hasParts && part.run().isPresent() ? part.name() + "/" + Report.HTML : "",
+                List.copyOf(facts));
     }
 }

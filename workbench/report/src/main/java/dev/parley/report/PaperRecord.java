@@ -1,10 +1,6 @@
 package dev.parley.report;
 
 import dev.parley.model.BadInput;
-import dev.parley.model.Run;
-import dev.parley.studies.Claim;
-import dev.parley.studies.Judgement;
-import dev.parley.studies.Judgement.Finding;
 import dev.parley.studies.Judgement.Verdict;
 import dev.parley.studies.Paper;
 import java.io.IOException;
@@ -13,313 +9,281 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.EnumMap;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import tools.jackson.core.JacksonException;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * The record of runs of published experiments for {@code docs/results}: one Markdown page for a reader who must choose,
- * and beside it a folder with each paper's page, figures, claims and rows of the Markdown page. Written from the
- * stores; nobody edits it. Papers that were recorded before keep their rows, so that stores need not be kept until the
- * last paper has been run.
+ * and beside it a folder with each paper's results as {@link PaperFiles} writes them. Nobody edits it. The Markdown
+ * page and the papers' own pages are made again from these files, so that stores need not be kept.
  */
 public final class PaperRecord {
-    /** A paper's rows of the Markdown page, so that the page can be written again without the paper's stores. */
-    static final String ROWS = "record.json";
-
-    private static final JsonMapper JSON = JsonMapper.builder().build();
+    private static final String ENDING = ".md";
+    private static final String CLAIMS = "| paper | conclusion | here | measured |";
 
     private PaperRecord() {}
-
-    /** A table of the page. Links to a paper's files are the last column of {@link #IN_SHORT}, and are not kept. */
-    private enum Table {
-        RUNS("", "", "| paper | begun | commit | scale | machine | JDK | JVM flags of every service |", ""),
-        SCALES("", "", "| scale | what it takes of the published plan |", ""),
-        IN_SHORT(
-                "In short",
-                "",
-                "| paper | holds | does not hold | not decided here | figures | page |",
-                "A claim is decided only where the 95 % interval of the ratio excludes the border and every figure"
-                        + " rests on three restarts at least; one that is decided only because few restarts lie close"
-                        + " together is indicative. Machines, languages and libraries were others in the papers: order"
-                        + " and ratio say more than size."),
-        DEPENDS("What depends on how it is measured", "", "| paper | conclusion | here | measured |", ""),
-        HELD("What held", "", "| paper | conclusion | here | measured |", ""),
-        NOT_HELD("What did not hold", "", "| paper | conclusion | here | measured |", ""),
-        NOT_DECIDED("What is not decided here", "", "| paper | conclusion | here | measured |", ""),
-        ORDERS(
-                "The order of the technologies",
-                "Kendall's tau of theirs and ours under the same condition: 1 for the same order, −1 for the opposite.",
-                "| paper | metric | tau | pairs |",
-                ""),
-        SITTINGS(
-                "Sittings",
-                "Each was begun by one command, and ended by itself.",
-                "| paper | begun | took | commit | command |",
-                ""),
-        CIRCUMSTANCES("How each part was measured", "", "| part | commit | scale | restarts | warm | order |", ""),
-        PARTS("Parts", "", "| part | in the paper | trials | void | not as published |", "");
-
-        private final String heading;
-        private final String before;
-        private final String columns;
-        private final String after;
-
-        Table(String heading, String before, String columns, String after) {
-            this.heading = heading;
-            this.before = before;
-            this.columns = columns;
-            this.after = after;
-        }
-
-        String markdown(List<String> rows) {
-            if (heading.isEmpty() && rows.isEmpty()) {
-                return "";
-            }
-            String text = heading.isEmpty() ? "" : "## " + heading + "\n\n";
-            text += before.isEmpty() ? "" : before + "\n\n";
-            text += rows.isEmpty()
-                    ? "None.\n"
-                    : columns + "\n" + columns.replaceAll("[^|]+", " --- ") + "\n" + String.join("\n", rows) + "\n";
-            return text + (after.isEmpty() ? "" : "\n" + after + "\n");
-        }
-    }
-
-    /** @param rows of each table, in Markdown */
-    private record Chapter(String paper, Map<Table, List<String>> rows) {}
 
     /**
      * Writes {@code NAME/} and {@code NAME.md}, in which papers stand too that were recorded there before.
      *
      * @param file a name that ends in {@code .md}
      * @return the file
-     * @throws BadInput where a paper's rows of before cannot be read
+     * @throws BadInput where a paper's files of before cannot be read
      */
     public static Path write(Path file, List<PaperReport> reports) {
-        Path absolute = file.toAbsolutePath();
-        String name = absolute.getFileName().toString();
-        Path beside = absolute.resolveSibling(name.substring(0, name.length() - ".md".length()));
         try {
             for (PaperReport report : reports) {
-                Path own = Files.createDirectories(
-                        beside.resolve(report.run().paper().name()));
-                report.writeAlone(own);
-                Chapter chapter = new Chapter(report.run().paper().name(), rows(report));
-                Report.write(
-                        own.resolve(ROWS), JSON.writerWithDefaultPrettyPrinter().writeValueAsString(chapter) + "\n");
+                PaperFiles.write(
+                        report.results(),
+                        Files.createDirectories(
+                                folder(file).resolve(report.results().paper())));
             }
-            return Report.write(
-                    absolute, markdown(chapters(beside), beside.getFileName().toString()));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        return writeMarkdown(file, read(file));
     }
 
-    /** In the order of the papers that come with the workbench; others follow by name. */
-    private static List<Chapter> chapters(Path folder) throws IOException {
-        List<Path> files;
-        try (Stream<Path> papers = Files.list(folder)) {
-            files = papers.map(paper -> paper.resolve(ROWS))
-                    .filter(Files::isRegularFile)
-                    .toList();
-        }
-        List<Chapter> chapters = new ArrayList<>();
-        for (Path file : files) {
-            try {
-                chapters.add(JSON.readValue(Files.readString(file), Chapter.class));
-            } catch (JacksonException e) {
-                throw new BadInput(
-                        file.toString(),
-                        String.valueOf(e.getOriginalMessage()),
-                        "rows of a paper as parley reproduce --record writes them; without that file the page leaves"
-                                + " its paper out");
+    /**
+     * Makes the pages of a record again: {@code NAME.md} itself and, in another folder, the papers' pages with their
+     * index.
+     *
+     * @param file a name that ends in {@code .md}
+     * @param recorded the papers that {@link #read} found there
+     * @return the index
+     */
+    public static Path writePages(Path file, List<PaperReport> recorded, Path out) {
+        try {
+            for (PaperReport report : recorded) {
+                report.writeAlone(
+                        Files.createDirectories(out.resolve(report.results().paper())));
             }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
-        chapters.sort(Comparator.<Chapter>comparingInt(
-                        c -> Paper.NAMES.contains(c.paper()) ? Paper.NAMES.indexOf(c.paper()) : Paper.NAMES.size())
-                .thenComparing(Chapter::paper));
-        return chapters;
+        writeMarkdown(file, recorded);
+        return PaperReport.index(out, recorded);
     }
 
-    private static String markdown(List<Chapter> chapters, String folder) {
-        List<String> tables = new ArrayList<>();
-        for (Table table : Table.values()) {
-            Set<String> rows = new LinkedHashSet<>();
-            for (Chapter chapter : chapters) {
-                for (String row : chapter.rows().getOrDefault(table, List.of())) {
-                    rows.add(table == Table.IN_SHORT ? row + links(folder + "/" + chapter.paper()) : row);
-                }
-            }
-            tables.add(table.markdown(List.copyOf(rows)));
+    private static Path writeMarkdown(Path file, List<PaperReport> recorded) {
+        return Report.write(file.toAbsolutePath(), markdown(file, recorded));
+    }
+
+    private static Path folder(Path file) {
+        return file.resolveSibling(name(file));
+    }
+
+    private static String name(Path file) {
+        String name = file.getFileName().toString();
+        return name.substring(0, name.length() - ENDING.length());
+    }
+
+    /**
+     * The papers of a record, in the order of those that come with the workbench; others follow by name.
+     *
+     * @param file a name that ends in {@code .md}, with its folder beside it
+     * @throws BadInput where there is no such folder, or one of its files cannot be read
+     */
+    public static List<PaperReport> read(Path file) {
+        Path folder = folder(file);
+        if (!Files.isDirectory(folder)) {
+            throw new BadInput(
+                    "--pages", file, "a page that parley reproduce --record wrote, with its folder " + folder);
         }
-        return "# Published experiments, run again\n\n" + String.join("\n", tables);
-    }
-
-    private static String links(String folder) {
-        return " [page](" + folder + "/" + PaperReport.HTML + "), [figures](" + folder + "/" + PaperReport.FIGURES
-                + "), [claims](" + folder + "/" + PaperReport.CLAIMS + ") |";
-    }
-
-    private static Map<Table, List<String>> rows(PaperReport report) {
-        Map<Table, List<String>> rows = new EnumMap<>(Table.class);
-        String name = report.run().paper().name();
-        rows.put(Table.RUNS, run(report));
-        rows.put(
-                Table.SCALES,
-                List.of(row(report.run().scale(), report.run().scale().rule())));
-        rows.put(
-                Table.IN_SHORT,
-                List.of("| " + name + " | "
-                        + report.counts().values().stream().map(String::valueOf).collect(Collectors.joining(" | "))
-                        + " | " + report.covered() + " |"));
-        rows.put(Table.DEPENDS, depends(report));
-        rows.put(Table.HELD, claims(report, Verdict.HOLDS));
-        rows.put(Table.NOT_HELD, claims(report, Verdict.DOES_NOT_HOLD));
-        rows.put(Table.NOT_DECIDED, claims(report, Verdict.NOT_DECIDED));
-        rows.put(
-                Table.ORDERS,
-                report.page().orders().stream()
-                        .map(line -> "| " + name + " | " + String.join(" | ", line) + " |")
-                        .toList());
-        rows.put(
-                Table.SITTINGS,
-                report.run().sittings().stream()
-                        .map(sitting -> row(
-                                name,
-                                sitting.began(),
-                                sitting.length(),
-                                sitting.commit(),
-                                "`" + sitting.command() + "`"))
-                        .toList());
-        rows.put(Table.CIRCUMSTANCES, circumstances(report));
-        rows.put(Table.PARTS, parts(report));
-        return rows;
-    }
-
-    private static List<String> run(PaperReport report) {
-        return report.run().parts().stream()
-                .flatMap(part -> part.analysis().stream())
-                .map(analysis -> analysis.run())
-                .min(Comparator.comparing(Run::startedAt))
-                .map(run -> row(
-                        report.run().paper().name(),
-                        run.startedAt(),
-                        run.commit(),
-                        report.run().scale(),
-                        run.machine(),
-                        run.jdk(),
-                        "`" + String.join(" ", run.jvmFlags()) + "`"))
-                .stream()
+        List<Path> papers;
+        try (Stream<Path> files = Files.list(folder)) {
+            papers = files.filter(Files::isDirectory).toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        if (papers.isEmpty()) {
+            throw new BadInput(folder.toString(), "no folder in it", "a folder for each paper");
+        }
+        return papers.stream()
+                .map(PaperFiles::read)
+                .sorted(Comparator.comparingInt(PaperRecord::place).thenComparing(PaperResults::paper))
+                .map(PaperReport::new)
                 .toList();
     }
 
-    /** Claims that were measured or read in more than one way: the first as the paper has it, the others below. */
-    private static List<String> depends(PaperReport report) {
-        List<String> rows = new ArrayList<>();
-        Map<String, List<Claim>> ways = new LinkedHashMap<>();
-        for (Claim claim : report.run().paper().claims()) {
-            if (!claim.beside().isEmpty()) {
-                ways.computeIfAbsent(claim.beside(), k -> new ArrayList<>()).add(claim);
-            }
-        }
-        ways.forEach((id, others) -> {
-            report.run().paper().claims().stream()
-                    .filter(claim -> claim.id().equals(id))
-                    .forEach(
-                            claim -> rows.add(line(report, claim, claim.beside().isEmpty() ? "" : "– ")));
-            others.forEach(claim -> rows.add(line(report, claim, "– ")));
-        });
-        return rows;
+    private static int place(PaperResults results) {
+        int place = Paper.NAMES.indexOf(results.paper());
+        return place < 0 ? Paper.NAMES.size() : place;
     }
 
-    private static List<String> claims(PaperReport report, Verdict wanted) {
-        return report.run().paper().claims().stream()
-                .filter(claim -> judgement(report, claim).verdict() == wanted)
-                .map(claim -> line(report, claim, ""))
-                .toList();
+    /** The text of {@code NAME.md}. */
+    static String markdown(Path file, List<PaperReport> recorded) {
+        String name = name(file);
+        List<PaperResults> papers = recorded.stream().map(PaperReport::results).toList();
+        return Stream.of(
+                        "# Published experiments, run again\n",
+                        "`./parley reproduce --pages " + name + ENDING
+                                + " --out DIR` makes pages with charts from these figures, and this page again.\n",
+                        table(
+                                "| paper | begun | commit | scale | machine | JDK | JVM flags of every service |",
+                                rows(papers, PaperRecord::begun)),
+                        table(
+                                "| scale | what it takes of the published plan |",
+                                rows(
+                                        papers,
+                                        paper -> Stream.of(row(
+                                                paper.head().scale(),
+                                                paper.head().rule())))),
+                        "## In short\n",
+                        table(
+                                "| paper | holds | does not hold | not decided here | figures | files |",
+                                rows(papers, paper -> Stream.of(inShort(paper, name)))),
+                        "A claim is decided only where the 95 % interval of the ratio excludes the border and every"
+                                + " figure rests on three restarts at least; one that is decided only because few"
+                                + " restarts lie close together is indicative. Machines, languages and libraries were"
+                                + " others in the papers: order and ratio say more than size.\n",
+                        "## What depends on how it is measured\n",
+                        table(CLAIMS, rows(papers, PaperRecord::depends)),
+                        "## What held\n",
+                        table(CLAIMS, rows(papers, paper -> claims(paper, Verdict.HOLDS))),
+                        "## What did not hold\n",
+                        table(CLAIMS, rows(papers, paper -> claims(paper, Verdict.DOES_NOT_HOLD))),
+                        "## What is not decided here\n",
+                        table(CLAIMS, rows(papers, paper -> claims(paper, Verdict.NOT_DECIDED))),
+                        "## The order of the technologies\n",
+                        "Kendall's tau of theirs and ours under the same condition: 1 for the same order, −1 for the"
+                                + " opposite.\n",
+                        table("| paper | metric | tau | pairs |", rows(papers, PaperRecord::orders)),
+                        "## Sittings\n",
+                        "Each was begun by one command, and ended by itself.\n",
+                        table("| paper | begun | took | commit | command |", rows(papers, PaperRecord::sittings)),
+                        "## How each part was measured\n",
+                        table(
+                                "| part | commit | scale | restarts | warm | order |",
+                                rows(papers, PaperRecord::circumstances)),
+                        "## Parts\n",
+                        table(
+                                "| part | in the paper | trials | void | cold | unknown warmth | failed | not as"
+                                        + " published |",
+                                rows(papers, PaperRecord::parts)))
+                .collect(Collectors.joining("\n"));
     }
 
-    private static Judgement judgement(PaperReport report, Claim claim) {
-        return report.page().judgements().getOrDefault(claim, Judgement.OPEN);
+    /** Papers of one scale share its row. */
+    private static List<String> rows(List<PaperResults> papers, Function<PaperResults, Stream<String>> rows) {
+        return papers.stream().flatMap(rows).distinct().toList();
     }
 
-    private static String line(PaperReport report, Claim claim, String before) {
-        Judgement judgement = judgement(report, claim);
-        return row(
-                report.run().paper().name(),
-                before + claim.sentence() + " (" + claim.place() + ")",
-                judgement.words(),
-                measured(claim, judgement));
-    }
-
-    /** The comparison itself where there is one; of many how they went, and the two furthest apart. */
-    private static String measured(Claim claim, Judgement judgement) {
-        List<Finding> findings = judgement.findings();
-        if (findings.isEmpty()) {
-            return claim.note();
-        }
-        if (findings.size() == 1) {
-            return findings.getFirst().why();
-        }
-        List<Finding> compared = findings.stream()
-                .filter(f -> !f.ratio().isMissing())
-                .sorted(Comparator.comparingDouble(f -> f.ratio().value()))
-                .toList();
-        String went = judgement.count(Verdict.HOLDS) + " of " + findings.size() + " comparisons hold, "
-                + judgement.count(Verdict.DOES_NOT_HOLD) + " do not";
-        return compared.isEmpty()
-                ? went + "; " + findings.getFirst().why()
-                : went + "; ratios " + Figures.brief(compared.getFirst().ratio().value()) + " to "
-                        + Figures.brief(compared.getLast().ratio().value());
-    }
-
-    private static List<String> circumstances(PaperReport report) {
-        return report.run().parts().stream()
-                .flatMap(part -> part.analysis().stream()
-                        .map(analysis -> row(
-                                place(report, part),
-                                analysis.run().commit(),
-                                report.run().scale(),
-                                Circumstances.restarts(analysis),
-                                Circumstances.warmth(analysis),
-                                Circumstances.order(analysis)
-                                        + part.undecided()
-                                                .map(why -> "; decides nothing: " + why)
-                                                .orElse(""))))
-                .toList();
-    }
-
-    private static List<String> parts(PaperReport report) {
-        return report.run().parts().stream()
-                .map(part -> row(
-                        place(report, part),
-                        part.part().place(),
-                        part.analysis()
-                                .map(a -> a.trials().size() + " of " + a.plan().size())
-                                .orElse("0"),
-                        part.analysis()
-                                .map(a -> a.trials().stream()
-                                        .filter(t -> !t.isValid())
-                                        .count())
-                                .orElse(0L),
-                        part.why()))
-                .toList();
-    }
-
-    private static String place(PaperReport report, PaperRun.PartRun part) {
-        return report.run().paper().name() + "/" + part.part().name();
+    private static String table(String columns, List<String> rows) {
+        return rows.isEmpty()
+                ? "None.\n"
+                : columns + "\n" + columns.replaceAll("[^|]+", " --- ") + "\n" + String.join("\n", rows) + "\n";
     }
 
     private static String row(Object... cells) {
         return Stream.of(cells)
                 .map(cell -> cell.toString().replace("|", "\\|").replace('\n', ' '))
                 .collect(Collectors.joining(" | ", "| ", " |"));
+    }
+
+    /** The first of its runs. */
+    private static Stream<String> begun(PaperResults paper) {
+        return runs(paper).min(Comparator.comparing(PaperPart.Run::started)).stream()
+                .map(run -> row(
+                        paper.paper(),
+                        run.started(),
+                        run.commit(),
+                        paper.head().scale(),
+                        run.machine().entrySet().stream()
+                                .map(fact -> fact.getKey() + ": " + fact.getValue())
+                                .collect(Collectors.joining("; ")),
+                        run.jdk(),
+                        "`" + String.join(" ", run.jvmFlags()) + "`"));
+    }
+
+    private static Stream<PaperPart.Run> runs(PaperResults paper) {
+        return paper.head().parts().stream().flatMap(part -> part.run().stream());
+    }
+
+    private static String inShort(PaperResults paper, String folder) {
+        return row(
+                paper.paper(),
+                paper.claims(Verdict.HOLDS).size(),
+                paper.claims(Verdict.DOES_NOT_HOLD).size(),
+                paper.claims(Verdict.NOT_DECIDED).size(),
+                paper.covered(),
+                Stream.of(PaperFiles.FIGURES, PaperFiles.CLAIMS, PaperFiles.COMPARISONS, PaperFiles.CURVES)
+                        .map(file ->
+                                "[" + file.replace(".csv", "") + "](" + folder + "/" + paper.paper() + "/" + file + ")")
+                        .collect(Collectors.joining(", ")));
+    }
+
+    /** Claims that were measured or read in more than one way: the first as the paper has it, the others below. */
+    private static Stream<String> depends(PaperResults paper) {
+        List<String> rows = new ArrayList<>();
+        for (PaperClaim claim : paper.claims()) {
+            List<PaperClaim> others = paper.claims().stream()
+                    .filter(other -> other.claim().beside().equals(claim.claim().id()))
+                    .toList();
+            if (!others.isEmpty()) {
+                rows.add(line(paper, claim, claim.isAnotherWay() ? "– " : ""));
+                others.forEach(other -> rows.add(line(paper, other, "– ")));
+            }
+        }
+        return rows.stream();
+    }
+
+    private static Stream<String> claims(PaperResults paper, Verdict wanted) {
+        return paper.claims(wanted).stream().map(claim -> line(paper, claim, ""));
+    }
+
+    private static String line(PaperResults paper, PaperClaim claim, String before) {
+        return row(
+                paper.paper(),
+                before + claim.claim().sentence() + " (" + claim.claim().place() + ")",
+                claim.judgement().words(),
+                claim.measured());
+    }
+
+    private static Stream<String> orders(PaperResults paper) {
+        return Orders.byMetric(paper.figures()).stream()
+                .map(line -> "| " + paper.paper() + " | " + String.join(" | ", line) + " |");
+    }
+
+    private static Stream<String> sittings(PaperResults paper) {
+        return paper.head().sittings().stream()
+                .map(sitting -> row(
+                        paper.paper(),
+                        sitting.began(),
+                        sitting.length(),
+                        sitting.commit(),
+                        "`" + sitting.command() + "`"));
+    }
+
+    private static Stream<String> circumstances(PaperResults paper) {
+        return paper.head().parts().stream()
+                .flatMap(part -> part.run().stream()
+                        .map(run -> row(
+                                paper.paper() + "/" + part.name(),
+                                run.commit(),
+                                paper.head().scale(),
+                                run.restarts(),
+                                run.warmth(),
+                                run.order()
+                                        + (run.undecided().isEmpty() ? "" : "; decides nothing: " + run.undecided()))));
+    }
+
+    private static Stream<String> parts(PaperResults paper) {
+        return paper.head().parts().stream().map(part -> {
+            PaperPart.Trials trials = part.run().map(PaperPart.Run::trials).orElse(PaperPart.Trials.NONE);
+            return row(
+                    paper.paper() + "/" + part.name(),
+                    part.place(),
+                    part.run()
+                            .map(run -> trials.ended() + " of " + run.planned())
+                            .orElse("0"),
+                    trials.voids(),
+                    trials.cold(),
+                    trials.unknown(),
+                    trials.failed(),
+                    part.why());
+        });
     }
 }

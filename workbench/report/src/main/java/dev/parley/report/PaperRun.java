@@ -101,26 +101,11 @@ public final class PaperRun {
         boolean decides() {
             return PaperRun.decides(validity);
         }
-
-        /**
-         * What follows on the figure where it is told: how many restarts survived, and why nothing follows from it;
-         * empty as a rule.
-         */
-        String remark() {
-            return PaperRun.remark(figure, validity);
-        }
     }
 
     /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
     static boolean decides(String validity) {
         return Summary.counts(validity) && !validity.startsWith(UNDECIDED);
-    }
-
-    /** The same as {@link Found#remark()}. */
-    static String remark(Measured figure, String validity) {
-        return decides(validity)
-                ? (figure.survivors().isEmpty() ? "" : "; " + figure.survivors() + " restarts")
-                : "; " + validity;
     }
 
     /** @param sittings in which it was run, the first first */

@@ -137,7 +137,8 @@ record RunPage(
         return List.copyOf(flags);
     }
 
-    private static void flag(List<Flag> flags, String kind, long count, String noun, String behind) {
+    /** Adds a flag where there is something to count. */
+    static void flag(List<Flag> flags, String kind, long count, String noun, String behind) {
         if (count > 0) {
             flags.add(new Flag(kind, Words.count(count, noun) + behind));
         }

@@ -146,8 +146,9 @@ final class StepCharts {
                         Kind.LINES,
                         heading,
                         axis,
+                        across,
                         note,
-                        List.of(new Row(across, points))));
+                        List.of(new Row("", points))));
     }
 
     private String flag(String technology, Situation situation) {

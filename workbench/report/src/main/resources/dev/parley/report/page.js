@@ -68,34 +68,39 @@
   const tint = (p, colours) => (isNotWarm(p) ? colours.soft : colours.of(p.technology));
   const why = (p) => (p.flag ? `<br><i style="white-space:normal">${escaped(p.flag)}</i>` : "");
   const hint = (p, unit) =>
-    `<b>${escaped(named(p.technology))}</b><br>${brief(p.value)} ${unit}` +
+    `<b>${escaped(named(p.technology))}</b>` + (p.value === undefined ? "" : `<br>${brief(p.value)} ${unit}`) +
     (p.low === undefined ? "" : `<br>95 % interval ${brief(p.low)} to ${brief(p.high)} ${unit}`) +
+    (p.theirs === undefined ? "" : `<br>the paper: ${brief(p.theirs)} ${unit}`) +
     (p.inner === undefined ? "" : `<br>payload ${brief(p.inner)} ${unit}`) + why(p);
 
-  /** A line for each technology, best first, below the label of their row; values across. */
-  const rowed = (chart, colours, width, title) => {
-    const lines = chart.rows.flatMap((r) => [...(r.label ? [{ head: r.label }] : []), ...r.points.map((p) => ({ p }))]);
-    const text = (line) => line.head ?? named(line.p.technology);
-    const told = (p) => `${brief(p.value)} ${chart.unit}${flagged(p)}`;
-    const left = Math.min(room(lines.map(text)), Math.round(0.42 * width));
-    const right = room(lines.filter((line) => line.p).map((line) => told(line.p))) + 14;
+  /** Texts one below the other, each so many pixels high, and values across. */
+  const listed = (texts, each, color, right, title, colours, width) => {
+    const left = Math.min(room(texts), Math.round(0.42 * width));
     const middle = left + (width - left - right) / 2;
     return {
-      lines, told,
-      height: lines.length * 22 + 78,
+      height: texts.length * each + 78,
       option: {
         ...base(colours),
         grid: { left, right, top: 8, bottom: 64 },
         xAxis: valueAxis(title, 2 * Math.min(middle, width - middle) - 8, colours),
         yAxis: {
-          type: "category", inverse: true, data: lines.map((_, i) => i),
-          axisLabel: {
-            interval: 0, fontSize: 12, width: left - 12, overflow: "truncate",
-            color: (_, i) => (lines[i].head ? colours.soft : colours.ink), formatter: (_, i) => text(lines[i]),
-          },
+          type: "category", inverse: true, data: texts.map((_, i) => i),
+          axisLabel: { interval: 0, fontSize: 12, width: left - 12, overflow: "truncate", color, formatter: (_, i) => texts[i] },
           axisLine: { lineStyle: { color: colours.line } }, axisTick: { show: false },
         },
       },
+    };
+  };
+  /** A line for each technology, best first, below the label of their row; values across. */
+  const rowed = (chart, colours, width, title) => {
+    const lines = chart.rows.flatMap((r) => [...(r.label ? [{ head: r.label }] : []), ...r.points.map((p) => ({ p }))]);
+    const told = (p) => `${brief(p.value)} ${chart.unit}${flagged(p)}`;
+    return {
+      lines, told,
+      ...listed(
+        lines.map((line) => line.head ?? named(line.p.technology)), 22,
+        (_, i) => (lines[i].head ? colours.soft : colours.ink),
+        room(lines.filter((line) => line.p).map((line) => told(line.p))) + 14, title, colours, width),
     };
   };
 
@@ -206,8 +211,10 @@
     },
   });
 
+  /** The row that the reader chose. */
+  const chosen = (chart) => chart.rows[Number(document.querySelector(`select[data-chart="${chart.id}"]`).value)];
   const tail = (chart, colours, width) => {
-    const row = chart.rows[Number(document.querySelector("select[data-chart=tail]").value)];
+    const row = chosen(chart);
     const at = (percent) => -Math.log10(1 - percent / 100);
     const last = Math.max(1, ...row.points.map((p) => at(p.tail[p.tail.length - 1][0])));
     const labels = ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"];
@@ -226,11 +233,103 @@
   const lines = (chart, colours, width) => {
     const row = chart.rows[0];
     const counts = row.points.flatMap((p) => p.tail.map((t) => t[0]));
-    const across = { title: row.label, told: String, axis: { min: Math.min(...counts), max: Math.max(...counts), minInterval: 1 } };
+    const across = { title: chart.across, told: String, axis: { min: Math.min(...counts), max: Math.max(...counts), minInterval: 1 } };
     return lined(chart, row, colours, width, (p) => p.tail, across, 1);
   };
 
-  const kinds = { intervals, stack, bars, tail, hops, lines };
+  // a paper's figures beside ours
+  const decides = (p) => !/^(?:void|cold: |unknown: |too few: |not decided)/.test(p.flag);
+  const shade = (p, colours) => (decides(p) ? colours.of(p.technology) : colours.soft);
+  const path = (name) => ({ pathData: marks.get(name).path });
+  /** Theirs as hollow marks, and ours as full ones with their intervals; `spot` is where a value of a point stands. */
+  const marked = (chart, points, colours, encode, value, spot) => {
+    const entries = points.flatMap((p) => [
+      ...(p.theirs === undefined ? [] : [{ p, isTheirs: true, ends: [p.theirs, p.theirs, p.theirs] }]),
+      ...(p.value === undefined ? [] : [{ p, isTheirs: false, ends: [p.value, p.low ?? p.value, p.high ?? p.value] }]),
+    ]);
+    return {
+      type: "custom", clip: false, encode, data: entries.map((e) => ({ value: value(e.p, e.ends), point: e.p })),
+      tooltip: { formatter: (at) => hint(at.data.point, escaped(chart.unit)) },
+      renderItem: (params, api) => {
+        const { p, isTheirs, ends } = entries[params.dataIndex];
+        const [[x, y], [x1, y1], [x2, y2]] = ends.map((end) => spot(api, p, end));
+        const colour = isTheirs ? colours.of(p.technology) : shade(p, colours);
+        return {
+          type: "group",
+          children: [
+            { type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 2 } },
+            { type: "path", x, y, shape: path(p.technology), style: { fill: isTheirs ? colours.raised : colour, stroke: colour, lineWidth: 1.5 } },
+          ],
+        };
+      },
+    };
+  };
+  /** Conditions one below the other; technologies share the line of theirs, each a little lower than the one before. */
+  const beside = (chart, colours, width) => {
+    const step = 7;
+    const each = Math.max(20, step * Math.max(...chart.rows.map((r) => r.points.length)) + 8);
+    const { height, option } = listed(chart.rows.map((r) => r.label), each, colours.ink, 24, chart.axis, colours, width);
+    const row = new Map(chart.rows.flatMap((r, i) => r.points.map((p) => [p, i])));
+    const shift = new Map(chart.rows.flatMap((r) => r.points.map((p, i) => [p, (i - (r.points.length - 1) / 2) * step])));
+    const points = chart.rows.flatMap((r) => r.points);
+    const isSigned = points.some((p) => [p.value, p.low, p.theirs].some((v) => v < 0));
+    return {
+      height,
+      option: {
+        ...option,
+        xAxis: { ...option.xAxis, ...scale(chart), ...(isSigned ? { min: null } : {}) },
+        yAxis: { ...option.yAxis, splitLine: { show: true, lineStyle: { color: colours.grid } } },
+        series: [marked(chart, points, colours, { x: [0, 1, 2], y: 3 }, (p, ends) => [...ends, row.get(p)], (api, p, end) => {
+          const [x, y] = api.coord([end, row.get(p)]);
+          return [x, y + shift.get(p)];
+        })],
+      },
+    };
+  };
+  const pairs = (chart, colours, width) => {
+    const side = Math.min(width - 104, 360);
+    const axis = { type: "log", logBase: 10, minorSplitLine: { show: false } };
+    return {
+      height: side + 80,
+      option: {
+        ...base(colours),
+        grid: { left: 80, width: side, top: 16, height: side },
+        xAxis: { ...valueAxis(chart.across, side, colours), ...axis },
+        yAxis: { ...valueAxis(chart.axis, side, colours), ...axis, nameGap: 42 },
+        series: [{
+          type: "scatter", symbolSize: 9,
+          data: chart.rows[0].points.map((p) => ({
+            value: [p.theirs, p.value], point: p, symbol: `path://${marks.get(p.technology).path}`, itemStyle: { color: colours.of(p.technology) },
+          })),
+          tooltip: { formatter: (at) => hint(at.data.point, escaped(chart.unit)) },
+        }],
+      },
+    };
+  };
+  /** A line through what decides something, and every point with its interval. */
+  const curve = (chart, colours, width) => {
+    const points = chosen(chart).points;
+    const names = [...new Set(points.map((p) => p.technology))];
+    return {
+      height: 340,
+      option: {
+        ...base(colours),
+        grid: { left: 80, right: 24, top: 16, bottom: 64 },
+        xAxis: { ...valueAxis(chart.across, width - 120, colours), type: "value", min: 0 },
+        yAxis: { ...valueAxis(chart.axis, 250, colours), ...scale(chart), nameGap: 42 },
+        series: [
+          ...names.map((name) => ({
+            type: "line", silent: true, symbol: "none",
+            data: points.filter((p) => p.technology === name && decides(p)).sort((a, b) => a.at - b.at).map((p) => [p.at, p.value]),
+            lineStyle: { width: 2, color: colours.of(name), type: dashes[marks.get(name).shape] },
+          })),
+          marked(chart, points, colours, { x: 0, y: [1, 2, 3] }, (p, ends) => [p.at, ...ends], (api, p, end) => api.coord([p.at, end])),
+        ],
+      },
+    };
+  };
+
+  const kinds = { intervals, stack, bars, tail, hops, lines, beside, pairs, curve };
   const drawn = new Map();
   const draw = (element) => {
     const chart = data.charts.find((c) => c.id === element.dataset.chart);
@@ -251,6 +350,7 @@
   }));
   drawn.forEach((_, element) => observer.observe(element));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  document.querySelector("select[data-chart=tail]")?.addEventListener("change", () => draw(document.querySelector("div[data-chart=tail]")));
+  document.querySelectorAll("select[data-chart]").forEach((select) => select.addEventListener(
+    "change", () => draw(document.querySelector(`div[data-chart="${select.dataset.chart}"]`))));
   matchMedia("print").addEventListener("change", drawAll);
 })();

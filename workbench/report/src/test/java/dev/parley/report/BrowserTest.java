@@ -12,15 +12,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * The page in a real Chromium without a window: charts drawn, nothing on the console, nothing wider than the screen,
  * nothing that keeps people from reading it.
  */
 class BrowserTest {
-    private static final String AXE = "/axe.min.js";
-
     @TempDir
     static Path folder;
 
@@ -78,7 +75,6 @@ class BrowserTest {
         assertThat(dom).contains(scheme == 0 ? "data-paper=\"rgb(20, 23, 27)\"" : "data-paper=\"rgb(252, 252, 251)\"");
     }
 
-    /** The rules are those of axe-core, and grave is what it calls serious or critical. */
     @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
     @CsvSource({
         "well, 1280, 1",
@@ -89,29 +85,8 @@ class BrowserTest {
         "loads, 400, 0"
     })
     void nothingGraveKeepsPeopleFromReading(String run, int width, int scheme) throws Exception {
-        String rules = JsonMapper.builder().build().writeValueAsString(Pages.resource(AXE));
-        Path frame = Files.writeString(folder.resolve("axe" + run + width + scheme + ".html"), """
-                <!doctype html><iframe id=f src="%s/report.html" style="width:%dpx;height:3000px;border:0"></iframe>
-                <script>const rules = %s;
-                document.currentScript.remove();
-                document.getElementById("f").addEventListener("load", async () => {
-                  const { contentDocument: page, contentWindow: view } = document.getElementById("f");
-                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
-                  const script = page.createElement("script");
-                  script.textContent = rules;
-                  page.head.append(script);
-                  const found = await view.axe.run(page, { preload: false });
-                  const grave = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
-                  note("passes", found.passes.length);
-                  const where = (v) => v.nodes.slice(0, 3).map((n) => n.html).join(" ");
-                  note("grave", grave.map((v) => v.id + ": " + where(v)).join("; "));
-                });</script>""".formatted(
-                        run, width, rules.replace("<", "\\u003c")));
-        List<String> output = browser.document(frame, scheme);
-        String dom = String.join("\n", output);
-        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
-        assertThat(number(dom, "passes")).isGreaterThan(10);
-        assertThat(dom).contains("data-grave=\"\"");
+        assertThat(browser.grave(folder.resolve(run).resolve(Report.HTML), width, scheme))
+                .isEmpty();
     }
 
     @Test

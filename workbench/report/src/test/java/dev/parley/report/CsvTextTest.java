@@ -1,7 +1,9 @@
 package dev.parley.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.parley.model.BadInput;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -24,6 +26,26 @@ class CsvTextTest {
                         lines"
                         ,"\r",×
                         """);
+    }
+
+    @Test
+    void whatWasWrittenIsReadAgain() {
+        List<String> columns = List.of("name", "note", "empty");
+        List<List<String>> rows =
+                List.of(List.of("#1", "a,b", ""), List.of("say \"so\"", "two\nlines", " 1 "), List.of("", "×", "last"));
+        List<CsvText.Row> read = CsvText.read("a.csv", CsvText.of(columns, rows), columns);
+        assertThat(read).extracting(CsvText.Row::fields).containsExactlyElementsOf(rows);
+        assertThat(read).extracting(CsvText.Row::place).containsExactly("a.csv:2", "a.csv:3", "a.csv:5");
+        assertThat(read.getFirst().text("note")).isEqualTo("a,b");
+    }
+
+    @Test
+    void whatWasCutIsNoTable() {
+        List<String> columns = List.of("a", "b");
+        assertThatThrownBy(() -> CsvText.read("a.csv", "", columns)).hasMessage("a.csv:1: nothing (expected: a,b)");
+        assertThatThrownBy(() -> CsvText.read("a.csv", "a,b\n1,\"2", columns)).isInstanceOf(BadInput.class);
+        assertThatThrownBy(() -> CsvText.read("a.csv", "a,b\n1,2", columns))
+                .hasMessage("a.csv:2: a line without an end (expected: a whole file)");
     }
 
     @Test

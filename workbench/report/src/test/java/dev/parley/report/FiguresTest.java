@@ -6,6 +6,7 @@ import dev.parley.analysis.Estimate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FiguresTest {
     @ParameterizedTest
@@ -30,6 +31,14 @@ class FiguresTest {
     @Test
     void anIntervalHasAsManyDigits() {
         assertThat(Figures.interval(new Estimate(2.61, 2.4449, 2.8))).isEqualTo("2.4 to 2.8");
+    }
+
+    @ParameterizedTest
+    @ValueSource(doubles = {0, 5, 0.1, -13.25, 1.0 / 3, 6.205099999999999, 1e-9, 123456789012.5, 4e21})
+    void aFullNumberIsReadBackAsItWas(double value) {
+        assertThat(Double.parseDouble(Figures.full(value))).isEqualTo(value);
+        assertThat(Figures.full(value)).doesNotContain("E");
+        assertThat(Figures.full(Double.NaN)).isEmpty();
     }
 
     @Test

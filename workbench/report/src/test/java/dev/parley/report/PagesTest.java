@@ -64,7 +64,7 @@ class PagesTest {
         return new Ended(process.waitFor(), said);
     }
 
-    private static Path home() {
+    static Path home() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("build/pages"))) {
             folder = folder.getParent();

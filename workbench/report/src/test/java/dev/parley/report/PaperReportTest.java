@@ -1,5 +1,6 @@
 package dev.parley.report;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,8 +22,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class PaperReportTest {
     private static final List<String> HERE = List.of("rest", "grpc", "rpcx");
@@ -104,6 +110,14 @@ class PaperReportTest {
                 SITTINGS));
     }
 
+    private static Map<Verdict, Long> counts(PaperReport report) {
+        Map<Verdict, Long> counts = new java.util.EnumMap<>(Verdict.class);
+        for (Verdict verdict : Verdict.values()) {
+            counts.put(verdict, (long) report.results().claims(verdict).size());
+        }
+        return counts;
+    }
+
     private static Analysis analysis(int restarts) {
         return ANALYSES.computeIfAbsent(restarts, n -> {
             try {
@@ -148,7 +162,7 @@ class PaperReportTest {
         String slow = fast.equals("rest") ? "grpc" : "rest";
         PaperReport report =
                 report(5, claim("so", of(fast) + " < " + of(slow)) + claim("false", of(fast) + " > " + of(slow)));
-        assertThat(report.counts())
+        assertThat(counts(report))
                 .containsEntry(Verdict.HOLDS, 1L)
                 .containsEntry(Verdict.DOES_NOT_HOLD, 1L)
                 .containsEntry(Verdict.NOT_DECIDED, 0L);
@@ -160,11 +174,11 @@ class PaperReportTest {
         Analysis older = Report.of(SampleStore.comparedBy("1", Files.createDirectory(folder.resolve("older")), 5))
                 .analysis();
         PaperReport byOtherRules = report(older, Optional.empty(), claim);
-        assertThat(byOtherRules.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        assertThat(counts(byOtherRules)).containsEntry(Verdict.NOT_DECIDED, 1L);
         byOtherRules.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not decided: measured by other rules (1; here " + dev.parley.model.Rules.VERSION + ")");
-        assertThat(Files.readAllLines(folder.resolve(PaperReport.FIGURES)))
+        assertThat(Files.readAllLines(folder.resolve(PaperFiles.FIGURES)))
                 .filteredOn(row -> row.startsWith("Table 1,rest"))
                 .singleElement()
                 .satisfies(row ->
@@ -172,7 +186,7 @@ class PaperReportTest {
 
         files.put("claims.csv", "id,place,sentence,expression,note\n");
         PaperReport ofAnotherPlan = report(analysis(5), Optional.of("a digest"), claim);
-        assertThat(ofAnotherPlan.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        assertThat(counts(ofAnotherPlan)).containsEntry(Verdict.NOT_DECIDED, 1L);
         ofAnotherPlan.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not decided: measured by another plan than the one that stands here");
@@ -184,7 +198,7 @@ class PaperReportTest {
         Analysis cold = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("cold")), 3, 3))
                 .analysis();
         report(cold, Optional.empty(), "").writeTo(folder);
-        assertThat(Files.readAllLines(folder.resolve(PaperReport.FIGURES)))
+        assertThat(Files.readAllLines(folder.resolve(PaperFiles.FIGURES)))
                 .filteredOn(row -> row.startsWith("Table 2,grpc/rest"))
                 .singleElement()
                 .satisfies(
@@ -192,35 +206,31 @@ class PaperReportTest {
     }
 
     @Test
-    void pointsThatDecideNothingAreGrey() throws IOException {
+    void pointsThatDecideNothingAreGrey() throws Exception {
         Analysis cold = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("cold")), 3, 3))
                 .analysis();
         PaperReport report = report(cold, Optional.empty(), "");
-        String curve = new CurvePage(report.run(), report.run().paper().curves().getFirst()).html();
-        assertThat(circles(curve)).as("technologies × messages × loads").hasSize(3 * 2 * 2);
-        assertThat(circles(curve))
-                .filteredOn(circle -> circle.contains("class=open"))
+        List<Chart.Point> curve = points(PaperCharts.curves(report.results()));
+        assertThat(curve).as("technologies × messages × loads").hasSize(3 * 2 * 2);
+        assertThat(curve)
+                .filteredOn(point -> point.flag().startsWith("cold: compilers took"))
                 .hasSize(4)
-                .allSatisfy(circle ->
-                        assertThat(circle).contains("<title>rest at ", "; cold: compilers took", "fill:var(--soft)"));
-        assertThat(circles(curve))
-                .filteredOn(circle -> circle.contains("<title>rest"))
-                .hasSize(4);
-        assertThat(curve).as("no line through them").contains("points=\"\"");
-        report.writeTo(folder);
-        String page = Files.readString(folder.resolve(PaperReport.HTML));
-        assertThat(page.substring(page.indexOf("svg class=\"scatter sides"), page.indexOf("svg class=\"scatter order")))
-                .contains("<circle class=open")
-                .contains("; cold: compilers took");
+                .allSatisfy(point -> assertThat(point.technology()).isEqualTo("rest"));
+        assertThat(points(PaperCharts.tables(report.results())))
+                .filteredOn(point -> point.flag().startsWith("cold: compilers took"))
+                .extracting(Chart.Point::technology)
+                .containsExactly("rest", "grpc/rest");
+        Map<String, String> noted = inABrowser(report);
+        assertThat(noted.get("grey"))
+                .as("two of the curve's first panel, two beside the paper's")
+                .isEqualTo("4");
+        assertThat(noted.get("lines")).as("no line through them").isEqualTo("0|2|2");
     }
 
-    /** Ours, without the paper's own. */
-    private static List<String> circles(String html) {
-        return java.util.regex.Pattern.compile("<circle.*?</circle>")
-                .matcher(html)
-                .results()
-                .map(java.util.regex.MatchResult::group)
-                .filter(circle -> !circle.startsWith("<circle class=theirs"))
+    private static List<Chart.Point> points(List<Chart> charts) {
+        return charts.stream()
+                .flatMap(chart -> chart.rows().stream())
+                .flatMap(row -> row.points().stream())
                 .toList();
     }
 
@@ -242,10 +252,9 @@ class PaperReportTest {
         Analysis steps = Report.of(SampleStore.loads(Files.createDirectory(folder.resolve("steps"))))
                 .analysis();
         PaperReport report = report(steps, Optional.empty(), "");
-        String curve = new CurvePage(report.run(), report.run().paper().curves().getFirst()).html();
-        assertThat(circles(curve))
+        assertThat(points(PaperCharts.curves(report.results())))
                 .hasSize(4)
-                .allSatisfy(circle -> assertThat(circle).contains("class=open", "not decided at this scale"));
+                .allSatisfy(point -> assertThat(point.flag()).startsWith("not decided at this scale"));
     }
 
     @Test
@@ -254,20 +263,19 @@ class PaperReportTest {
         Analysis most = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("most")), 2, 5))
                 .analysis();
         PaperReport decided = report(most, Optional.empty(), claim);
-        assertThat(decided.counts()).containsEntry(Verdict.HOLDS, 1L);
+        assertThat(counts(decided)).containsEntry(Verdict.HOLDS, 1L);
         decided.writeTo(folder);
-        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
-                .contains("<small class=hint>3 of 5 restarts</small>");
-        assertThat(Files.readAllLines(folder.resolve(PaperReport.FIGURES)))
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML))).contains("<td>indicative: 3 of 5 restarts</td>");
+        assertThat(Files.readAllLines(folder.resolve(PaperFiles.FIGURES)))
                 .filteredOn(row -> row.startsWith("Table 1,rest"))
                 .singleElement()
-                .satisfies(row -> assertThat(row).endsWith(",3 of 5"));
+                .satisfies(row -> assertThat(row).endsWith(",3 of 5,"));
 
         files.put("claims.csv", "id,place,sentence,expression,note\n");
         Analysis half = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("half")), 3, 6))
                 .analysis();
         PaperReport open = report(half, Optional.empty(), claim);
-        assertThat(open.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        assertThat(counts(open)).containsEntry(Verdict.NOT_DECIDED, 1L);
     }
 
     /** REST holds 685 MB after eight messages and 161 MB after the one that the figure is of. */
@@ -276,14 +284,14 @@ class PaperReportTest {
         String memory = of("rest").replace("latency_median", "memory_after_load");
         files.put("claims.csv", "id,place,sentence,expression,note\n");
         PaperReport several = report(5, claim("held", memory + " < 1000000"));
-        assertThat(several.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        assertThat(counts(several)).containsEntry(Verdict.NOT_DECIDED, 1L);
         several.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not decided: its services carried other messages before");
 
         files.computeIfPresent("one.yaml", (_, text) -> text + "alone: true\n");
         files.put("claims.csv", "id,place,sentence,expression,note\n");
-        assertThat(report(5, claim("held", memory + " < 1000000")).counts()).containsEntry(Verdict.HOLDS, 1L);
+        assertThat(counts(report(5, claim("held", memory + " < 1000000")))).containsEntry(Verdict.HOLDS, 1L);
     }
 
     @Test
@@ -294,7 +302,7 @@ class PaperReportTest {
                         + claim("metric", "highest_rate[technology=rest, message=text:1000, load=few] < 5")
                         + claim("unfailing", "users_at_first_failure[technology=rest, message=text:1000, load=few] < 5")
                         + "said,1,It is.,,of architecture\n");
-        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 4L);
+        assertThat(counts(report)).containsEntry(Verdict.NOT_DECIDED, 4L);
         report.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not measured: kafka")
@@ -305,21 +313,21 @@ class PaperReportTest {
     @Test
     void twoRestartsDecideNothing() throws IOException {
         PaperReport report = report(2, claim("early", of("rest") + " < 1000"));
-        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        assertThat(counts(report)).containsEntry(Verdict.NOT_DECIDED, 1L);
     }
 
     @Test
     void everyPublishedFigureHasItsRowAndOneForEachWayItWasMeasured() throws IOException {
         PaperReport report = report(5, "");
         report.writeTo(folder);
-        List<String> rows = Files.readAllLines(folder.resolve(PaperReport.FIGURES));
-        assertThat(rows).hasSize(1 + 7);
+        List<String> rows = Files.readAllLines(folder.resolve(PaperFiles.FIGURES));
+        assertThat(rows).as("with the one that the paper set").hasSize(1 + 8);
         assertThat(rows).filteredOn(row -> row.contains("rpcx")).hasSize(2).anyMatch(row -> row.contains("closed:16"));
         assertThat(rows)
                 .filteredOn(row -> row.contains("kafka"))
                 .singleElement()
                 .satisfies(row -> assertThat(row).contains("not measured: kafka"));
-        assertThat(report.covered()).isEqualTo("5 of 6 published figures have ours beside them");
+        assertThat(report.results().covered()).isEqualTo("5 of 6 published figures have ours beside them");
         double gain = Double.parseDouble(rows.stream()
                 .filter(row -> row.startsWith("Table 2"))
                 .findFirst()
@@ -348,7 +356,7 @@ class PaperReportTest {
                         "about: a test}]", "about: a test}, {part: two, place: some of it, about: a test}]"));
         files.put("two.yaml", files.get("one.yaml").replace("[rest, grpc, rpcx, kafka]", "[grpc, rpcx]"));
         report(5, "").writeTo(folder);
-        List<String> rows = Files.readAllLines(folder.resolve(PaperReport.FIGURES));
+        List<String> rows = Files.readAllLines(folder.resolve(PaperFiles.FIGURES));
         assertThat(rows).filteredOn(row -> row.startsWith("Table 1,grpc")).hasSize(2);
         assertThat(rows)
                 .filteredOn(row -> row.startsWith("Table 2,grpc/rest"))
@@ -359,47 +367,79 @@ class PaperReportTest {
     @Test
     void oursIsToldInTheUnitOfThePaper() throws IOException {
         report(5, "").writeTo(folder);
-        String row = Files.readAllLines(folder.resolve(PaperReport.FIGURES)).stream()
+        String row = Files.readAllLines(folder.resolve(PaperFiles.FIGURES)).stream()
                 .filter(line -> line.startsWith("Table 4"))
                 .findFirst()
                 .orElseThrow();
         assertThat(Double.parseDouble(row.split(",")[9])).isBetween(1e6, 1e8);
     }
 
-    @Test
-    void inABrowserEveryDrawingHasItsAxesAndItsData() throws Exception {
-        Chromium browser = Chromium.in(folder);
-        report(5, claim("so", of("rest") + " < 1000")).writeTo(folder);
-        Path frame = Files.writeString(folder.resolve("frame.html"), """
-                <!doctype html><iframe id=f src="paper.html" style="width:700px;height:3000px;border:0"></iframe>
-                <script>document.getElementById("f").addEventListener("load", () => {
-                  const page = document.getElementById("f").contentDocument;
-                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
-                  const drawings = [...page.querySelectorAll("svg")];
-                  note("drawings", drawings.length);
-                  note("axes", drawings.every((d) => [...d.querySelectorAll("text.axis")].some((t) => /\\(.+\\)/.test(t.textContent))));
-                  note("marks", Math.min(...drawings.map((d) => d.querySelectorAll("circle").length)));
-                  note("data", [...page.querySelectorAll("figure")].every((f) => f.querySelector("a.csv[download]")));
-                  note("named", [...page.querySelectorAll("figure h3")].every((h) => h.textContent.endsWith("own")));
-                  note("overflow", page.documentElement.scrollWidth - page.documentElement.clientWidth);
-                  note("outside", drawings.flatMap((d) => [...d.querySelectorAll("text")].filter((t) => {
-                    const box = t.getBoundingClientRect(), all = d.getBoundingClientRect();
-                    return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
-                  }).map((t) => t.textContent)).join("|"));
-                });</script>""");
-        List<String> output = browser.document(frame, 1);
-        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
-        assertThat(String.join("\n", output))
-                .contains("data-drawings=\"4\"")
-                .contains("data-axes=\"true\"")
-                .contains("data-data=\"true\"")
-                .contains("data-named=\"true\"")
-                .contains("data-overflow=\"0\"")
-                .contains("data-outside=\"\"")
-                .doesNotContain("data-marks=\"0\"");
-        assertThat(new String(
-                        browser.printed(folder.resolve("paper.html")), java.nio.charset.StandardCharsets.ISO_8859_1))
+    /** What a browser finds on the page, on a screen as narrow as a telephone's or as wide as a desk's. */
+    @ParameterizedTest
+    @CsvSource({"1280, 1", "400, 0"})
+    void inABrowserEveryDrawingIsDrawnAndEveryVerdictIsSeen(int width, int scheme) throws Exception {
+        PaperReport report = report(
+                5,
+                claim("so", of("rest") + " < 1000") + claim("not-so", of("rest") + " > 1000") + "said,1,It is.,,no\n");
+        Map<String, String> noted = inABrowser(report, width, scheme);
+        assertThat(noted)
+                .containsEntry("drawn", "true")
+                .containsEntry("overflow", "0")
+                .containsEntry("outside", "")
+                .containsEntry("data", "true")
+                .containsEntry("verdicts", "holds|does not hold|not decided here");
+        assertThat(noted.get("charts"))
+                .as("a curve, three tables, one with pairs")
+                .isEqualTo("5");
+        assertThat(Chromium.in(folder).grave(folder.resolve("paper.html"), width, scheme))
+                .isEmpty();
+        assertThat(new String(Chromium.in(folder).printed(folder.resolve("paper.html")), ISO_8859_1))
                 .startsWith("%PDF");
+    }
+
+    private Map<String, String> inABrowser(PaperReport report) throws Exception {
+        return inABrowser(report, 1280, 1);
+    }
+
+    private Map<String, String> inABrowser(PaperReport report, int width, int scheme) throws Exception {
+        Chromium browser = Chromium.in(folder);
+        report.writeTo(folder);
+        Path frame = Files.writeString(folder.resolve("frame.html"), """
+                <!doctype html><iframe id=f src="paper.html" style="width:%dpx;height:3000px;border:0"></iframe>
+                <script>document.getElementById("f").addEventListener("load", () => {
+                  const { contentDocument: page, contentWindow: view } = document.getElementById("f");
+                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
+                  const charts = [...page.querySelectorAll("div.chart")];
+                  note("charts", charts.length);
+                  note("drawn", charts.every((c) => c.dataset.drawn === "yes" && c.querySelectorAll("svg path").length > 2));
+                  note("data", [...page.querySelectorAll("figure:has(table)")].every((f) => f.querySelector("a.csv[download]")));
+                  note("overflow", page.documentElement.scrollWidth - page.documentElement.clientWidth);
+                  note("outside", charts.flatMap((c) => [...c.querySelectorAll("svg text")].filter((t) => {
+                    const box = t.getBoundingClientRect(), all = c.getBoundingClientRect();
+                    return box.left < all.left - 1 || box.right > all.right + 1;
+                  }).map((t) => t.textContent)).join("|"));
+                  note("verdicts", [...page.querySelectorAll(".claims > tbody > tr > td:first-child")].filter((v) => {
+                    const box = v.firstElementChild.getBoundingClientRect();
+                    return box.width > 0 && box.left >= 0 && box.right <= view.innerWidth;
+                  }).map((v) => v.textContent.trim()).join("|"));
+                  const soft = getComputedStyle(page.querySelector("p.facts")).color;
+                  const colour = (shape, what) => getComputedStyle(shape)[what];
+                  const shapes = charts.flatMap((c) => [...c.querySelectorAll("svg path")]);
+                  note("grey", shapes.filter((s) => s.getAttribute("fill") && colour(s, "fill") === soft && colour(s, "stroke") === soft).length);
+                  const curve = view.echarts.getInstanceByDom(page.querySelector("div[data-chart^=curve]")).getOption();
+                  note("lines", curve.series.filter((s) => s.type === "line").map((s) => s.data.length).join("|"));
+                });</script>""".formatted(width));
+        List<String> output = browser.document(frame, scheme);
+        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
+        Map<String, String> noted = new java.util.HashMap<>();
+        Pattern.compile("data-(\\w+)=\"([^\"]*)\"")
+                .matcher(output.stream()
+                        .filter(line -> line.contains("<body data-"))
+                        .findFirst()
+                        .orElseThrow())
+                .results()
+                .forEach(found -> noted.put(found.group(1), found.group(2)));
+        return noted;
     }
 
     @Test
@@ -418,11 +458,25 @@ class PaperReportTest {
                 .contains("## What did not hold")
                 .contains("not measured: kafka");
         assertThat(folder.resolve("kept/2026-01-02-own/own"))
-                .isDirectoryContaining("glob:**paper.html")
                 .isDirectoryContaining("glob:**figures.csv")
-                .isDirectoryContaining("glob:**claims.csv");
-        assertThat(Files.readString(folder.resolve("kept/2026-01-02-own/own/paper.html")))
-                .doesNotContain("its whole report");
+                .isDirectoryContaining("glob:**claims.csv")
+                .isDirectoryContaining("glob:**record.json")
+                .isDirectoryNotContaining("glob:**.html");
+    }
+
+    /** A cold trial was counted as void. */
+    @Test
+    void theRecordTellsColdTrialsFromVoidOnes() throws IOException {
+        Analysis cold = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("cold")), 2, 5))
+                .analysis();
+        PaperReport report = report(cold, Optional.empty(), "");
+        assertThat(Files.readString(PaperRecord.write(folder.resolve("kept/own.md"), List.of(report))))
+                .contains(
+                        "| part | in the paper | trials | void | cold | unknown warmth | failed | not as published |",
+                        "| own/one | all of it | 60 of 60 | 0 | 8 | 0 | 0 | kafka |");
+        assertThat(PaperPage.of(report.results(), false).flags())
+                .contains(new RunPage.Flag("hint", "8 cold trials"))
+                .noneMatch(flag -> flag.text().contains("void"));
     }
 
     /** Stores are large, and need not be kept until the last paper has been run. */
@@ -430,18 +484,14 @@ class PaperReportTest {
     void aPaperThatWasRecordedBeforeKeepsItsRows() throws IOException {
         Path file = folder.resolve("kept/papers.md");
         PaperRecord.write(file, List.of(report(5, claim("so", of("rest") + " < 1000"))));
-        Path own = folder.resolve("kept/papers/own");
         String alone = Files.readString(file);
-        Path other = Files.createDirectories(folder.resolve("kept/papers/zhang"));
-        Files.writeString(
-                other.resolve(PaperRecord.ROWS),
-                Files.readString(own.resolve(PaperRecord.ROWS))
-                        .replace("\"own\"", "\"zhang\"")
-                        .replace("| own", "| zhang"));
+        Path zhang = folder.resolve("kept/papers/zhang");
+        Files.move(folder.resolve("kept/papers/own"), zhang);
+        replace(zhang.resolve(PaperFiles.RECORD), "\"own\"", "\"zhang\"");
         PaperRecord.write(file, List.of(report(5, claim("false", of("rest") + " > 1000"))));
         String both = Files.readString(file);
         assertThat(both)
-                .contains("| zhang | 1 | 0 | 0 |", "(papers/zhang/paper.html)", "(papers/own/paper.html)")
+                .contains("| zhang | 1 | 0 | 0 |", "(papers/zhang/figures.csv)", "(papers/own/figures.csv)")
                 .contains("| own | 1 | 1 | 0 |")
                 .containsOnlyOnce("| paper | " + Scale.PAPER.rule());
         // the papers of the workbench come first
@@ -451,17 +501,113 @@ class PaperReportTest {
                         alone.lines().filter(line -> line.startsWith("| own")).toList());
     }
 
+    /** What a record holds is all that its pages need: once a store is gone they are still made, byte by byte. */
     @Test
-    void rowsThatCannotBeReadAreNamed() throws IOException {
-        Path file = folder.resolve("kept/papers.md");
-        Path other = Files.createDirectories(folder.resolve("kept/papers/zhang"));
-        Files.writeString(other.resolve(PaperRecord.ROWS), "{\"paper\": ");
-        PaperReport report = report(5, claim("so", of("rest") + " < 1000"));
-        assertThatThrownBy(() -> PaperRecord.write(file, List.of(report)))
+    void pagesFromTheRecordAreThoseFromTheStore() throws IOException {
+        Analysis cold = Report.of(SampleStore.coldAtFirst(Files.createDirectory(folder.resolve("cold")), 2, 5))
+                .analysis();
+        PaperReport report = report(
+                cold,
+                Optional.empty(),
+                claim("so", of("grpc") + " < 1000")
+                        + claim("far", of("kafka") + " < " + of("rest"))
+                        + claim(
+                                "each",
+                                "every t in {rest, grpc, rpcx}: not " + of("@t") + " < " + of("grpc") + " * 0.99")
+                        + "said,1,\"It, \"\"is\"\".\",,of architecture\n");
+        Path stored = Files.createDirectory(folder.resolve("stored"));
+        report.writeAlone(stored);
+        PaperReport.index(stored, List.of(report));
+        Path file = PaperRecord.write(folder.resolve("kept/papers.md"), List.of(report));
+        String markdown = Files.readString(file);
+
+        List<PaperReport> recorded = PaperRecord.read(file);
+        assertThat(recorded)
+                .singleElement()
+                .satisfies(read -> assertThat(read.results()).isEqualTo(report.results()));
+        Files.delete(file);
+        Path pages = Files.createDirectory(folder.resolve("pages"));
+        PaperRecord.writePages(file, recorded, pages);
+        assertThat(pages.resolve("own/paper.html")).hasSameBinaryContentAs(stored.resolve("paper.html"));
+        assertThat(pages.resolve("index.html")).hasSameBinaryContentAs(stored.resolve("index.html"));
+        assertThat(file).hasContent(markdown);
+        assertThat(Files.readString(pages.resolve("own/paper.html"))).doesNotContain("its whole report");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            record.json     | "own"           | "other"         | record.json: paper: other (expected: own, as its folder is called)
+            record.json     | "citation"      | "cited"         | record.json:
+            figures.csv     | paper_load      | load            | figures.csv:1: place,technology,
+            figures.csv     | 1,rest,,text    | 1,rest,text     | figures.csv:2: 18 fields (expected: 19 fields)
+            figures.csv     | ,7.5,           | ,about 7,       | figures.csv:2: theirs: about 7 (expected: a number, or nothing)
+            claims.csv      | ,holds,         | ,hold,          | claims.csv:2: verdict: hold (expected: holds, does not hold or not decided here)
+            claims.csv      | ] < 1000        | ] ~ 1000        | claims.csv:2: expression: latency_median
+            comparisons.csv | so,1,           | sow,1,          | comparisons.csv:2: claim: sow (expected: the id of a claim of claims.csv)
+            comparisons.csv | ,false,         | ,no,            | comparisons.csv:2: indicative: no (expected: true or false)
+            curves.csv      | 1,text:1000     | 2,text:1000     | curves.csv:2: curve: 2 (expected: 1 to 1, as record.json has them)
+            """)
+    void whatIsDamagedInARecordIsNamed(String name, String sound, String damaged, String message) throws IOException {
+        Path file = PaperRecord.write(
+                folder.resolve("kept/papers.md"), List.of(report(5, claim("so", of("rest") + " < 1000"))));
+        replace(folder.resolve("kept/papers/own").resolve(name), sound, damaged);
+        assertThatThrownBy(() -> PaperRecord.read(file))
                 .isInstanceOf(BadInput.class)
-                .hasMessageContaining("zhang/record.json")
-                .hasMessageContaining("parley reproduce --record");
-        assertThat(file).doesNotExist();
+                .hasMessageContaining("kept/papers/own/" + message);
+    }
+
+    @Test
+    void whatIsMissingOfARecordIsNamed() throws IOException {
+        Path file = PaperRecord.write(
+                folder.resolve("kept/papers.md"), List.of(report(5, claim("so", of("rest") + " < 1000"))));
+        Path own = folder.resolve("kept/papers/own");
+        Path figures = own.resolve(PaperFiles.FIGURES);
+        Files.writeString(figures, Files.readString(figures).stripTrailing());
+        assertThatThrownBy(() -> PaperRecord.read(file))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("figures.csv:9: a line without an end (expected: a whole file)");
+        PaperResults results = report(5, "").results();
+        PaperFiles.write(results, own);
+        Path comparisons = own.resolve(PaperFiles.COMPARISONS);
+        Files.writeString(comparisons, Files.readAllLines(comparisons).getFirst() + "\n");
+        assertThatThrownBy(() -> PaperRecord.read(file))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("claims.csv:2: expression: ", "an expression of 0 comparisons")
+                .hasMessageContaining("as many as comparisons.csv has of so; it makes 1");
+        PaperFiles.write(results, own);
+        for (String name : List.of(PaperFiles.CURVES, PaperFiles.RECORD)) {
+            Files.delete(own.resolve(name));
+            assertThatThrownBy(() -> PaperRecord.read(file))
+                    .isInstanceOf(BadInput.class)
+                    .hasMessageEndingWith(
+                            name + ": not there (expected: a file as parley reproduce --record writes it)");
+        }
+        assertThatThrownBy(() -> PaperRecord.read(folder.resolve("none.md")))
+                .isInstanceOf(BadInput.class)
+                .hasMessageStartingWith("--pages: ");
+    }
+
+    private static void replace(Path file, String one, String other) throws IOException {
+        String text = Files.readString(file);
+        assertThat(text).contains(one);
+        Files.writeString(file, text.replaceFirst(Pattern.quote(one), Matcher.quoteReplacement(other)));
+    }
+
+    /** A figure in the tree whose page says something else was edited, or its page is of another state of the code. */
+    @Test
+    void pagesInTheTreeAreWhatTheirFilesSay() throws IOException {
+        Path results = PagesTest.home().resolve("docs/results");
+        List<Path> records;
+        try (Stream<Path> files = Files.walk(results)) {
+            records = files.filter(file -> file.endsWith(PaperFiles.RECORD))
+                    .map(file -> file.getParent().getParent())
+                    .distinct()
+                    .toList();
+        }
+        for (Path record : records) {
+            Path page = record.resolveSibling(record.getFileName() + ".md");
+            assertThat(page).hasContent(PaperRecord.markdown(page, PaperRecord.read(page)));
+        }
     }
 
     /** Without them a reader cannot tell a cold run of one restart from a warm one of five. */
@@ -482,8 +628,8 @@ class PaperReportTest {
     void criteriaStandSideBySide() throws IOException {
         report(5, "").writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
-                .contains("<section id=criteria>", "what is in it", "id=curves", "download=\"criteria.csv\"")
-                .contains("<b>" + Figures.brief(median("rest")) + "</b> ms");
+                .contains("<section id=\"criteria\">", "what is in it", "<section id=\"curves\">")
+                .contains("<td>" + Figures.brief(median("rest")) + " ms</td>");
     }
 
     @Test
@@ -496,8 +642,7 @@ class PaperReportTest {
                 .contains("a note")
                 .contains("theirs (ms)")
                 .contains("order of technologies: tau ")
-                .doesNotContain("<paper>")
-                .doesNotContain("<script");
+                .doesNotContain("<paper>");
         assertThat(Files.readString(PaperReport.index(folder, List.of(report)))).contains("own/paper.html");
     }
 }

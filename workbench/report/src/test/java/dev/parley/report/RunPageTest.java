@@ -110,6 +110,14 @@ class RunPageTest {
         assertThat(well.html()).containsOnlyOnce("HTTP REST (JSON)");
     }
 
+    /** The rehearsal plays three slices, or two: lab's Rehearsal. */
+    @Test
+    void theRulesSayHowManySlicesInARowAreQuiet() {
+        assertThat(well.measured().rules())
+                .anySatisfy(rule -> assertThat(rule)
+                        .contains("until in three slices of load in a row, or two where slices are short, their"));
+    }
+
     @Test
     void flagsCountWhatIsWanting() {
         assertThat(well.flags()).containsExactly(new Flag("", "closed load"), new Flag("", "5 restarts"));

@@ -145,18 +145,25 @@ sealed interface Expression {
     /** Whether the ratio lies between {@code least} and {@code most}. */
     private static Finding compared(String what, Measured left, Measured right, double least, double most) {
         Measured ratio = left.with(right, (x, y) -> x / y);
-        double border = least > 0 && ratio.low() <= least ? least : most;
         String none = none(left, right, ratio);
         boolean isWithin = isWithin(ratio.low(), ratio.high(), least, most);
-        boolean isOutside = isOutside(ratio.low(), ratio.high(), least, most);
-        if (!none.isEmpty() || !isWithin && !isOutside) {
-            return new Finding(Verdict.NOT_DECIDED, false, what, left, right, ratio, border, none);
-        }
-        boolean isSure = isWithin
-                ? isWithin(ratio.wideLow(), ratio.wideHigh(), least, most)
-                : isOutside(ratio.wideLow(), ratio.wideHigh(), least, most);
+        boolean isDecided = none.isEmpty() && (isWithin || isOutside(ratio.low(), ratio.high(), least, most));
+        boolean isIndicative = isDecided
+                && !(isWithin
+                        ? isWithin(ratio.wideLow(), ratio.wideHigh(), least, most)
+                        : isOutside(ratio.wideLow(), ratio.wideHigh(), least, most));
+        double border = isDecided || !none.isEmpty() ? Double.NaN : least > 0 && ratio.low() <= least ? least : most;
         return new Finding(
-                isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, !isSure, what, left, right, ratio, border, none);
+                !isDecided ? Verdict.NOT_DECIDED : isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD,
+                isIndicative,
+                what,
+                left.value(),
+                right.value(),
+                ratio.value(),
+                ratio.low(),
+                ratio.high(),
+                border,
+                none);
     }
 
     /** Why a ratio decides nothing, whatever it is; empty where it may decide. */

@@ -47,22 +47,26 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
      *
      * @param isIndicative decided, but not were the interval as wide as so few restarts ask for
      * @param what as the claim has it
-     * @param ratio of left to right, with its 95 % interval; missing where a side was not measured
-     * @param border what an interval that decides nothing lies across
+     * @param left NaN where it was not measured, and so for the right side
+     * @param ratio of left to right, with the ends of its 95 % interval; NaN where a side was not measured
+     * @param border what an interval that decides nothing lies across; NaN where the interval decides, and where there
+     *     is none
      * @param none why there is no interval that could decide; empty where there is one
      */
     public record Finding(
             Verdict verdict,
             boolean isIndicative,
             String what,
-            Measured left,
-            Measured right,
-            Measured ratio,
+            double left,
+            double right,
+            double ratio,
+            double low,
+            double high,
             double border,
             String none) {
         /** The same behind a {@code not}. */
         Finding not() {
-            return new Finding(verdict.not(), isIndicative, "not " + what, left, right, ratio, border, none);
+            return new Finding(verdict.not(), isIndicative, "not " + what, left, right, ratio, low, high, border, none);
         }
 
         public String words() {
@@ -74,8 +78,7 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
             if (!none.isEmpty()) {
                 return none;
             }
-            String interval = String.format(
-                    Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio.value(), ratio.low(), ratio.high());
+            String interval = String.format(Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio, low, high);
             return verdict == Verdict.NOT_DECIDED
                     ? interval + String.format(Locale.ROOT, ", which holds the border of %.3g", border)
                     : interval;

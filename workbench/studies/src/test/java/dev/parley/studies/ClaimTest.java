@@ -49,15 +49,15 @@ class ClaimTest {
         Judgement.Finding more = judge("latency[technology=rest] > latency[technology=grpc]")
                 .findings()
                 .getFirst();
-        assertThat(more.left().value()).isEqualTo(10);
-        assertThat(more.right().value()).isEqualTo(5);
-        assertThat(more.ratio().value()).isEqualTo(2);
+        assertThat(more.left()).isEqualTo(10);
+        assertThat(more.right()).isEqualTo(5);
+        assertThat(more.ratio()).isEqualTo(2);
         assertThat(more.why()).startsWith("ratio 2.00");
         Judgement.Finding less = judge("latency[technology=grpc] < latency[technology=rest]")
                 .findings()
                 .getFirst();
-        assertThat(less.left().value()).isEqualTo(5);
-        assertThat(less.ratio().value()).isEqualTo(0.5);
+        assertThat(less.left()).isEqualTo(5);
+        assertThat(less.ratio()).isEqualTo(0.5);
     }
 
     @ParameterizedTest
@@ -124,9 +124,9 @@ class ClaimTest {
         assertThat(judge("latency[technology=grpc] < latency[technology=rest]").findings())
                 .singleElement()
                 .satisfies(f -> {
-                    assertThat(f.ratio().value()).isEqualTo(0.5);
-                    assertThat(f.ratio().low()).isLessThanOrEqualTo(0.5);
-                    assertThat(f.ratio().high()).isBetween(0.5, 0.99);
+                    assertThat(f.ratio()).isEqualTo(0.5);
+                    assertThat(f.low()).isLessThanOrEqualTo(0.5);
+                    assertThat(f.high()).isBetween(0.5, 0.99);
                 });
     }
 
@@ -225,7 +225,7 @@ class ClaimTest {
             2 + 3 * latency[technology=grpc]                                            | 17
             """)
     void aFigureIsComputedAsItIsWritten(String figure, double expected) {
-        assertThat(finding(figure + " < 1000").left().value()).isEqualTo(expected);
+        assertThat(finding(figure + " < 1000").left()).isEqualTo(expected);
     }
 
     private static Measured wide(double value, double low, double high) {
