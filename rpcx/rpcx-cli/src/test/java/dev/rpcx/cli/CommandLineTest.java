@@ -429,8 +429,7 @@ class CommandLineTest {
         assertThat(run("lock", "--rename", "years=age", lock.toString(), type))
                 .as(complained())
                 .isZero();
-        assertThat(Files.readString(lock))
-                .isEqualTo(locked.replace("  2 age int\n", "  2 age int\n  was 2 years\n"));
+        assertThat(Files.readString(lock)).isEqualTo(locked.replace("  2 age int\n", "  2 age int\n  was 2 years\n"));
     }
 
     @Test

@@ -258,7 +258,7 @@ public final class MethodSchema {
         private static Kind kind(MessageType message, int index) {
             return switch (message.kind()) {
                 case ONEOF -> Kind.ONEOF;
-                case RECORD, BEAN -> Kind.MESSAGE;
+                case RECORD, BEAN, CONSTRUCTED -> Kind.MESSAGE;
                 case WRAPPER, PARAMETERS -> index < 2 ? Kind.CALL : Kind.MESSAGE;
             };
         }

@@ -79,13 +79,12 @@ class OlderNettyTest {
             assertIsTold(catchThrowable(() -> client.getMethod("builder").invoke(null)));
             Class<?> registries = loader.loadClass(RegistryServer.class.getName());
             Object[] services = {loader.loadClass(Greetings.class.getName())};
-            Object registry =
-                    registries.getMethod("registry", Object[].class).invoke(null, new Object[] {services});
+            Object registry = registries.getMethod("registry", Object[].class).invoke(null, new Object[] {services});
             Class<?> server = loader.loadClass(Server.class.getName());
             assertIsTold(catchThrowable(
                     () -> server.getConstructor(int.class, registries).newInstance(0, registry)));
-            assertIsTold(catchThrowable(() -> server.getMethod("builder", registries)
-                    .invoke(null, registry)));
+            assertIsTold(
+                    catchThrowable(() -> server.getMethod("builder", registries).invoke(null, registry)));
         }
     }
 
