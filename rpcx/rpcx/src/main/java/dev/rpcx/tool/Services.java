@@ -5,6 +5,7 @@ import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -21,7 +22,8 @@ import java.util.Map;
 record Services(List<PublishedService> all, Map<String, LockFile.Sent> calls) {
     Services {
         all = List.copyOf(all);
-        calls = Map.copyOf(calls);
+        // in their order, so that the same classes bring the same messages
+        calls = Collections.unmodifiableMap(new LinkedHashMap<>(calls));
     }
 
     /**

@@ -604,7 +604,7 @@ class SchemaToolTest {
     @Test
     void aNameThatALockCannotHoldIsRefused() {
         assertThat(run("lock", file.toString(), Blank.class.getName())).isEqualTo(1);
-        assertThat(errors()).containsPattern("\"with blank/call\\.(request|reply)\" has a blank");
+        assertThat(errors()).contains("\"with blank/call.request\" has a blank");
         assertThat(file).doesNotExist();
     }
 
