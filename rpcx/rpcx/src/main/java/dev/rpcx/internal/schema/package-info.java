@@ -27,7 +27,8 @@
  *       in which both sides of a call have to agree; {@link Compatibility} compares two lock files by the names and
  *       numbers of members, and says what the change breaks, for which side, and what may have been renamed.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
- *       {@link ProtoText} its text.
+ *       {@link ProtoText} its text. {@link ProtoNames} makes the names of services and methods in it, which a server
+ *       that speaks gRPC needs too.
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
