@@ -24,8 +24,8 @@ final class GrpcCall {
     static final int PREFIX_BYTES = 5;
 
     /**
-     * Bytes of a stream of items that may wait for the client. The server gets credit for as many items as probably fit,
-     * but at least for one. Source: {@code StreamSender.WINDOW_BYTES}.
+     * Bytes of a stream of items that may wait for the client. The server gets credit for as many items as probably
+     * fit, but at least for one. Source: {@code StreamSender.WINDOW_BYTES}.
      */
     private static final int WINDOW_BYTES = 64 * 1024;
 
@@ -203,7 +203,8 @@ final class GrpcCall {
         int length = whole.readableBytes() - PREFIX_BYTES;
         connection.putTogether(-length);
         whole.setInt(1, length);
-        ByteBuf sent = answersInGzip && length >= MIN_GZIP_BYTES ? Gzip.compressed(whole, connection.allocator()) : whole;
+        boolean isCompressed = answersInGzip && length >= MIN_GZIP_BYTES;
+        ByteBuf sent = isCompressed ? Gzip.compressed(whole, connection.allocator()) : whole;
         int bytes = sent.readableBytes();
         unsentBytes += bytes;
         itemBytes = Math.max(bytes + ITEM_BYTES, itemBytes / 2);

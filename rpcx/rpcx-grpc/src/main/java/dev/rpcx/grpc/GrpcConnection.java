@@ -45,11 +45,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The translator of one connection of gRPC. It stands in the pipeline in front of a {@link ServerConnection}, which
  * serves the native wire. What the client sends by HTTP/2 becomes frames of the native wire, which this handler passes
- * on as if they had come from the socket. What the {@code ServerConnection} writes goes through {@link #write}, where it
- * becomes frames of HTTP/2. Event loop only.
+ * on as if they had come from the socket. What the {@code ServerConnection} writes goes through {@link #write}, where
+ * it becomes frames of HTTP/2. Event loop only.
  *
- * <p>The {@code ServerConnection} must not get bytes while it is at work. So frames are gathered in {@link ToServer}, and
- * handed over at the end of a read, or in a task of their own if they do not come from a read.
+ * <p>The {@code ServerConnection} must not get bytes while it is at work. So frames are gathered in {@link ToServer},
+ * and handed over at the end of a read, or in a task of their own if they do not come from a read.
  *
  * <p>The class is longer than 400 lines because it is the only one that knows both Netty's handler and the pipeline.
  */
@@ -328,7 +328,7 @@ final class GrpcConnection extends Http2ConnectionHandler {
 
     // ---- from the client
 
-    /** Called when the client's first settings have come, and with each later ones. */
+    /** Called when settings of the client have come. With the first ones, the connection to the server begins. */
     void onSettings(Http2Settings settings) throws Http2Exception {
         countControlFrame();
         Long max = settings.maxHeaderListSize();
@@ -342,8 +342,8 @@ final class GrpcConnection extends Http2ConnectionHandler {
     }
 
     /**
-     * Counts a frame that the client makes the server answer. What the server sends of calls allows further ones, since
-     * clients measure the way by a PING for what they get. Ends the connection if there are too many.
+     * Counts a frame that the server answers, a PING or settings, and ends the connection if there are too many. Each
+     * message that the server sends allows further ones, since clients measure their way to the server by PINGs then.
      */
     void countControlFrame() throws Http2Exception {
         if (++controlFrames > FloodGuard.MAX_PINGS_PER_SECOND) {
@@ -391,13 +391,13 @@ final class GrpcConnection extends Http2ConnectionHandler {
         if (call.answersInGzip()) {
             headers.set(GrpcHeaders.ENCODING, GrpcHeaders.GZIP);
         }
-        controlFrames = 0;
         encoder().writeHeaders(context(), call.stream().id(), headers, 0, false, context().newPromise());
     }
 
     void sendData(GrpcCall call, ByteBuf message) {
         int bytes = message.readableBytes();
         unsentBytes += bytes;
+        controlFrames = 0;
         encoder()
                 .writeData(context(), call.stream().id(), message, 0, false, context().newPromise())
                 .addListener(written -> {

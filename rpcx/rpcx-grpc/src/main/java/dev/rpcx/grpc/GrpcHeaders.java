@@ -24,7 +24,7 @@ final class GrpcHeaders {
     static final AsciiString MESSAGE = AsciiString.cached("grpc-message");
     static final AsciiString DETAILS = AsciiString.cached("grpc-status-details-bin");
 
-    /** Trailer that says whether the handler of a failed call was started: {@code not}, {@code yes} or {@code maybe}. */
+    /** Trailer that says whether a failed call was executed: {@code not}, {@code yes} or {@code maybe}. */
     static final AsciiString EXECUTED = AsciiString.cached("rpcx-executed");
 
     /** Trailer with the code of a failed call, by its name in RPCX, since gRPC's codes are not one for one. */

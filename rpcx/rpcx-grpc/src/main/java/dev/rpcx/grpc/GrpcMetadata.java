@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Maps the headers of a gRPC request to metadata, and the metadata of a reply to trailers. The values of binary headers,
- * whose names end with {@code -bin}, are Base64 in metadata too.
+ * Maps the headers of a gRPC request to metadata, and the metadata of a reply to trailers. The values of binary
+ * headers, whose names end with {@code -bin}, are Base64 in metadata too.
  */
 final class GrpcMetadata {
     private static final String BINARY = "-bin";
@@ -38,9 +38,9 @@ final class GrpcMetadata {
     /**
      * Returns the metadata of a request. Values of headers with the same name are joined by commas.
      *
-     * @param tokenEntry name of the entry that carries the caller's token. If the request has no such header, this entry
-     *     gets the bearer token of the header {@code authorization}, which then is no entry of its own. Null if the
-     *     server requires no token
+     * @param tokenEntry name of the entry that carries the caller's token. If the request has no such header, this
+     *     entry gets the bearer token of the header {@code authorization}, which then is no entry of its own. Null if
+     *     the server requires no token
      */
     static Metadata read(Http2Headers headers, @Nullable String tokenEntry) {
         LinkedHashMap<String, String> entries = new LinkedHashMap<>();

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What the client sends for one call: the messages that arrive in the DATA frames of an HTTP/2 stream become a REQUEST
- * with its parts, or the items of a stream and their end. A piece of a message is handed on as soon as it has arrived, so
- * that the server's limits on size, memory and time hold for it. Event loop only.
+ * with its parts, or the items of a stream and their end. A piece of a message is handed on as soon as it has arrived,
+ * so that the server's limits on size, memory and time hold for it. Event loop only.
  *
  * <p>A method without a stream of items takes exactly one message. Its last frame is handed on only when the client has
  * ended its side, since a second message is a fault, after which the handler must not start.

@@ -31,7 +31,8 @@ record GrpcWire(
         String prefix = protoPackage.isEmpty() ? "" : protoPackage + '.';
         Map<String, ServerMethod> byPath = new HashMap<>();
         for (ServerMethod each : methods) {
-            String path = '/' + prefix + ProtoNames.identifier(each.service()) + '/' + ProtoNames.identifier(each.name());
+            String service = ProtoNames.identifier(each.service());
+            String path = '/' + prefix + service + '/' + ProtoNames.identifier(each.name());
             ServerMethod other = byPath.put(path, each);
             if (other != null) {
                 throw new IllegalArgumentException("grpc: " + name(other) + " and " + name(each) + " are both " + path

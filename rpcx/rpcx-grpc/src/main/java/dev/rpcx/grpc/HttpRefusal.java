@@ -13,9 +13,10 @@ import java.nio.charset.StandardCharsets;
 final class HttpRefusal extends ChannelInboundHandlerAdapter {
     private static final String TEXT = "this port speaks gRPC over HTTP/2, without an upgrade from HTTP/1\n";
 
-    private static final byte[] ANSWER = ("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-                    + "Content-Length: " + TEXT.length() + "\r\n\r\n" + TEXT)
-            .getBytes(StandardCharsets.US_ASCII);
+    private static final String HEAD = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n";
+
+    private static final byte[] ANSWER =
+            (HEAD + "Content-Length: " + TEXT.length() + "\r\n\r\n" + TEXT).getBytes(StandardCharsets.US_ASCII);
 
     private final ServerConnection connection;
 

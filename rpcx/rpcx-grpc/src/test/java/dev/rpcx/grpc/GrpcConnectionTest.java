@@ -36,7 +36,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests how a connection of gRPC begins, ends, and withstands what no client of gRPC sends. */
 class GrpcConnectionTest {
-    private static final String PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     private static final String EMPTY_SETTINGS = "000000040000000000";
     private static final int GOAWAY = 7;
     private static final int FRAME_HEADER_BYTES = 9;
@@ -67,8 +66,8 @@ class GrpcConnectionTest {
     }
 
     private static byte[] http2(String... hexFrames) {
-        String frames = HexFormat.of().formatHex(PREFACE.getBytes(StandardCharsets.US_ASCII)) + String.join("", hexFrames);
-        return HexFormat.of().parseHex(frames);
+        String preface = HexFormat.of().formatHex(RawClient.PREFACE.getBytes(StandardCharsets.US_ASCII));
+        return HexFormat.of().parseHex(preface + String.join("", hexFrames));
     }
 
     /** Returns the text of the GOAWAY frame in an answer; null if there is none. */
@@ -192,7 +191,12 @@ class GrpcConnectionTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"GET / HTTP/1.1\r\n\r\n", "POST /com.acme.count.Counter/Hello HTTP/1.1\r\n\r\n", "PRI * HTTP/1.1"})
+    @ValueSource(
+            strings = {
+                "GET / HTTP/1.1\r\n\r\n",
+                "POST /com.acme.count.Counter/Hello HTTP/1.1\r\n\r\n",
+                "PRI * HTTP/1.1"
+            })
     void aRequestOfHttp1GetsAnAnswerOfHttp1(String request) throws IOException {
         try (Served served = new Served()) {
             String answer = new String(
@@ -222,7 +226,7 @@ class GrpcConnectionTest {
     @Test
     void aPrefaceThatIsNotCompleteInTimeEndsTheConnection() throws IOException {
         try (Served served = new Served(builder -> builder.keepAlive(Duration.ofMillis(300)))) {
-            byte[] answer = answer(served.port(), PREFACE.substring(0, 10).getBytes(StandardCharsets.US_ASCII));
+            byte[] answer = answer(served.port(), RawClient.PREFACE.substring(0, 10).getBytes(StandardCharsets.US_ASCII));
             assertThat(reason(answer)).isNull();
         }
     }

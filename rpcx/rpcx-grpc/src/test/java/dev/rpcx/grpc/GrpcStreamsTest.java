@@ -78,7 +78,8 @@ class GrpcStreamsTest {
     @Test
     void aClientThatTakesNoItemsStopsThePublisher() {
         Received received = new Received(1);
-        ClientCalls.asyncServerStreamingCall(client.begin("Large"), GrpcClient.request("Large", 4_000, 100_000), received);
+        ClientCalls.asyncServerStreamingCall(
+                client.begin("Large"), GrpcClient.request("Large", 4_000, 100_000), received);
         await().until(() -> received.values.size() == 1);
         // another call on the same connection is not held up
         assertThat(client.call("Hello", "Ada")).isEqualTo("Hello Ada");
@@ -151,7 +152,8 @@ class GrpcStreamsTest {
             items.onNext(GrpcClient.request("Echo", "x".repeat(2_000)));
             assertThatThrownBy(() -> received.end.get(30, TimeUnit.SECONDS))
                     .isInstanceOf(ExecutionException.class)
-                    .satisfies(thrown -> assertThat(codeOf(thrown.getCause())).isEqualTo(Status.Code.RESOURCE_EXHAUSTED));
+                    .satisfies(
+                            thrown -> assertThat(codeOf(thrown.getCause())).isEqualTo(Status.Code.RESOURCE_EXHAUSTED));
             assertThat(caller.call("Hello", "Ada")).isEqualTo("Hello Ada");
         }
     }
@@ -170,7 +172,8 @@ class GrpcStreamsTest {
     void itemsInGzipAreTaken() throws Exception {
         Received received = new Received();
         StreamObserver<DynamicMessage> items = ClientCalls.asyncBidiStreamingCall(
-                client.channel.newCall(GrpcClient.method("Echo"), CallOptions.DEFAULT.withCompression("gzip")), received);
+                client.channel.newCall(GrpcClient.method("Echo"), CallOptions.DEFAULT.withCompression("gzip")),
+                received);
         String large = "y".repeat(200_000);
         items.onNext(GrpcClient.request("Echo", large));
         items.onNext(GrpcClient.request("Echo", ""));

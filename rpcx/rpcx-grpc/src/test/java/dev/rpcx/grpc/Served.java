@@ -10,8 +10,8 @@ import java.time.Duration;
 import java.util.function.UnaryOperator;
 
 /**
- * A server of the service {@code counter} that speaks gRPC. Its end checks that nothing is held any more for a call or a
- * connection that is over.
+ * A server of the service {@code counter} that speaks gRPC. Its end checks that nothing is held any more for a call or
+ * a connection that is over.
  */
 final class Served implements AutoCloseable {
     final Counter counter = new Counter();

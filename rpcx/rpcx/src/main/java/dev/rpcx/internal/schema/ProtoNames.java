@@ -3,8 +3,8 @@ package dev.rpcx.internal.schema;
 import dev.rpcx.schema.SchemaException;
 
 /**
- * Makes the names that packages, services and methods have in an exported {@code .proto}. Unlike {@link ProtoFile}, this
- * class does not need protobuf-java, so a server that speaks gRPC uses it too.
+ * Makes the names that packages, services and methods have in an exported {@code .proto}. Unlike {@link ProtoFile},
+ * this class does not need protobuf-java, so a server that speaks gRPC uses it too.
  */
 public final class ProtoNames {
     private ProtoNames() {}

@@ -46,10 +46,10 @@
  * {@code Attempts} whether the call gets another attempt.
  *
  * <p><b>A third wire</b> at a server is a {@code TranslatedWire} of {@code server}, as gRPC is: {@code Sniffer}
- * recognizes the wire by its first byte, and puts a translator in front of a native connection. At a client, there would
- * be a counterpart of {@code ClassicMethod}, made by {@code ClientProxy}, and one of {@code ClassicClientConnection},
- * made by {@code ClientAddress} and waited for in {@code Route}. Each side has a setting for the wire, like the setting
- * {@code classic}.
+ * recognizes the wire by its first byte, and puts a translator in front of a native connection. At a client, there
+ * would be a counterpart of {@code ClassicMethod}, made by {@code ClientProxy}, and one of
+ * {@code ClassicClientConnection}, made by {@code ClientAddress} and waited for in {@code Route}. Each side has a
+ * setting for the wire, like the setting {@code classic}.
  *
  * <p>Threads: any thread may send on a native connection. A method runs on the connection's event loop unless its
  * comment says that any thread may call it.
