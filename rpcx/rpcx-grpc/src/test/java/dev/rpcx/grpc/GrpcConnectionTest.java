@@ -226,8 +226,8 @@ class GrpcConnectionTest {
     @Test
     void aPrefaceThatIsNotCompleteInTimeEndsTheConnection() throws IOException {
         try (Served served = new Served(builder -> builder.keepAlive(Duration.ofMillis(300)))) {
-            byte[] answer = answer(served.port(), RawClient.PREFACE.substring(0, 10).getBytes(StandardCharsets.US_ASCII));
-            assertThat(reason(answer)).isNull();
+            byte[] begin = RawClient.PREFACE.substring(0, 10).getBytes(StandardCharsets.US_ASCII);
+            assertThat(reason(answer(served.port(), begin))).isNull();
         }
     }
 
