@@ -376,7 +376,8 @@ final class GrpcConnection extends Http2ConnectionHandler {
 
     /** Resets a stream of which nothing has been executed, so that the client may send its call again. */
     void refuseStream(int streamId) {
-        resetStream(context(), streamId, Http2Error.REFUSED_STREAM.code(), context().newPromise());
+        resetStream(
+                context(), streamId, Http2Error.REFUSED_STREAM.code(), context().newPromise());
     }
 
     // ---- to the client
@@ -391,7 +392,14 @@ final class GrpcConnection extends Http2ConnectionHandler {
         if (call.answersInGzip()) {
             headers.set(GrpcHeaders.ENCODING, GrpcHeaders.GZIP);
         }
-        encoder().writeHeaders(context(), call.stream().id(), headers, 0, false, context().newPromise());
+        encoder()
+                .writeHeaders(
+                        context(),
+                        call.stream().id(),
+                        headers,
+                        0,
+                        false,
+                        context().newPromise());
     }
 
     void sendData(GrpcCall call, ByteBuf message) {
@@ -399,7 +407,13 @@ final class GrpcConnection extends Http2ConnectionHandler {
         unsentBytes += bytes;
         controlFrames = 0;
         encoder()
-                .writeData(context(), call.stream().id(), message, 0, false, context().newPromise())
+                .writeData(
+                        context(),
+                        call.stream().id(),
+                        message,
+                        0,
+                        false,
+                        context().newPromise())
                 .addListener(written -> {
                     unsentBytes -= bytes;
                     hasWritten = true;
@@ -417,11 +431,13 @@ final class GrpcConnection extends Http2ConnectionHandler {
      */
     private void sendLast(Http2Stream stream, Http2Headers headers) {
         encoder()
-                .writeHeaders(context(), stream.id(), headers, 0, true, context().newPromise())
+                .writeHeaders(
+                        context(), stream.id(), headers, 0, true, context().newPromise())
                 .addListener(written -> {
                     if (stream.state().remoteSideOpen()) {
                         Http2Error error = written.isSuccess() ? Http2Error.NO_ERROR : Http2Error.INTERNAL_ERROR;
-                        resetStream(context(), stream.id(), error.code(), context().newPromise());
+                        resetStream(
+                                context(), stream.id(), error.code(), context().newPromise());
                         context().flush();
                     }
                 });
@@ -467,7 +483,12 @@ final class GrpcConnection extends Http2ConnectionHandler {
     private void onFrame(int head, int id, ByteBuf payload) {
         switch (head & Wire.TYPE_MASK) {
             case Wire.PING ->
-                encoder().writePing(context(), false, KEEP_ALIVE | id & 0xFFFF_FFFFL, context().newPromise());
+                encoder()
+                        .writePing(
+                                context(),
+                                false,
+                                KEEP_ALIVE | id & 0xFFFF_FFFFL,
+                                context().newPromise());
             case Wire.GOAWAY -> {
                 goAway(Integer.MAX_VALUE);
                 encoder().writePing(context(), false, DRAIN, context().newPromise());
@@ -521,7 +542,8 @@ final class GrpcConnection extends Http2ConnectionHandler {
     public void handlerAdded(ChannelHandlerContext ctx) throws Exception {
         context = ctx;
         super.handlerAdded(ctx);
-        int more = CONNECTION_WINDOW_BYTES - decoder().flowController().windowSize(connection().connectionStream());
+        int more = CONNECTION_WINDOW_BYTES
+                - decoder().flowController().windowSize(connection().connectionStream());
         decoder().flowController().incrementWindowSize(connection().connectionStream(), more);
     }
 

@@ -91,8 +91,7 @@ final class GrpcFrames extends Http2FrameAdapter {
 
     /** Returns whether a content type is the given one, with or without parameters. */
     private static boolean isOf(AsciiString type, AsciiString wanted) {
-        return type.startsWith(wanted)
-                && (type.length() == wanted.length() || type.charAt(wanted.length()) == ';');
+        return type.startsWith(wanted) && (type.length() == wanted.length() || type.charAt(wanted.length()) == ';');
     }
 
     /**
@@ -102,7 +101,8 @@ final class GrpcFrames extends Http2FrameAdapter {
      * @throws RPCXException the call is refused
      */
     private @Nullable GrpcCall call(int streamId, Http2Headers headers) {
-        ServerMethod method = connection.wire().methods().get(text(headers.path()).toString());
+        ServerMethod method =
+                connection.wire().methods().get(text(headers.path()).toString());
         if (method == null) {
             throw RPCXException.refused(RPCXException.Code.NOT_FOUND, NOT_PUBLISHED);
         }
@@ -133,14 +133,7 @@ final class GrpcFrames extends Http2FrameAdapter {
             return null;
         }
         GrpcCall call = new GrpcCall(
-                connection,
-                connection.connection().stream(streamId),
-                id,
-                method,
-                isGzip,
-                answersInGzip,
-                head,
-                prelude);
+                connection, connection.connection().stream(streamId), id, method, isGzip, answersInGzip, head, prelude);
         connection.begin(call, method.items() != null);
         return call;
     }

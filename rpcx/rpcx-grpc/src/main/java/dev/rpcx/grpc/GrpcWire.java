@@ -20,10 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param tokenEntry name of the metadata entry that carries a caller's token; null if the server requires none
  * @param methods methods of the server by the paths of gRPC, such as {@code /com.acme.Greeter/Hello}
  */
-record GrpcWire(
-        String typePrefix,
-        @Nullable String tokenEntry,
-        Map<String, ServerMethod> methods) implements TranslatedWire {
+record GrpcWire(String typePrefix, @Nullable String tokenEntry, Map<String, ServerMethod> methods)
+        implements TranslatedWire {
     /** The bytes with which every connection of HTTP/2 begins. Source: RFC 9113, section 3.4. */
     private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 

@@ -16,8 +16,7 @@ final class ToServer {
     /**
      * Settings of a client that reads the metadata of replies. A call without a deadline has the server's largest time.
      */
-    private static final Settings CLIENT =
-            new Settings(Wire.MAX_MESSAGE_BYTES, Wire.MAX_SLOTS, Long.MAX_VALUE, true);
+    private static final Settings CLIENT = new Settings(Wire.MAX_MESSAGE_BYTES, Wire.MAX_SLOTS, Long.MAX_VALUE, true);
 
     private static final int FIRST_BYTES = 1024;
 

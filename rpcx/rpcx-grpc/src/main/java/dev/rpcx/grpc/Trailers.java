@@ -114,8 +114,7 @@ final class Trailers {
             case CANCELLED -> CANCELLED;
             case DEADLINE_EXCEEDED -> DEADLINE_EXCEEDED;
             case UNAVAILABLE -> UNAVAILABLE;
-            case NOT_FOUND ->
-                error.executed() == RPCXException.Executed.NOT_EXECUTED ? UNIMPLEMENTED : NOT_FOUND;
+            case NOT_FOUND -> error.executed() == RPCXException.Executed.NOT_EXECUTED ? UNIMPLEMENTED : NOT_FOUND;
             case INVALID -> INVALID_ARGUMENT;
             case HANDLER_FAILED -> UNKNOWN;
             case TOO_LARGE, OVERLOADED -> RESOURCE_EXHAUSTED;

@@ -40,7 +40,8 @@ record Certificate(Path chain, Path key) {
         Path key = folder.resolve(name + ".key");
         Files.writeString(chain, pem("CERTIFICATE", keys.getCertificate(name).getEncoded()));
         Files.writeString(
-                key, pem("PRIVATE KEY", keys.getKey(name, PASSWORD.toCharArray()).getEncoded()));
+                key,
+                pem("PRIVATE KEY", keys.getKey(name, PASSWORD.toCharArray()).getEncoded()));
         return new Certificate(chain, key);
     }
 

@@ -92,7 +92,8 @@ class GrpcCallsTest {
             replies.add(ClientCalls.futureUnaryCall(client.begin("Hello"), GrpcClient.request("Hello", "caller " + i)));
         }
         for (int i = 0; i < replies.size(); i++) {
-            assertThat(GrpcClient.value(replies.get(i).get(30, TimeUnit.SECONDS))).isEqualTo("Hello caller " + i);
+            assertThat(GrpcClient.value(replies.get(i).get(30, TimeUnit.SECONDS)))
+                    .isEqualTo("Hello caller " + i);
         }
     }
 
@@ -183,9 +184,7 @@ class GrpcCallsTest {
     @Test
     void theDeadlineOfTheClientIsThatOfTheHandler() {
         client.reply(CallOptions.DEFAULT.withDeadlineAfter(20, TimeUnit.SECONDS), "Remaining");
-        assertThat(served.counter.remainingNanos)
-                .isPositive()
-                .isLessThanOrEqualTo(TimeUnit.SECONDS.toNanos(20));
+        assertThat(served.counter.remainingNanos).isPositive().isLessThanOrEqualTo(TimeUnit.SECONDS.toNanos(20));
     }
 
     @Test
@@ -198,8 +197,8 @@ class GrpcCallsTest {
 
     @Test
     void aCallWhoseTimeIsOverIsCancelledAtTheServer() throws Exception {
-        StatusRuntimeException failure = failure(() ->
-                client.reply(CallOptions.DEFAULT.withDeadlineAfter(200, TimeUnit.MILLISECONDS), "Wait"));
+        StatusRuntimeException failure =
+                failure(() -> client.reply(CallOptions.DEFAULT.withDeadlineAfter(200, TimeUnit.MILLISECONDS), "Wait"));
         assertThat(failure.getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
         assertThat(served.counter.cancelled.await(30, TimeUnit.SECONDS)).isTrue();
     }
@@ -234,8 +233,8 @@ class GrpcCallsTest {
     void aMessageThatIsTooLargeOnlyWhenInflatedIsRefused() {
         try (Served small = new Served(builder -> builder.maxMessageBytes(100_000))) {
             try (GrpcClient caller = small.client()) {
-                StatusRuntimeException failure = failure(() -> caller.reply(
-                        CallOptions.DEFAULT.withCompression("gzip"), "Length", "x".repeat(3_000_000)));
+                StatusRuntimeException failure = failure(() ->
+                        caller.reply(CallOptions.DEFAULT.withCompression("gzip"), "Length", "x".repeat(3_000_000)));
                 assertThat(failure.getStatus().getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
                 assertThat(failure.getStatus().getDescription()).contains("100000 bytes");
             }
@@ -246,8 +245,8 @@ class GrpcCallsTest {
     void aBearerTokenIsTheTokenOfAServerThatRequiresOne() {
         byte[] secret = "sixteen bytes or more".getBytes(StandardCharsets.UTF_8);
         AliceToken token = new AliceToken(secret);
-        try (Served strict = new Served(builder -> builder.interceptor(
-                Tokens.requiring(principal -> principal.equals("alice") ? secret : null)))) {
+        try (Served strict = new Served(builder ->
+                builder.interceptor(Tokens.requiring(principal -> principal.equals("alice") ? secret : null)))) {
             try (GrpcClient caller = strict.client()) {
                 assertThat(failure(() -> caller.call("Principal")).getStatus().getCode())
                         .isEqualTo(Status.Code.UNAUTHENTICATED);

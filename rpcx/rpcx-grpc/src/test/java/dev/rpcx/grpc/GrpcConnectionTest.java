@@ -118,7 +118,8 @@ class GrpcConnectionTest {
 
     @Test
     void methodsOfOneNameInGrpcAreRefusedAtTheStart() {
-        Server.Builder builder = Server.builder(RegistryServer.registry(new Alike())).grpc("");
+        Server.Builder builder =
+                Server.builder(RegistryServer.registry(new Alike())).grpc("");
         assertThatThrownBy(builder::build)
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("same/say-it")
@@ -192,10 +193,7 @@ class GrpcConnectionTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {
-                "GET / HTTP/1.1\r\n\r\n",
-                "POST /com.acme.count.Counter/Hello HTTP/1.1\r\n\r\n",
-                "PRI * HTTP/1.1"
+            strings = {"GET / HTTP/1.1\r\n\r\n", "POST /com.acme.count.Counter/Hello HTTP/1.1\r\n\r\n", "PRI * HTTP/1.1"
             })
     void aRequestOfHttp1GetsAnAnswerOfHttp1(String request) throws IOException {
         try (Served served = new Served()) {

@@ -161,8 +161,7 @@ class GrpcStreamsTest {
     @Test
     void aStreamThatTheClientCancelsFailsAtTheHandler() throws Exception {
         Received received = new Received();
-        ClientCalls.asyncClientStreamingCall(client.begin("Total"), received)
-                .onNext(GrpcClient.request("Total", 1));
+        ClientCalls.asyncClientStreamingCall(client.begin("Total"), received).onNext(GrpcClient.request("Total", 1));
         assertThat(served.counter.begun.await(30, TimeUnit.SECONDS)).isTrue();
         received.cancel();
         assertThat(served.counter.cancelled.await(30, TimeUnit.SECONDS)).isTrue();

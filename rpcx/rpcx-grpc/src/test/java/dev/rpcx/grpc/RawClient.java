@@ -53,10 +53,8 @@ final class RawClient implements AutoCloseable {
 
     /** Returns a message with its prefix. */
     static byte[] message(byte[] message) {
-        return ByteBufUtil.getBytes(Unpooled.buffer()
-                .writeByte(0)
-                .writeInt(message.length)
-                .writeBytes(message));
+        return ByteBufUtil.getBytes(
+                Unpooled.buffer().writeByte(0).writeInt(message.length).writeBytes(message));
     }
 
     /** Returns the message of a request whose field 1 is a text. */

@@ -45,8 +45,7 @@ class TrailersTest {
         assertThat(trailers.get("grpc-status")).hasToString(status);
         assertThat(trailers.get("grpc-message")).hasToString("text");
         assertThat(trailers.get("rpcx-executed"))
-                .hasToString(
-                        executed == Executed.MAYBE ? "maybe" : executed == Executed.EXECUTED ? "yes" : "not");
+                .hasToString(executed == Executed.MAYBE ? "maybe" : executed == Executed.EXECUTED ? "yes" : "not");
         assertThat(trailers.get("rpcx-code")).hasToString(code.name().toLowerCase(Locale.ROOT));
         assertThat(trailers.status()).hasToString("200");
     }
