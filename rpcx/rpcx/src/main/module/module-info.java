@@ -24,6 +24,18 @@ module dev.rpcx {
     exports dev.rpcx.codec;
     exports dev.rpcx.schema;
     exports dev.rpcx.testing;
+    exports dev.rpcx.internal to
+            dev.rpcx.grpc;
+    exports dev.rpcx.internal.ledger to
+            dev.rpcx.grpc;
+    exports dev.rpcx.internal.schema to
+            dev.rpcx.grpc;
+    exports dev.rpcx.internal.server to
+            dev.rpcx.grpc;
+    exports dev.rpcx.internal.wire to
+            dev.rpcx.grpc;
+
+    uses dev.rpcx.internal.server.GrpcProvider;
 
     provides javax.annotation.processing.Processor with
             dev.rpcx.processor.ServiceProcessor;

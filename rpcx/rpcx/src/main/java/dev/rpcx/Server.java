@@ -3,23 +3,27 @@ package dev.rpcx;
 import dev.rpcx.internal.Given;
 import dev.rpcx.internal.io.NettyVersion;
 import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.schema.ProtoNames;
 import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.GrpcProvider;
 import dev.rpcx.internal.server.ServerCore;
 import dev.rpcx.internal.server.ServerMethod;
 import dev.rpcx.internal.server.ServerPlatform;
 import dev.rpcx.internal.server.ServerSettings;
 import dev.rpcx.internal.server.ServiceIndex;
+import dev.rpcx.internal.server.TranslatedWire;
 import dev.rpcx.internal.wire.Wire;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Serves the methods of a {@link RegistryServer} on one port. A server object can be started only once. Clients that
  * speak the classic wire, that is, the simpler of RPCX's two wire protocols, are served only if {@link Builder#classic}
- * is set.
+ * is set, and clients of gRPC only if {@link Builder#grpc} is.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -189,6 +193,13 @@ public final class Server implements AutoCloseable {
         private boolean inProcess;
         private ServerPlatform platform = ServerPlatform.HOST;
         private boolean classic;
+
+        /** Makes the wire of gRPC for the server's methods; null if the server does not speak gRPC. */
+        private @Nullable GrpcProvider grpc;
+
+        /** Package of the {@code .proto} by which clients of gRPC call; empty if it has none. */
+        private String grpcPackage = "";
+
         private int maxConnections = standardConnections(Runtime.getRuntime().maxMemory());
         private int maxConnectionsPerAddress;
         private int maxRunning = 10_000;
@@ -317,6 +328,24 @@ public final class Server implements AutoCloseable {
         }
 
         /**
+         * Makes the server serve clients of gRPC too, on the same port: over HTTP/2, with TLS or without. This needs
+         * the library {@code rpcx-grpc}. Clients call by the {@code .proto} that {@code SchemaTool} exports, with
+         * unary calls and with streams in both directions. Handlers, interceptors, tokens and all limits are the same
+         * as for other clients. By default, the server does not speak gRPC. {@code rpcx/spec/grpc.md} says how calls,
+         * metadata and errors are mapped.
+         *
+         * @param protoPackage package of the exported {@code .proto}, such as {@code com.acme.greeter}; empty for none
+         * @throws IllegalArgumentException if this is no package of a {@code .proto}
+         * @throws IllegalStateException if {@code rpcx-grpc} is not on the class path
+         */
+        public Builder grpc(String protoPackage) {
+            grpcPackage = ProtoNames.checkedPackage(
+                    Given.notNull(protoPackage, "protoPackage", "that of the exported .proto; empty for none"));
+            grpc = GrpcProvider.find();
+            return this;
+        }
+
+        /**
          * Sets the maximum time until the server notices that a client has vanished: 100 ms to 1 h. The default is
          * 60 s. For a client that is still connected but does not read, the server can need up to 4/3 of this time.
          */
@@ -398,11 +427,10 @@ public final class Server implements AutoCloseable {
          *
          * @throws IllegalStateException if the server serves the classic wire and requires tokens, or if the server has
          *     two interceptors that require tokens
+         * @throws IllegalArgumentException if the server speaks gRPC, and two methods have the same name there
          */
         public Server build() {
-            long requiring = interceptors.stream()
-                    .filter(Tokens.Requiring.class::isInstance)
-                    .count();
+            long requiring = requiringTokens();
             if (requiring > 1) {
                 throw new IllegalStateException("Tokens.requiring: " + requiring
                         + " interceptors (expected: one, since a token is good for one use; give it a function that"
@@ -417,6 +445,20 @@ public final class Server implements AutoCloseable {
             return new Server(this);
         }
 
+        /** Returns the number of interceptors that require tokens. */
+        private long requiringTokens() {
+            return interceptors.stream()
+                    .filter(Tokens.Requiring.class::isInstance)
+                    .count();
+        }
+
+        private @Nullable Function<List<ServerMethod>, TranslatedWire> translated() {
+            GrpcProvider provider = grpc;
+            String protoPackage = grpcPackage;
+            String tokenEntry = requiringTokens() > 0 ? Tokens.ENTRY : null;
+            return provider == null ? null : methods -> provider.wire(protoPackage, tokenEntry, methods);
+        }
+
         private ServerSettings settings() {
             return new ServerSettings(
                     platform,
@@ -427,6 +469,7 @@ public final class Server implements AutoCloseable {
                     poolSize,
                     tls == null ? null : tls.engine(),
                     classic,
+                    translated(),
                     keepAlive.toNanos(),
                     maxCallTime.toNanos(),
                     maxConnections,

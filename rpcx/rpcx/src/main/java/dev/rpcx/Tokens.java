@@ -39,7 +39,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Tokens {
     private static final System.Logger LOGGER = System.getLogger(Tokens.class.getName());
-    private static final String ENTRY = "rpcx-token";
+
+    /** Name of the metadata entry of a request that carries the token. */
+    static final String ENTRY = "rpcx-token";
+
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
     /** Tokens work as long as the clocks of two hosts differ by at most this time. */

@@ -1,6 +1,7 @@
 /**
  * RPCX makes remote calls from plain interfaces and records. It sends plain Protobuf, in two forms on one port: the
- * native wire and the classic wire. Both are described in {@code rpcx/spec/wire.md}.
+ * native wire and the classic wire. Both are described in {@code rpcx/spec/wire.md}. With the library
+ * {@code rpcx-grpc}, a server speaks gRPC on the same port ({@code rpcx/spec/grpc.md}).
  *
  * <p>Starting points: {@link dev.rpcx.RPCXServer} and {@link dev.rpcx.RegistryServer} to publish,
  * {@link dev.rpcx.Server} to serve, {@link dev.rpcx.RPCXClient} and {@link dev.rpcx.Client} to call.

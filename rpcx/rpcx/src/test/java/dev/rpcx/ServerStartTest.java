@@ -72,4 +72,15 @@ class ServerStartTest {
                 .hasMessage("no-such-host.invalid:0: cannot listen: the host no-such-host.invalid does not resolve"
                         + " (expected: a name or an address of this machine)");
     }
+
+    @Test
+    void grpcIsRefusedWhereItsLibraryIsNotOnTheClassPath() {
+        Server.Builder builder = Server.builder(RegistryServer.registry(new Starts()));
+        assertThatThrownBy(() -> builder.grpc("com.acme"))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("the library rpcx-grpc");
+        assertThatThrownBy(() -> builder.grpc("com.acme-1"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("package com.acme-1 (expected: names");
+    }
 }

@@ -429,8 +429,10 @@ public final class SchemaTool {
 
     private int proto(String protoPackage, List<String> classes) {
         expectProtobuf();
-        ProtoFile file = new ProtoFile(protoPackage);
-        for (PublishedService service : Services.declared(classes, loader, new Schema(LockFile.of(loader)))) {
+        List<PublishedService> services = Services.declared(classes, loader, new Schema(LockFile.of(loader)));
+        ProtoFile file = new ProtoFile(protoPackage)
+                .reserve(services.stream().map(PublishedService::name).toList());
+        for (PublishedService service : services) {
             file.service(service.name(), service.rpcs());
         }
         out.print(file.text());

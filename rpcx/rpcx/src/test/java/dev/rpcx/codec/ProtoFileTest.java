@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.schema.Field;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -208,6 +209,28 @@ class ProtoFileTest {
         assertThatThrownBy(() -> new ProtoFile("odd").service("odd", rpcs))
                 .hasMessage("odd: the methods find and Find have the same name in a .proto: rename one");
         assertThatThrownBy(() -> new ProtoFile("a-b")).hasMessageContaining("package a-b (expected: names of ASCII");
+    }
+
+    interface Reader {
+        int read(Person person);
+    }
+
+    record Person(@Field(1) String name) {}
+
+    /** The names of services are in the paths of gRPC, which a server computes without the messages of the file. */
+    @Test
+    void noMessageTakesTheNameOfAService() {
+        Schema schema = new Schema(LockFile.none());
+        Method method = RoundTripTest.method(Reader.class, "read");
+        List<ProtoFile.Rpc> rpcs =
+                List.of(new ProtoFile.Rpc("read", schema.parameters(method), schema.result(method), false, false));
+        ProtoFile file = new ProtoFile("names")
+                .reserve(List.of("reader", "person"))
+                .service("reader", rpcs)
+                .service("person", rpcs);
+        assertThat(file.text()).contains("service Reader {", "service Person {", "message PersonMessage {");
+        assertThatThrownBy(() -> new ProtoFile("names").reserve(List.of("a-b", "aB")))
+                .hasMessageContaining("the services a-b and aB have the same name in a .proto");
     }
 
     @Test

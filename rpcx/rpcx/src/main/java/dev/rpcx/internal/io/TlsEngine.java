@@ -59,12 +59,18 @@ public final class TlsEngine {
      * @param account account that is charged for records and handshakes that have arrived only in part
      * @param recordNanos longest time in nanoseconds that the peer can take to complete a large TLS record, see
      *     {@link TlsRecords}
+     * @param applicationProtocol protocol that is agreed on with a client that asks for it (ALPN). A client that does
+     *     not ask for it, such as a client of RPCX, gets a connection without such a protocol. Null for none
      */
-    public void addTo(Channel channel, Account account, long recordNanos) {
-        add(
-                channel,
-                new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_CLIENT),
-                context.newHandler(channel.alloc()));
+    public void addTo(Channel channel, Account account, long recordNanos, @Nullable String applicationProtocol) {
+        SslHandler handler = context.newHandler(channel.alloc());
+        if (applicationProtocol != null) {
+            // The empty text means that the server ignores what the client asks for.
+            handler.engine()
+                    .setHandshakeApplicationProtocolSelector(
+                            (engine, asked) -> asked.contains(applicationProtocol) ? applicationProtocol : "");
+        }
+        add(channel, new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_CLIENT), handler);
     }
 
     private static void add(Channel channel, TlsRecords records, SslHandler engine) {

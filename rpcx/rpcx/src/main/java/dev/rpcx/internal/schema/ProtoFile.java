@@ -44,6 +44,9 @@ public final class ProtoFile {
     private final Map<Shape, String> names = new LinkedHashMap<>();
     private final Set<String> taken = new HashSet<>();
 
+    /** Names of services that have been reserved and not been used yet. They are also in {@link #taken}. */
+    private final Set<String> reservedServices = new HashSet<>();
+
     /**
      * A method of a service, with the messages that it takes and returns.
      *
@@ -76,17 +79,36 @@ public final class ProtoFile {
      *     letters, digits and underscores, and begins with a letter
      */
     public ProtoFile(String protoPackage) {
-        if (!protoPackage.matches("([A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)*)?")) {
-            throw new SchemaException(
-                    "package " + protoPackage + " (expected: names of ASCII letters, digits and _, with dots between)");
-        }
-        this.protoPackage = protoPackage;
+        this.protoPackage = ProtoNames.checkedPackage(protoPackage);
         String path = protoPackage.isEmpty() ? "export" : protoPackage.replace('.', '/');
         file = FileDescriptorProto.newBuilder().setName(path + ".proto").setSyntax("proto3");
         file.getOptionsBuilder().setJavaMultipleFiles(true);
         if (!protoPackage.isEmpty()) {
             file.setPackage(protoPackage);
         }
+    }
+
+    /**
+     * Keeps the names of services free, so that no message of a service that is added before gets one of them. The name
+     * of a service is in the paths of gRPC, and a server computes the name without the messages of this file.
+     *
+     * @param services published names of all services of this file
+     * @throws SchemaException if two services would have the same name in the file
+     */
+    public ProtoFile reserve(List<String> services) {
+        Map<String, String> published = new HashMap<>();
+        for (String name : services) {
+            String wanted = ProtoNames.identifier(name);
+            String other = published.put(wanted, name);
+            if (other != null && !other.equals(name)) {
+                throw new SchemaException("the services " + other + " and " + name
+                        + " have the same name in a .proto: rename one, or export them into two packages");
+            }
+            if (taken.add(wanted)) {
+                reservedServices.add(wanted);
+            }
+        }
+        return this;
     }
 
     /**
@@ -98,7 +120,8 @@ public final class ProtoFile {
      *     of fields count as the same if they differ only in underscores
      */
     public ProtoFile service(String name, List<Rpc> rpcs) {
-        String serviceName = unique(identifier(name), "Service");
+        String wanted = ProtoNames.identifier(name);
+        String serviceName = reservedServices.remove(wanted) ? wanted : unique(wanted, "Service");
         ServiceDescriptorProto.Builder service =
                 ServiceDescriptorProto.newBuilder().setName(serviceName);
         // The user's own types are added before the messages that RPCX makes for the methods of this service, so that
@@ -115,7 +138,7 @@ public final class ProtoFile {
         }
         Map<String, String> methods = new HashMap<>();
         for (Rpc rpc : rpcs) {
-            String capital = identifier(rpc.name());
+            String capital = ProtoNames.identifier(rpc.name());
             String other = methods.put(capital, rpc.name());
             if (other != null) {
                 throw new SchemaException(name + ": the methods " + other + " and " + rpc.name()
@@ -186,21 +209,6 @@ public final class ProtoFile {
     private static String ascii(String name) {
         String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
-    }
-
-    private static String identifier(String name) {
-        StringBuilder text = new StringBuilder();
-        boolean up = true;
-        for (int i = 0; i < name.length(); i++) {
-            char c = name.charAt(i);
-            if (c < 128 && (Character.isLetter(c) || Character.isDigit(c) && text.length() > 0)) {
-                text.append(up ? Character.toUpperCase(c) : c);
-                up = false;
-            } else {
-                up = true;
-            }
-        }
-        return text.length() == 0 ? "X" : text.toString();
     }
 
     private String message(MessageType type, String wanted) {
@@ -296,7 +304,7 @@ public final class ProtoFile {
                     default -> false;
                 };
         // protoc accepts no other name for the message of a map's entries.
-        String name = identifier(snake(type.name())) + "Entry";
+        String name = ProtoNames.identifier(snake(type.name())) + "Entry";
         DescriptorProto.Builder entry = DescriptorProto.newBuilder().setName(name);
         FieldDescriptorProto.Builder keyField =
                 FieldDescriptorProto.newBuilder().setName("key").setNumber(1).setLabel(Label.LABEL_OPTIONAL);

@@ -31,7 +31,8 @@
  *       {@link MethodSchema} has the members of one method, with a hash that client and server compare when a
  *       connection opens; {@link SchemaDifference} finds a member that one of them would misread.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
- *       {@link ProtoText} its text.
+ *       {@link ProtoText} its text. {@link ProtoNames} makes the names of services and methods in it, which a server
+ *       that speaks gRPC needs too.
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}

@@ -41,6 +41,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -96,6 +97,7 @@ public final class ServerCore {
     private final int eventLoops;
     private final boolean inProcess;
     private final boolean classic;
+    private final @Nullable TranslatedWire translated;
     private final long keepAliveNanos;
     private final long maxCallNanos;
     private final @Nullable TlsEngine tls;
@@ -215,6 +217,8 @@ public final class ServerCore {
             byName.put(MethodDictionary.key(method.service(), method.name()), method);
         }
         dictionary = dictionary(methods);
+        Function<List<ServerMethod>, TranslatedWire> further = given.translated();
+        translated = further == null ? null : further.apply(methods);
     }
 
     private static List<ByteBuf> dictionary(List<ServerMethod> methods) {
@@ -315,7 +319,11 @@ public final class ServerCore {
             closeUngreeted(channel);
         }
         if (tls != null) {
-            tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
+            tls.addTo(
+                    channel,
+                    account,
+                    ServerConnection.frameNanos(Sniffer.silentNanos(this)),
+                    translated == null ? null : translated.applicationProtocol());
         }
         channel.pipeline().addLast(new Sniffer(this, account));
     }
@@ -668,6 +676,12 @@ public final class ServerCore {
     /** Returns whether this server accepts connections of the classic wire. */
     boolean classic() {
         return classic;
+    }
+
+    /** Returns the wire that this server translates into the native one, such as gRPC; null if there is none. */
+    @Nullable
+    TranslatedWire translated() {
+        return translated;
     }
 
     /**

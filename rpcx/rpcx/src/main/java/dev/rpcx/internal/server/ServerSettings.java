@@ -1,6 +1,8 @@
 package dev.rpcx.internal.server;
 
 import dev.rpcx.internal.io.TlsEngine;
+import java.util.List;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param poolSize maximum number of threads of the pool that run handlers at the same time
  * @param tls TLS of all connections; null for connections without TLS
  * @param classic whether the server serves the classic wire in addition to the native one
+ * @param translated makes the wire, such as gRPC, that the server translates into the native one; null for none
  * @param keepAliveNanos maximum time, in nanoseconds, until the server notices that a client has vanished
  * @param maxCallNanos maximum time, in nanoseconds, of a call that neither takes nor returns a stream
  * @param maxConnections maximum number of connections at the same time
@@ -31,6 +34,7 @@ public record ServerSettings(
         int poolSize,
         @Nullable TlsEngine tls,
         boolean classic,
+        @Nullable Function<List<ServerMethod>, TranslatedWire> translated,
         long keepAliveNanos,
         long maxCallNanos,
         int maxConnections,

@@ -6,18 +6,20 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds out from the first byte of a new connection whether the client speaks the native or the classic wire. When that
- * byte has arrived, a {@link ServerConnection} or a {@link ClassicServerConnection} replaces the sniffer in the
- * pipeline. No message of the classic wire begins with the first byte of the native wire. If the first byte does not
- * arrive within {@link #silentNanos}, the connection is closed. With TLS, the handshake is part of this time.
+ * Finds out from the first byte of a new connection which wire the client speaks: the native one, the classic one, or a
+ * {@link TranslatedWire} if the server has one. When that byte has arrived, a {@link ServerConnection} or a
+ * {@link ClassicServerConnection} replaces the sniffer in the pipeline. For a translated wire, its translator comes in
+ * front of the {@code ServerConnection}. No message of the classic wire begins with the first byte of another wire. If
+ * the first byte does not arrive within {@link #silentNanos}, the connection is closed. With TLS, the handshake is part
+ * of this time.
  */
 public final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
@@ -65,10 +67,7 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
         }
         boolean isBegun = false;
         try {
-            ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
-                    ? new ServerConnection(ctx.channel(), server, account, takenNanos)
-                    : new ClassicServerConnection(ctx.channel(), server, account);
-            ctx.pipeline().replace(this, null, connection);
+            ctx.pipeline().replace(this, null, reader(ctx, first));
             isBegun = true;
         } finally {
             if (!isBegun) {
@@ -82,6 +81,25 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
         // The bytes go to the connection, which has taken the place of this handler. If they went to the head of the
         // pipeline instead, TLS would decrypt them a second time.
         ctx.fireChannelRead(first);
+    }
+
+    /**
+     * Returns the handler that reads the bytes of the connection. For a translated wire, this is the translator, and
+     * this method has added the connection itself behind this sniffer.
+     */
+    private ChannelHandler reader(ChannelHandlerContext ctx, ByteBuf first) {
+        int firstByte = first.getUnsignedByte(first.readerIndex());
+        TranslatedWire translated = server.translated();
+        boolean isTranslated = translated != null && translated.isBegunBy(firstByte);
+        if (firstByte != NATIVE_FIRST_BYTE && !isTranslated) {
+            return new ClassicServerConnection(ctx.channel(), server, account);
+        }
+        ServerConnection connection = new ServerConnection(ctx.channel(), server, account, takenNanos);
+        if (firstByte == NATIVE_FIRST_BYTE || translated == null) {
+            return connection;
+        }
+        ctx.pipeline().addLast(connection);
+        return translated.translator(connection, server.settings(), first);
     }
 
     @Override

@@ -13,6 +13,8 @@
  *       the settings.
  *   <li>The server itself: {@link ServerCore} listens, takes or closes new connections, and stops;
  *       {@link ServedConnection} is a connection as the server sees it, on either wire.
+ *   <li>Wires of others: {@link TranslatedWire} is a wire, such as gRPC, whose messages are turned into frames of the
+ *       native wire in front of a {@code ServerConnection}; {@link GrpcProvider} finds the library that does so.
  *   <li>From the first byte to a call: {@link Sniffer} distinguishes the wires, and closes a connection that sends
  *       nothing at first; {@link ServerConnection} takes the frames of the native wire, and ends calls;
  *       {@link FloodGuard} ends a connection with too many frames that cost their sender nothing (CANCEL, PING,

@@ -47,12 +47,11 @@
  * on both wires. At a client, {@code Health.Outcome.of} says whether it counts against the instance, and
  * {@code Attempts} whether the call gets another attempt.
  *
- * <p><b>A third wire</b> would need here a class for its messages, like {@code ClassicWire}, and one for its
- * connections, like {@code ClassicConnection}. At a server, {@code Sniffer} would recognize the wire by its first byte,
- * and there would be counterparts of {@code ClassicServerConnection} and {@code ClassicServerCall}. At a client, there
+ * <p><b>A third wire</b> at a server is a {@code TranslatedWire} of {@code server}, as gRPC is: {@code Sniffer}
+ * recognizes the wire by its first byte, and puts a translator in front of a native connection. At a client, there
  * would be a counterpart of {@code ClassicMethod}, made by {@code ClientProxy}, and one of
- * {@code ClassicClientConnection}, made by {@code ClientAddress} and waited for in {@code Route}. Each side would have
- * a setting for the wire, like the setting {@code classic}.
+ * {@code ClassicClientConnection}, made by {@code ClientAddress} and waited for in {@code Route}. Each side has a
+ * setting for the wire, like the setting {@code classic}.
  *
  * <p>Threads: any thread may send on a native connection. A method runs on the connection's event loop unless its
  * comment says that any thread may call it.

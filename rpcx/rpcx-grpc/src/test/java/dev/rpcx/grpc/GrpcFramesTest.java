@@ -1,0 +1,231 @@
+package dev.rpcx.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.internal.ledger.Ledger;
+import io.netty.handler.codec.http2.Http2FrameTypes;
+import io.netty.handler.codec.http2.Http2Headers;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Tests calls in frames that no client of gRPC sends, or that it sends seldom. */
+class GrpcFramesTest {
+    private static final byte[] ADA = RawClient.text("Ada");
+
+    /** SETTINGS_INITIAL_WINDOW_SIZE is 0, so that the server may send no data. */
+    private static final byte[] NO_WINDOW = {0, 4, 0, 0, 0, 0};
+
+    /** Length of the message "Hello Ada" with its field and its prefix. */
+    private static final int REPLY_BYTES = 16;
+
+    private Served served;
+    private RawClient client;
+
+    @BeforeEach
+    void start() throws IOException {
+        served = new Served();
+        client = new RawClient(served.port());
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        client.close();
+        served.close();
+    }
+
+    private static String status(Http2Headers last) {
+        return String.valueOf(last.get("grpc-status"));
+    }
+
+    private static String text(Http2Headers last) {
+        return String.valueOf(last.get("grpc-message"));
+    }
+
+    @Test
+    void aMessageMayComeInAnyNumberOfFrames() throws IOException {
+        client.headers(1, RawClient.call("Hello"), 0);
+        for (byte each : ADA) {
+            client.data(1, new byte[] {each}, 0);
+        }
+        client.data(1, new byte[0], RawClient.END_STREAM);
+        assertThat(client.next(Http2FrameTypes.DATA, 1).payload()).hasSize(REPLY_BYTES);
+        assertThat(status(client.last(1))).isEqualTo("0");
+    }
+
+    @Test
+    void anotherMethodOfHttpIsNotAllowed() throws IOException {
+        client.headers(1, RawClient.call("Hello").method("GET"), RawClient.END_STREAM);
+        assertThat(client.last(1).status()).hasToString("405");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "application/json", "application/grpc-web", "application/grpc+json"})
+    void anotherTypeOfContentIsNotSupported(String type) throws IOException {
+        client.headers(1, RawClient.call("Hello").set("content-type", type), RawClient.END_STREAM);
+        assertThat(client.last(1).status()).hasToString("415");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"application/grpc+proto", "application/grpc;charset=utf-8"})
+    void bothNamesOfTheTypeAreKnown(String type) throws IOException {
+        client.headers(1, RawClient.call("Hello").set("content-type", type), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("0");
+    }
+
+    @Test
+    void aCallWithoutAMessageIsNotExecuted() throws IOException {
+        client.headers(1, RawClient.call("Hello"), RawClient.END_STREAM);
+        Http2Headers last = client.last(1);
+        assertThat(status(last)).isEqualTo("13");
+        assertThat(last.get("rpcx-executed")).hasToString("not");
+        assertThat(served.counter.executed).hasValue(0);
+    }
+
+    @Test
+    void aCallWithTwoMessagesIsNotExecuted() throws IOException {
+        client.headers(1, RawClient.call("Hello"), 0);
+        client.data(1, ADA, 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        Http2Headers last = client.last(1);
+        assertThat(status(last)).isEqualTo("13");
+        assertThat(last.get("rpcx-executed")).hasToString("not");
+        assertThat(served.counter.executed).hasValue(0);
+    }
+
+    @Test
+    void aMessageThatIsCutOffIsNotExecuted() throws IOException {
+        client.headers(1, RawClient.call("Hello"), 0);
+        client.data(1, Arrays.copyOf(ADA, ADA.length - 1), RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("13");
+        assertThat(served.counter.executed).hasValue(0);
+    }
+
+    @Test
+    void aCompressedMessageNeedsAnEncoding() throws IOException {
+        byte[] compressed = ADA.clone();
+        compressed[0] = 1;
+        client.headers(1, RawClient.call("Hello"), 0);
+        client.data(1, compressed, RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("13");
+        client.headers(3, RawClient.call("Hello").set("grpc-encoding", "gzip"), 0);
+        client.data(3, compressed, RawClient.END_STREAM);
+        Http2Headers last = client.last(3);
+        assertThat(status(last)).isEqualTo("13");
+        assertThat(text(last)).contains("gzip");
+        assertThat(served.counter.executed).hasValue(0);
+    }
+
+    @Test
+    void anEncodingThatIsNotKnownIsRefusedWithThoseThatAre() throws IOException {
+        client.headers(1, RawClient.call("Hello").set("grpc-encoding", "snappy"), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        Http2Headers last = client.last(1);
+        assertThat(status(last)).isEqualTo("12");
+        assertThat(last.get("grpc-accept-encoding")).hasToString("identity,gzip");
+    }
+
+    @Test
+    void aTimeoutThatIsNoneIsRefused() throws IOException {
+        client.headers(1, RawClient.call("Hello").set("grpc-timeout", "1x"), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("3");
+    }
+
+    /** The server's clock for the call begins with the headers. */
+    @Test
+    void aCallWhoseMessageDoesNotComeEndsAtItsDeadline() throws IOException {
+        client.headers(1, RawClient.call("Hello").set("grpc-timeout", "50m"), 0);
+        Http2Headers last = client.last(1);
+        assertThat(status(last)).isEqualTo("4");
+        assertThat(last.get("rpcx-executed")).hasToString("not");
+    }
+
+    @Test
+    void theRestOfACallThatHasItsAnswerIsNotRead() throws IOException {
+        client.headers(1, RawClient.call("Unknown"), 0);
+        assertThat(status(client.last(1))).isEqualTo("12");
+        RawClient.Frame reset = client.next(Http2FrameTypes.RST_STREAM, 1);
+        assertThat(reset.payload()).containsExactly(0, 0, 0, 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        client.headers(3, RawClient.call("Hello"), 0);
+        client.data(3, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(3))).isEqualTo("0");
+    }
+
+    @Test
+    void aReplyWaitsForTheWindowOfTheClientAndIsCharged() throws IOException {
+        try (RawClient small = new RawClient(served.port(), NO_WINDOW)) {
+            small.headers(1, RawClient.call("Letters"), 0);
+            // 100,000 letters
+            small.data(1, RawClient.message(new byte[] {8, (byte) 0xA0, (byte) 0x8D, 6}), RawClient.END_STREAM);
+            await().until(() -> Ledger.auditAll().contains("QUEUE_BYTES"));
+            // another call is answered, since an error has no data
+            small.headers(3, RawClient.call("Unknown"), RawClient.END_STREAM);
+            assertThat(status(small.last(3))).isEqualTo("12");
+            small.send(Http2FrameTypes.WINDOW_UPDATE, 0, 1, new byte[] {0, 2, 0, 0});
+            small.send(Http2FrameTypes.WINDOW_UPDATE, 0, 0, new byte[] {0, 2, 0, 0});
+            assertThat(status(small.last(1))).isEqualTo("0");
+            await().until(() -> !Ledger.auditAll().contains("QUEUE_BYTES"));
+        }
+    }
+
+    @Test
+    void thePartOfAFrameIsCharged() throws IOException {
+        client.headers(1, RawClient.call("Hello"), 0);
+        byte[] frame = RawClient.frame(Http2FrameTypes.DATA, 0, 1, RawClient.message(new byte[16_000]));
+        client.write(Arrays.copyOf(frame, 10_000));
+        await().until(() -> Ledger.auditAll().contains("FRAME_BYTES"));
+    }
+
+    @Test
+    void headersAboveTheLimitAreRefused() throws IOException {
+        client.headers(1, RawClient.call("Hello").set("long", "x".repeat(9_000)), RawClient.END_STREAM);
+        assertThat(client.last(1).status()).hasToString("431");
+        client.headers(3, RawClient.call("Hello"), 0);
+        client.data(3, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(3))).isEqualTo("0");
+    }
+
+    /** This is "HTTP/2 rapid reset" (CVE-2023-44487). The end of the test checks that nothing of the calls is left. */
+    @Test
+    void callsThatAreResetAtOnceLeaveNothing() throws IOException {
+        Http2Headers headers = RawClient.call("Wait");
+        ByteArrayOutputStream flood = new ByteArrayOutputStream();
+        int stream = 1;
+        for (int i = 0; i < 5_000; i++) {
+            flood.write(RawClient.frame(
+                    Http2FrameTypes.HEADERS, RawClient.END_HEADERS, stream, client.encoded(stream, headers)));
+            flood.write(RawClient.frame(
+                    Http2FrameTypes.DATA, RawClient.END_STREAM, stream, RawClient.message(new byte[0])));
+            flood.write(RawClient.frame(Http2FrameTypes.RST_STREAM, 0, stream, new byte[] {0, 0, 0, 8}));
+            stream += 2;
+        }
+        client.write(flood.toByteArray());
+        client.headers(stream, RawClient.call("Hello"), 0);
+        client.data(stream, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(stream))).isIn("0", "8");
+    }
+
+    @Test
+    void aClientThatAnswersPingsKeepsItsConnection() throws IOException {
+        try (Served quick = new Served(builder -> builder.keepAlive(Duration.ofMillis(300)));
+                RawClient caller = new RawClient(quick.port())) {
+            for (int i = 0; i < 5; i++) {
+                RawClient.Frame ping = caller.next(Http2FrameTypes.PING, 0);
+                caller.send(Http2FrameTypes.PING, RawClient.ACK, 0, ping.payload());
+            }
+            caller.headers(1, RawClient.call("Hello"), 0);
+            caller.data(1, ADA, RawClient.END_STREAM);
+            assertThat(status(caller.last(1))).isEqualTo("0");
+        }
+    }
+}
