@@ -139,13 +139,14 @@ public class LockFileLoaderTest {
             assertThat(client.create(PointsClient.class, "127.0.0.1", server.port())
                             .show(new Point("one", "two")))
                     .isEqualTo("one, two");
-            // the server has no lock file, and takes the numbers in the order of declaration
+            // The server has no lock file, and takes the numbers in the order of declaration. One of the two classes of
+            // one name has a number behind its name: the one that this JVM meets later.
             Object calls = client.create(type, "127.0.0.1", server.port());
             assertThatThrownBy(() -> type.getMethod("show", pointType).invoke(calls, point))
                     .cause()
-                    .hasMessage("points/show at 127.0.0.1:" + server.port() + " has another schema: Point.y (string) is"
-                            + " number 1 to the client, and Point.y (string) is number 2 to the server (expected: one"
-                            + " number on both sides)");
+                    .hasMessageMatching("points/show at 127\\.0\\.0\\.1:" + server.port() + " has another schema: Point\\d*\\.y"
+                            + " \\(string\\) is number 1 to the client, and Point\\d*\\.y \\(string\\) is number 2 to the"
+                            + " server \\(expected: one number on both sides\\)");
         } finally {
             server.stop(Duration.ofMillis(200));
         }
