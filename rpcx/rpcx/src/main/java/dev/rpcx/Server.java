@@ -42,7 +42,7 @@ public final class Server implements AutoCloseable {
 
     private Server(Builder builder) {
         core = new ServerCore(builder.settings(), builder::methods);
-        published = builder.registry.published();
+        published = builder.registry().published();
     }
 
     /** Returns a builder for a server of this registry. The builder has a default for each setting. */
@@ -168,6 +168,10 @@ public final class Server implements AutoCloseable {
 
         private final RegistryServer registry;
         private final List<Interceptor> interceptors = new ArrayList<>();
+
+        /** {@link #registry}, and the service that describes its services; null if the server does not have that. */
+        private @Nullable RegistryServer reflecting;
+
         private String host = "0.0.0.0";
         private int port;
         private @Nullable Tls tls;
@@ -288,6 +292,21 @@ public final class Server implements AutoCloseable {
         /** Sets the TLS settings of all connections. Without this setting, the connections are not encrypted. */
         public Builder tls(Tls server) {
             tls = Tls.checked(server, true);
+            return this;
+        }
+
+        /**
+         * Makes the server describe its services, with their methods and messages, to tools that have none of their
+         * classes, such as the command {@code rpcx}. It publishes the service {@code rpcx.reflection} for that, whose
+         * callers pass the interceptors of the server like all others. By default, a server tells its clients only the
+         * names of services and methods. The library {@code com.google.protobuf:protobuf-java} has to be on the class
+         * path.
+         *
+         * @throws dev.rpcx.schema.SchemaException if that library is missing, or if two methods of a service, or two
+         *     components of a message, have the same name in a {@code .proto}
+         */
+        public Builder reflection() {
+            reflecting = registry.reflecting();
             return this;
         }
 
@@ -423,8 +442,13 @@ public final class Server implements AutoCloseable {
                     maxMessageBytes);
         }
 
+        /** Returns the registry with what this server publishes. */
+        private RegistryServer registry() {
+            return reflecting == null ? registry : reflecting;
+        }
+
         private List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos) {
-            return registry.methods(interceptors, maxRunning, running, groups, nowNanos);
+            return registry().methods(interceptors, maxRunning, running, groups, nowNanos);
         }
 
         private static int checked(String name, int value, int low, int high) {

@@ -47,7 +47,7 @@ public final class ClientProxy implements InvocationHandler {
      * Timeout of a call whose argument or result is a stream, if the method sets no timeout. The timeout is long, since
      * a stream lasts until one side ends the stream.
      */
-    private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
+    static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private static final Object[] NO_ARGUMENTS = {};
 

@@ -7,7 +7,8 @@
  *
  * <ul>
  *   <li>Before the first call: {@link ServiceIndex} reads the index of services that the annotation processor has
- *       written, {@link PackageScan} finds the services of a package; {@link ServerMethod} is a published method: its
+ *       written, {@link PackageScan} finds the services of a package; {@link Reflection} is the service that describes
+ *       the others, if a server is to have it; {@link ServerMethod} is a published method: its
  *       codecs, its handle, its interceptors, its limit, and where it runs; {@link ServerPlatform} makes the threads,
  *       and a simulation has one of its own; {@code ServerSettings} are the settings.
  *   <li>The server itself: {@link ServerCore} listens, takes or closes new connections, and stops;
