@@ -16,6 +16,11 @@ import org.jspecify.annotations.Nullable;
  * asynchronous method returns a future that fails with the exception, and any other method throws the exception to its
  * caller. A checked exception that the method does not declare becomes the cause of an {@link RPCXException}.
  *
+ * <p>A client's interceptor can refuse a call by throwing an exception before it calls {@link Next#proceed}. The call
+ * is then never sent, also if the interceptor calls {@link Next#proceed} later. An {@link RPCXException} that leaves
+ * open whether the call was executed ({@link RPCXException#isExecutedOpen}) arrives as
+ * {@link RPCXException.Executed#NOT_EXECUTED}.
+ *
  * <p>A server's interceptor can refuse a call before calling {@link Next#proceed}, by throwing an exception or
  * returning a stage that fails. The caller is told that the handler was not executed, unless the exception is an
  * {@link RPCXException} that was made with {@link RPCXException.Executed#EXECUTED} or

@@ -137,7 +137,7 @@ public class RPCXException extends RuntimeException {
     private final Code code;
     private final Executed executed;
 
-    /** Whether the exception leaves {@link #executed} to the server: see {@link #isExecutedOpen}. */
+    /** Whether the exception leaves {@link #executed} to RPCX: see {@link #isExecutedOpen}. */
     private final boolean isExecutedOpen;
 
     private final List<Detail> details;
@@ -146,8 +146,8 @@ public class RPCXException extends RuntimeException {
     private final transient @Nullable Metadata metadata;
 
     /**
-     * Creates an exception with which a handler or an interceptor of a server ends a call. The caller gets this code
-     * and this message. The server itself says whether the handler was started, see {@link #isExecutedOpen}.
+     * Creates an exception with which a handler or an interceptor ends a call. The caller gets this code and this
+     * message. RPCX itself says whether the handler was started, see {@link #isExecutedOpen}.
      *
      * @param message text that the caller gets, or null for the name of the code
      */
@@ -156,8 +156,8 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Returns an exception with which a server's interceptor refuses a call instead of running the handler. The caller
-     * gets this code and this message, with {@link Executed#NOT_EXECUTED}. If the interceptor throws the exception
+     * Returns an exception with which an interceptor refuses a call instead of going on with it. The caller gets this
+     * code and this message, with {@link Executed#NOT_EXECUTED}. If an interceptor of a server throws the exception
      * after the handler has started, the caller gets {@link Executed#EXECUTED} instead.
      *
      * @param message text that the caller gets, or null for the name of the code
@@ -276,9 +276,10 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Returns whether this exception leaves it to the server to say whether the handler was started. This is so for an
-     * exception that {@link #RPCXException(Code, String)} has made. If an interceptor throws such an exception before
-     * the handler has started, the caller gets {@link Executed#NOT_EXECUTED}.
+     * Returns whether this exception leaves it to RPCX to say whether the handler was started. This is so for an
+     * exception that {@link #RPCXException(Code, String)} has made. If an interceptor of a server throws such an
+     * exception before the handler has started, or one of a client before the call is sent, the caller gets
+     * {@link Executed#NOT_EXECUTED}.
      */
     public final boolean isExecutedOpen() {
         return isExecutedOpen;

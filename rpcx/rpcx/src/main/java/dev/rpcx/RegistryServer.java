@@ -12,9 +12,12 @@ import dev.rpcx.internal.call.PublishedMethod;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.client.ClientProxy;
 import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.schema.DescribedService;
 import dev.rpcx.internal.schema.MethodSchema;
+import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.server.AdmissionLimit;
 import dev.rpcx.internal.server.PackageScan;
+import dev.rpcx.internal.server.Reflection;
 import dev.rpcx.internal.server.ServerMethod;
 import dev.rpcx.internal.server.ServiceIndex;
 import dev.rpcx.internal.wire.MethodDictionary;
@@ -185,6 +188,28 @@ public final class RegistryServer {
         } catch (IllegalAccessException | InaccessibleObjectException e) {
             throw new IllegalArgumentException(method + ": not accessible (expected: its package open to dev.rpcx)", e);
         }
+    }
+
+    /**
+     * Returns a registry of these services, and of one more that describes them. Later changes of this registry do not
+     * change the returned one.
+     *
+     * @throws dev.rpcx.schema.SchemaException if protobuf-java is not on the class path, or if two names of these
+     *     services are the same in a {@code .proto}
+     */
+    RegistryServer reflecting() {
+        Map<String, List<ProtoFile.Rpc>> services = new LinkedHashMap<>();
+        for (Published entry : methods.values()) {
+            services.computeIfAbsent(entry.service, name -> new ArrayList<>())
+                    .add(new PublishedMethod(entry.name, entry.method)
+                            .rpc(Codecs.standard(entry.type).schema()));
+        }
+        List<DescribedService> described = new ArrayList<>();
+        services.forEach((name, rpcs) -> described.add(DescribedService.of(name, rpcs)));
+        RegistryServer all = new RegistryServer();
+        all.methods.putAll(methods);
+        all.add(new Reflection(described));
+        return all;
     }
 
     /**

@@ -35,7 +35,11 @@ public final class Server implements AutoCloseable {
     private static final Duration STOP_TIME = Duration.ofSeconds(5);
 
     private final ServerCore core;
+
+    /** Services of the user, without the one that describes them. */
     private final RegistryServer registry;
+
+    private final List<String> published;
 
     /**
      * Creates a server for the methods of this registry, with the default settings.
@@ -50,6 +54,7 @@ public final class Server implements AutoCloseable {
     private Server(Builder builder) {
         core = new ServerCore(builder.settings(), builder::methods);
         registry = builder.registry;
+        published = builder.registry().published();
     }
 
     /**
@@ -94,7 +99,7 @@ public final class Server implements AutoCloseable {
 
     /** Returns the names of the published methods as {@code service/method}, in the order of registration. */
     public List<String> services() {
-        return registry.published();
+        return published;
     }
 
     /** Stops the server as {@link #stop(Duration)} does, with a time of 5 s. */
@@ -185,6 +190,10 @@ public final class Server implements AutoCloseable {
 
         private final RegistryServer registry;
         private final List<Interceptor> interceptors = new ArrayList<>();
+
+        /** {@link #registry}, and the service that describes its services; null if the server does not have that. */
+        private @Nullable RegistryServer reflecting;
+
         private String host = "0.0.0.0";
         private int port;
         private @Nullable Tls tls;
@@ -312,6 +321,21 @@ public final class Server implements AutoCloseable {
         /** Sets the TLS settings of all connections. Without this setting, the connections are not encrypted. */
         public Builder tls(Tls server) {
             tls = Tls.checked(server, true);
+            return this;
+        }
+
+        /**
+         * Makes the server describe its services, with their methods and messages, to tools that have none of their
+         * classes, such as the command {@code rpcx}. It publishes the service {@code rpcx.reflection} for that, whose
+         * callers pass the interceptors of the server like all others. By default, a server tells its clients only the
+         * names of services and methods. The library {@code com.google.protobuf:protobuf-java} has to be on the class
+         * path.
+         *
+         * @throws dev.rpcx.schema.SchemaException if that library is missing, or if two methods of a service, or two
+         *     components of a message, have the same name in a {@code .proto}
+         */
+        public Builder reflection() {
+            reflecting = registry.reflecting();
             return this;
         }
 
@@ -479,8 +503,13 @@ public final class Server implements AutoCloseable {
                     maxMessageBytes);
         }
 
+        /** Returns the registry with what this server publishes. */
+        private RegistryServer registry() {
+            return reflecting == null ? registry : reflecting;
+        }
+
         private List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos) {
-            return registry.methods(interceptors, maxRunning, running, groups, nowNanos);
+            return registry().methods(interceptors, maxRunning, running, groups, nowNanos);
         }
 
         private static int checked(String name, int value, int low, int high) {

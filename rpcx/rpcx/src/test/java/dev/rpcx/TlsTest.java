@@ -119,16 +119,51 @@ class TlsTest {
         });
     }
 
-    @Test
-    void aServerWithoutTlsIsToldAsSuch() {
+    private static void assertToldOfTls(Client client, int port, String text) {
+        SecretClient secret = client.create(SecretClient.class, "127.0.0.1", port);
+        assertThatThrownBy(secret::whoAmI)
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                })
+                .hasMessageContaining(text + " (expected: TLS on both sides, or on neither)");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClientWithTlsIsToldThatItsServerUsesNone(boolean isClassicServed) {
         try (Server plain = Server.builder(RegistryServer.registry(new Secret()))
                         .host("127.0.0.1")
-                        .port(0)
+                        .classic(isClassicServed)
                         .build()
                         .start();
                 Client client = Client.builder().tls(Tls.client()).build()) {
-            assertThatThrownBy(() -> client.published("127.0.0.1", plain.port()))
-                    .hasStackTraceContaining("not an SSL/TLS record");
+            assertToldOfTls(client, plain.port(), "the peer does not use TLS, and this side does");
+        }
+    }
+
+    @Test
+    void aClientWithoutTlsIsToldThatItsServerUsesIt() {
+        try (Server secure = serve(Tls.server(server.chain(), server.key()));
+                Client client = Client.builder().build()) {
+            assertToldOfTls(client, secure.port(), "the peer uses TLS, and this side does not");
+        }
+    }
+
+    /** The classic client has no handshake, so its request has been sent when the server's answer comes. */
+    @Test
+    void soIsAClientOfTheClassicWire() {
+        try (Server secure = Server.builder(RegistryServer.registry(new Secret()))
+                        .host("127.0.0.1")
+                        .tls(Tls.server(server.chain(), server.key()))
+                        .classic(true)
+                        .build()
+                        .start();
+                Client client = Client.builder().classic().build()) {
+            SecretClient secret = client.create(SecretClient.class, "127.0.0.1", secure.port());
+            assertThatThrownBy(secret::whoAmI)
+                    .isInstanceOf(RPCXException.class)
+                    .hasMessageContaining("the peer uses TLS, and this side does not");
         }
     }
 

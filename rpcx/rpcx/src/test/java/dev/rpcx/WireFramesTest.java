@@ -317,6 +317,20 @@ class WireFramesTest {
         assertThat(closed.get(0)).contains("preface " + Long.toHexString(Long.parseLong(hex, 16)));
     }
 
+    /** An alert is shorter than a preface, and may arrive in pieces. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 7})
+    void anAlertInPlaceOfAPrefaceSaysThatThePeerUsesTls(int step) {
+        ByteBuf alert = Unpooled.wrappedBuffer(HexFormat.of().parseHex("1503030002020a"));
+        while (alert.isReadable() && !connection.isClosed()) {
+            channel.writeInbound(alert.readBytes(Math.min(step, alert.readableBytes())));
+        }
+        assertThat(written()).isEmpty();
+        assertThat(closed)
+                .containsExactly(
+                        "the peer uses TLS, and this side does not (expected: TLS on both sides, or on neither)");
+    }
+
     @Test
     void thePrefaceSaysThePeersVersion() {
         channel.writeInbound(Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(0x0801_0203));

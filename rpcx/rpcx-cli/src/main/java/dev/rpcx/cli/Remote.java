@@ -1,22 +1,35 @@
 package dev.rpcx.cli;
 
+import dev.rpcx.CallContext;
 import dev.rpcx.Client;
 import dev.rpcx.Endpoint;
 import dev.rpcx.Tls;
 import dev.rpcx.Tokens;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.math.BigDecimal;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Options of the commands that talk to a server: TLS and a token. Certificates are always checked. */
+/**
+ * Options of the commands that talk to a server: TLS, a token, what is sent with each call, and how answers are
+ * printed. Certificates are always checked.
+ */
 final class Remote {
+    /** The longest time of a call without a stream, unless an option says otherwise. */
+    private static final Duration CALL_TIMEOUT = Duration.ofSeconds(5);
+
+    private static final BigDecimal MIN_SECONDS = new BigDecimal("0.001");
+    private static final BigDecimal MAX_SECONDS = new BigDecimal("3600");
+
     @Option(
             names = "--tls",
             arity = "0",
@@ -46,6 +59,58 @@ final class Remote {
             paramLabel = "PRINCIPAL:FILE",
             description = "Sign calls; FILE holds the secret, of which every byte counts. Default: RPCX_TOKEN.")
     private @Nullable String token;
+
+    @Option(
+            names = "--timeout",
+            paramLabel = "SECONDS",
+            description = "Longest time of a call, 0.001 to 3600. Default: 5, and no limit for a call with a stream.")
+    private @Nullable Duration timeout;
+
+    @Option(
+            names = "--metadata",
+            paramLabel = "NAME=VALUE",
+            description = "Send this entry of metadata with calls; may be given several times.")
+    private @Nullable List<String> metadata;
+
+    @Option(
+            names = "--json",
+            arity = "0",
+            description = "Print for programs: each result, item, line and error is one line of JSON.")
+    private boolean isJson;
+
+    /** Whether answers are printed for programs. */
+    boolean isJson() {
+        return isJson;
+    }
+
+    /** Returns the longest time of a call without a stream. */
+    Duration time() {
+        return timeout == null ? CALL_TIMEOUT : timeout;
+    }
+
+    /** Makes calls on the calling thread, with the time and the metadata that the options give them. */
+    <T> T calling(Supplier<T> calls) {
+        Supplier<T> sending = calls;
+        for (String entry : metadata == null ? List.<String>of() : metadata) {
+            int equals = entry.indexOf('=');
+            if (equals < 1) {
+                throw new Mistake("--metadata: " + Printable.clipped(entry) + " (expected: NAME=VALUE)");
+            }
+            Supplier<T> inner = sending;
+            String name = entry.substring(0, equals);
+            String value = entry.substring(equals + 1);
+            sending = () -> CallContext.with(name, value, inner);
+        }
+        return timeout == null ? sending.get() : CallContext.within(timeout, sending);
+    }
+
+    static Duration seconds(String text) {
+        BigDecimal seconds = text.matches("[0-9]{1,9}(\\.[0-9]{1,9})?") ? new BigDecimal(text) : BigDecimal.ZERO;
+        if (seconds.compareTo(MIN_SECONDS) < 0 || seconds.compareTo(MAX_SECONDS) > 0) {
+            throw new Mistake(Printable.clipped(text) + " (expected: seconds, 0.001 to 3600)");
+        }
+        return Duration.ofNanos(seconds.movePointRight(9).longValue());
+    }
 
     /** Whether one of the options means TLS. */
     boolean isTls() {
@@ -85,16 +150,13 @@ final class Remote {
     }
 
     /**
-     * Returns a client with the TLS and the token that the options ask for.
-     *
-     * @param time max time of a call; half of it is the max time to connect, so that the error says why there is no
-     *     connection before the call's own time is up
+     * Returns a client with the TLS and the token that the options ask for. Half of a call's time is the longest time
+     * to connect, so that the error says why there is no connection before the call's own time is up.
      */
-    Client client(Duration time, PrintStream err) {
-        // There is only one connection, so what is sent after a one-way call is also read after it.
+    Client client(PrintStream err) {
         Client.Builder builder = Client.builder()
-                .callTimeout(time)
-                .connectTimeout(time.dividedBy(2))
+                .callTimeout(time())
+                .connectTimeout(time().dividedBy(2))
                 .connections(1);
         if (isTls()) {
             builder.tls(tls());

@@ -6,6 +6,7 @@ import dev.rpcx.schema.SchemaException;
 import dev.rpcx.tool.SchemaTool;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -14,8 +15,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
@@ -49,8 +52,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
         mixinStandardHelpOptions = true,
         scope = ScopeType.INHERIT,
         description = {
-            "Inspects and calls servers of RPCX, and keeps the numbers of messages in locks. TLS and --token are for"
-                    + " list, health and call; their options may stand before the command, too.",
+            "Inspects and calls servers of RPCX, and keeps the numbers of messages in locks. Options of list, describe,"
+                    + " health and call, such as --tls and --token, may stand before the command, too.",
             ""
         },
         parameterListHeading = "%n",
@@ -72,13 +75,16 @@ public final class Rpcx {
     static final int FAILED = 3;
 
     /** Commands that have the options of {@link Remote}. */
-    private static final Set<String> REMOTE = Set.of("list", "health", "call");
+    private static final Set<String> REMOTE = Set.of("list", "describe", "health", "call");
 
     private static final String ADDRESS = "Where the server listens; IPv6 in brackets, [::1]:9000.";
     private static final String LOCK = "The lock, usually src/main/resources/META-INF/rpcx/schema.lock.";
+    private static final String OF_CLASSES = "Take the descriptions of services from these classes, and do not ask the"
+            + " server; may be given several times.";
     private static final String CLASS = "Interface or class of a service, or a folder of compiled classes, of which"
             + " those with @RPCXServer or @RPCXClient count.";
 
+    private final InputStream in;
     private final PrintStream out;
     private final PrintStream err;
     private final ClassLoader loader;
@@ -99,7 +105,8 @@ public final class Rpcx {
             description = "Show the stack trace of an error.")
     boolean isDebug;
 
-    Rpcx(PrintStream out, PrintStream err, ClassLoader loader) {
+    Rpcx(InputStream in, PrintStream out, PrintStream err, ClassLoader loader) {
+        this.in = in;
         this.out = out;
         this.err = err;
         this.loader = loader;
@@ -115,6 +122,7 @@ public final class Rpcx {
         }
         commands.registerConverter(Endpoint.class, Remote::endpoint)
                 .registerConverter(Path.class, Rpcx::path)
+                .registerConverter(Duration.class, Remote::seconds)
                 .setExpandAtFiles(false)
                 .setPosixClusteredShortOptionsAllowed(false)
                 .setAllowSubcommandsAsOptionParameters(true)
@@ -124,8 +132,17 @@ public final class Rpcx {
                 .setOut(new PrintWriter(Printable.writer(out)));
     }
 
+    /** Runs one command, and ends the process with its exit code. */
     public static void main(String[] args) {
-        int exitCode = new Rpcx(System.out, System.err, Rpcx.class.getClassLoader()).run(args);
+        ClassLoader loader;
+        try {
+            loader = ClassPath.loader(System.getenv("RPCX_CLASSPATH"), Rpcx.class.getClassLoader());
+        } catch (Mistake e) {
+            System.err.println(Printable.line(String.valueOf(e.getMessage())));
+            System.exit(BAD_INPUT);
+            return;
+        }
+        int exitCode = new Rpcx(System.in, System.out, System.err, loader).run(args);
         // Nothing else reports a full disk.
         if (System.out.checkError()) {
             System.err.println("standard output: not all of it could be written");
@@ -137,6 +154,8 @@ public final class Rpcx {
     int run(String... args) {
         List<String> words = new ArrayList<>(List.of(args));
         boolean isTraced = words.removeIf("--debug"::equals);
+        // this option counts where the arguments cannot be parsed, too
+        boolean isJson = words.contains("--json");
         try {
             if (words.isEmpty()) {
                 commands.usage(new PrintWriter(Printable.writer(err)));
@@ -150,7 +169,7 @@ public final class Rpcx {
                 traced(why).printStackTrace(new PrintWriter(trace));
                 err.println(Printable.lines(trace.toString().replace("\t", "    ")));
             }
-            return printError(why);
+            return printError(why, isJson);
         }
     }
 
@@ -179,7 +198,8 @@ public final class Rpcx {
     private static void expectFitting(ParseResult parsed, CommandSpec command) {
         Set<String> seen = new HashSet<>();
         for (ParseResult each = parsed; each != null; each = each.subcommand()) {
-            for (OptionSpec option : each.matchedOptions()) {
+            // an option that takes several values is matched once for each
+            for (OptionSpec option : new LinkedHashSet<>(each.matchedOptions())) {
                 if (command.findOption(option.longestName()) == null) {
                     throw new Mistake(noOption(option.longestName(), command));
                 }
@@ -203,8 +223,38 @@ public final class Rpcx {
         return inOurWords;
     }
 
-    /** Prints what has gone wrong. Returns the exit code. */
-    private int printError(Throwable e) {
+    /**
+     * Prints what has gone wrong.
+     *
+     * @param isJson whether the error is printed for programs
+     * @return the exit code
+     */
+    private int printError(Throwable e, boolean isJson) {
+        int exitCode =
+                e instanceof RPCXException ? FAILED : e instanceof Calls.Failure failed ? failed.exitCode : BAD_INPUT;
+        String text = text(e);
+        RPCXException error = e instanceof RPCXException ? (RPCXException) e : ofServer(e.getCause());
+        err.println(
+                !isJson
+                        ? Printable.line(text)
+                        : Calls.json(line -> {
+                            line.writeNumberProperty("exitCode", exitCode);
+                            if (error != null) {
+                                line.writeStringProperty("code", error.code().name());
+                                line.writeStringProperty(
+                                        "executed", error.executed().name());
+                            }
+                            line.writeStringProperty("message", text);
+                        }));
+        return exitCode;
+    }
+
+    private static @Nullable RPCXException ofServer(@Nullable Throwable cause) {
+        return cause instanceof RPCXException error ? error : null;
+    }
+
+    /** Returns in words of this tool what has gone wrong. */
+    private static String text(Throwable e) {
         String text = String.valueOf(e.getMessage());
         if (e instanceof RPCXException failed) {
             text = Calls.words(failed);
@@ -218,8 +268,7 @@ public final class Rpcx {
                 || e instanceof SchemaException)) {
             text = e + " (--debug shows where)";
         }
-        err.println(Printable.line(text));
-        return e instanceof RPCXException ? FAILED : e instanceof Calls.Failure failed ? failed.exitCode : BAD_INPUT;
+        return text;
     }
 
     /** Returns in words of this tool what picocli has found. */
@@ -299,41 +348,63 @@ public final class Rpcx {
         }
     }
 
-    @Command(description = "Prints what the server publishes, as service/method.")
-    int list(@Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at) {
-        return new Calls(remote, at, out, err).list();
+    @Command(
+            description = "Prints what the server publishes, as service/method. Where the server describes its"
+                    + " services, each method has its parameters and its result.")
+    int list(
+            @Option(names = "--class", paramLabel = "CLASS", description = OF_CLASSES) @Nullable List<String> classes,
+            @Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at) {
+        return calls(at).list(described(classes));
+    }
+
+    @Command(description = "Prints a service of a server that describes its services, as a .proto.")
+    int describe(
+            @Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at,
+            @Parameters(paramLabel = "SERVICE", description = "Published name of the service.") String service) {
+        return calls(at).describe(service);
     }
 
     @Command(description = "Says whether the server answers, and how fast.")
     int health(@Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at) {
-        return new Calls(remote, at, out, err).health();
+        return calls(at).health();
+    }
+
+    private Calls calls(Endpoint at) {
+        return new Calls(remote, at, in, out, err);
+    }
+
+    private Descriptions described(@Nullable List<String> classes) {
+        return classes == null
+                ? Descriptions.NONE
+                : Descriptions.of(new SchemaTool(out, err, loader).described(classes));
     }
 
     @Command(
-            description = "Calls a method of an @RPCXClient interface.",
+            description = "Calls a method of a server that describes its services, or of a service whose class is"
+                    + " given.",
             footer = {
                 "",
-                "JSON by the schema: an object for a message, {\"case\": {...}} for a sealed type, Base64 for bytes,"
-                        + " ISO 8601 for times. A field that is missing or unknown, or does not fit, is an error, and"
-                        + " nothing is sent. A double or float may be written with any number of digits if it is that"
-                        + " number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not."
-                        + " Characters that are not seen are printed as \\uXXXX.",
+                "JSON is that of Protobuf: an object with a field for each parameter, or the fields of the message"
+                        + " that is the only parameter; {\"case\": {...}} for a sealed type, strings for long, bytes in"
+                        + " Base64, \"1.5s\" for a duration. What is missing is 0, empty or null. A field that is unknown"
+                        + " or stands there twice, and a value that does not fit, is an error, and nothing is sent. A"
+                        + " stream is printed as a line of JSON for each item as it comes, and is read from such lines.",
                 "",
                 "Classes come from RPCX_CLASSPATH."
             })
     int call(
+            @Option(names = "--class", paramLabel = "CLASS", description = OF_CLASSES) @Nullable List<String> classes,
             @Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at,
-            @Parameters(paramLabel = "INTERFACE", description = "The interface, by the full name of its class.")
-                    String type,
-            @Parameters(paramLabel = "METHOD", description = "Name of the method in Java, or its published name.")
+            @Parameters(paramLabel = "SERVICE/METHOD", description = "Published name, as `rpcx list` prints it.")
                     String method,
             @Parameters(
                             paramLabel = "JSON",
                             arity = "0..1",
-                            defaultValue = "[]",
-                            description = "JSON array of the arguments; may be omitted if there are none.")
+                            description = "The request; - reads it from the standard input. Default: {}; of a method"
+                                    + " that takes a stream, the items are read from there.")
+                    @Nullable
                     String json) {
-        return new Calls(remote, at, out, err).call(Called.find(loader, type, method, json));
+        return calls(at).call(method, json, described(classes));
     }
 
     @Command(description = "Prints services as a .proto, with the numbers of the class path's locks.")
@@ -351,8 +422,8 @@ public final class Rpcx {
             footer = {
                 "",
                 "Where a name is gone and another one is new, nothing is written before an option says whether it is"
-                        + " the same under a new name, or a person at the terminal does. A name may have its type before"
-                        + " it: com.acme.Order.count=total.",
+                        + " the same under a new name, or a person at the terminal does. A name may have its type"
+                        + " before it: com.acme.Order.count=total.",
                 "",
                 "Classes come from RPCX_CLASSPATH."
             })

@@ -13,6 +13,7 @@ import dev.rpcx.Tls;
 import dev.rpcx.Tokens;
 import dev.rpcx.schema.Field;
 import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -73,6 +74,7 @@ class CommandLineTest {
 
     private final Server server = Server.builder(RegistryServer.registry(new People()))
             .host("127.0.0.1")
+            .reflection()
             .build()
             .start();
     private final String address = "127.0.0.1:" + server.port();
@@ -88,6 +90,7 @@ class CommandLineTest {
         out.reset();
         err.reset();
         return new Rpcx(
+                        InputStream.nullInputStream(),
                         new PrintStream(out, true, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
                         getClass().getClassLoader())
@@ -105,11 +108,24 @@ class CommandLineTest {
     @Test
     void listsAndTellsHealth() {
         assertThat(run("list", address)).as(complained()).isZero();
-        assertThat(said())
-                .hasToString("people/older\npeople/refuse\npeople/steer\npeople/watch\n"
-                        .replace("\n", System.lineSeparator()));
+        assertThat(said().lines())
+                .containsExactly(
+                        "people/older(repeated Person all, int32 years) returns (repeated Person value)",
+                        "people/refuse() returns (string value)",
+                        "people/steer(bool asResult) returns (string value)",
+                        "people/watch() returns (stream string value)",
+                        "rpcx.reflection/services");
+        assertThat(run("list", address, "--json")).isZero();
+        assertThat(said().lines())
+                .hasSize(5)
+                .contains(
+                        "{\"method\":\"people/older\",\"request\":\"repeated Person all, int32 years\","
+                                + "\"reply\":\"repeated Person value\"}",
+                        "{\"method\":\"rpcx.reflection/services\"}");
         assertThat(run("health", address)).isZero();
-        assertThat(said()).startsWith("up").contains("4 methods");
+        assertThat(said()).startsWith("up").contains("5 methods");
+        assertThat(run("health", address, "--json")).isZero();
+        assertThat(said().strip()).matches("\\{\"up\":true,\"millis\":\\d+,\"methods\":5}");
         server.stop();
         assertThat(run("health", address)).isEqualTo(2);
         assertThat(complained()).contains("UNAVAILABLE");
@@ -117,13 +133,80 @@ class CommandLineTest {
 
     @Test
     void callsWithJson() {
-        String type = PeopleClient.class.getName();
-        assertThat(run("call", address, type, "older", "[[{\"name\":\"Ada\",\"age\":36}], 2]"))
-                .as(complained())
-                .isZero();
-        assertThat(said()).containsIgnoringWhitespaces("[{\"name\":\"Ada\",\"age\":38}]");
-        assertThat(run("call", address, type, "refuse")).isEqualTo(3);
+        String json = "{\"all\":[{\"name\":\"Ada\",\"age\":36}],\"years\":2}";
+        assertThat(run("call", address, "people/older", json)).as(complained()).isZero();
+        assertThat(said()).containsIgnoringWhitespaces("{\"value\":[{\"name\":\"Ada\",\"age\":38}]}");
+        assertThat(run("call", address, "people/refuse")).isEqualTo(3);
         assertThat(complained()).contains("HANDLER_FAILED", "EXECUTED", "not today");
+    }
+
+    @Test
+    void describesAServiceByAProtoOfTheServer() {
+        assertThat(run("describe", address, "people")).as(complained()).isZero();
+        assertThat(said())
+                .contains(
+                        "service People {",
+                        "  rpc Older(OlderRequest) returns (OlderReply);",
+                        "  rpc Watch(google.protobuf.Empty) returns (stream WatchReply);",
+                        "message Person {",
+                        "  int32 age = 2;");
+        assertThat(run("describe", address, "peple")).isEqualTo(1);
+        assertThat(complained())
+                .isEqualToIgnoringNewLines("peple: no such service, did you mean people? (expected: one of people)");
+    }
+
+    /** A class takes the place of what the server would say, and the server is not asked. */
+    @Test
+    void aServerThatDescribesNothingIsCalledByAClass() {
+        String type = PeopleClient.class.getName();
+        Server silent = Server.builder(RegistryServer.registry(new People()))
+                .host("127.0.0.1")
+                .build()
+                .start();
+        try {
+            String at = "127.0.0.1:" + silent.port();
+            assertThat(run("list", at)).isZero();
+            assertThat(said().lines()).containsExactly("people/older", "people/refuse", "people/steer", "people/watch");
+            assertThat(run("list", at, "--class", type)).isZero();
+            assertThat(said()).contains("people/steer(bool asResult) returns (string value)");
+            assertThat(run("call", at, "people/steer", "{\"asResult\":true}")).isEqualTo(1);
+            assertThat(complained())
+                    .isEqualToIgnoringNewLines(at + " does not describe its services (expected: a server that was built"
+                            + " with reflection(), or --class and the interface of the service)");
+            assertThat(run("describe", at, "people")).isEqualTo(1);
+            assertThat(run("call", at, "people/steer", "{\"asResult\":true}", "--class", type))
+                    .as(complained())
+                    .isZero();
+            assertThat(said()).contains("red");
+        } finally {
+            silent.stop();
+        }
+    }
+
+    /** Names are for anybody who connects. What the messages look like is for those who may call. */
+    @Test
+    void aServerThatKnowsItsCallersListsNamesToOthers(@TempDir Path folder) throws Exception {
+        byte[] secret = "the own secret of alice".getBytes(StandardCharsets.UTF_8);
+        Path file = Files.write(folder.resolve("alice.secret"), secret);
+        Server closed = Server.builder(RegistryServer.registry(new People()))
+                .host("127.0.0.1")
+                .reflection()
+                .interceptor(Tokens.requiring(Map.of("alice", secret)::get))
+                .build()
+                .start();
+        try {
+            String at = "127.0.0.1:" + closed.port();
+            assertThat(run("list", at)).isZero();
+            assertThat(said())
+                    .contains("people/refuse" + System.lineSeparator())
+                    .doesNotContain("returns");
+            assertThat(run("call", at, "people/refuse")).isEqualTo(3);
+            assertThat(complained()).contains("UNAUTHENTICATED, NOT_EXECUTED").hasLineCount(1);
+            assertThat(run("list", at, "--token", "alice:" + file)).isZero();
+            assertThat(said()).contains("people/refuse() returns (string value)");
+        } finally {
+            closed.stop();
+        }
     }
 
     @Test
@@ -133,14 +216,15 @@ class CommandLineTest {
         assertThat(run("list", address, "--server-name", "")).isEqualTo(1);
         assertThat(complained()).contains("--server-name: nothing behind it (expected: NAME)");
         assertThat(run("list", address, "--tls")).isEqualTo(2);
-        assertThat(complained()).contains("the server does not speak TLS").hasSizeLessThan(120);
-        assertThat(run("call", address, PeopleClient.class.getName(), "older", "[[{\"age\":\"x\"}], 2]"))
+        assertThat(complained())
+                .contains("UNAVAILABLE, NOT_EXECUTED", "the peer does not use TLS, and this side does")
+                .hasLineCount(1);
+        assertThat(run("call", address, "people/older", "{\"all\":[{\"age\":\"x\"}]}"))
                 .isEqualTo(1);
         assertThat(complained())
-                .contains("argument 1[0].age", "\"x\"", "expected: an integer")
+                .contains("all[0].age: \"x\" (expected: an integer")
                 .doesNotContainIgnoringCase("Deserialization");
-        assertThat(run("call", address, PeopleClient.class.getName(), "older", "[{]"))
-                .isEqualTo(1);
+        assertThat(run("call", address, "people/older", "[{]")).isEqualTo(1);
         assertThat(complained()).doesNotContain("Parser", "Feature");
         assertThat(run("proto", "com.acme", "dev.nobody.Here")).isEqualTo(1);
         assertThat(complained()).contains("RPCX_CLASSPATH");
@@ -154,17 +238,16 @@ class CommandLineTest {
 
     @Test
     void badInputSaysWhatWasExpected() {
-        String type = PeopleClient.class.getName();
         assertThat(run()).isEqualTo(1);
-        assertThat(complained()).contains("Usage: rpcx", "list", "health", "call", "check");
+        assertThat(complained()).contains("Usage: rpcx", "list", "describe", "health", "call", "check");
         assertThat(run("list", "localhost")).isEqualTo(1);
         assertThat(complained()).contains("host:port");
-        assertThat(run("call", address, type, "younger")).isEqualTo(1);
-        assertThat(complained()).contains("older", "refuse");
-        assertThat(run("call", address, type, "older", "[1]")).isEqualTo(1);
-        assertThat(complained()).contains("array of 2");
-        assertThat(run("call", address, type, "older", "[{]")).isEqualTo(1);
-        assertThat(run("call", address, "dev.nobody.Here", "x")).isEqualTo(1);
+        assertThat(run("call", address, "people/younger")).isEqualTo(1);
+        assertThat(complained()).contains("people/older", "people/refuse");
+        assertThat(run("call", address, "people/older", "[1]")).isEqualTo(1);
+        assertThat(complained()).contains("an object of OlderRequest: all, years");
+        assertThat(run("call", address, "people/older", "--class", "dev.nobody.Here"))
+                .isEqualTo(1);
         assertThat(complained()).contains("RPCX_CLASSPATH");
     }
 
@@ -234,20 +317,22 @@ class CommandLineTest {
                 .start();
         try {
             String at = "127.0.0.1:" + closed.port();
+            String json = "{\"years\":1}";
             String type = PeopleClient.class.getName();
             String[] tls = {"--ca", its[0].toString(), "--cert", own[0].toString(), "--key", own[1].toString()};
             String[] signed = {"--token", "alice:" + file};
             assertThat(run(all(tls, "list", at))).as(complained()).isZero();
             assertThat(said()).contains("people/older");
             assertThat(run(all(tls, "health", at))).as(complained()).isZero();
-            assertThat(run(all(tls, all(signed, "call", at, type, "older", "[[], 1]"))))
+            assertThat(run(all(tls, all(signed, "call", "--class", type, at, "people/older", json))))
                     .as(complained())
                     .isZero();
             // options may stand behind, too
-            assertThat(run(all(all(new String[] {"call", at, type, "older", "[[], 1]"}, signed), tls)))
+            assertThat(run(all(all(new String[] {"call", "--class", type, at, "people/older", json}, signed), tls)))
                     .as(complained())
                     .isZero();
-            assertThat(run(all(tls, "call", at, type, "older", "[[], 1]"))).isEqualTo(3);
+            assertThat(run(all(tls, "call", "--class", type, at, "people/older", json)))
+                    .isEqualTo(3);
             assertThat(complained()).contains("UNAUTHENTICATED", "NOT_EXECUTED");
             assertThat(run("list", at)).isEqualTo(2);
             assertThat(run("--tls", "list", at))
@@ -311,7 +396,7 @@ class CommandLineTest {
                 Map.entry(new String[] {"help", "lsit"}, "lsit: no such command, did you mean list?"),
                 Map.entry(new String[] {"help", "list", "extra"}, "extra: one word too many (expected: rpcx help"),
                 Map.entry(new String[] {"help", "list", "--tls"}, "--tls: no such option of help"),
-                Map.entry(new String[] {"call", address, type, "@" + text}, "has no method @" + text),
+                Map.entry(new String[] {"call", address, "@" + text}, "@"),
                 Map.entry(new String[] {"list", address, "\u001B[31m\nx"}, "\\u001b[31m\\u000ax: one word too many"),
                 Map.entry(new String[] {"li\u001B[31mst"}, "li\\u001b[31mst: no such command"),
                 Map.entry(new String[] {"list", address, "--\u001B[31m"}, "--\\u001b[31m: no such option"),
@@ -333,10 +418,18 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", "localhost:+90"}, "host:port"),
                 Map.entry(new String[] {"list", "localhost:99999999999"}, "1 to 65535"),
                 Map.entry(new String[] {"list", "x".repeat(100_000)}, "100000 characters"),
-                Map.entry(new String[] {"call", address, type}, "call HOST:PORT"),
-                Map.entry(new String[] {"call", address, "java.util.List", "get"}, "@RPCXClient"),
-                Map.entry(new String[] {"call", address, "dev/rpcx/Client", "get"}, "RPCX_CLASSPATH"),
-                Map.entry(new String[] {"call", address, type, "odler"}, "did you mean older?"),
+                Map.entry(new String[] {"call", address}, "SERVICE/METHOD is missing (expected: rpcx call HOST:PORT"),
+                Map.entry(
+                        new String[] {"call", "--class", "java.util.List", address, "List/get", "{}"},
+                        "java.util.List"),
+                Map.entry(new String[] {"call", "--class", "dev/rpcx/Client", address, "a/b"}, "dev/rpcx/Client"),
+                Map.entry(new String[] {"call", address, "people/odler"}, "did you mean people/older?"),
+                Map.entry(new String[] {"call", address, "older"}, "older: no such method"),
+                Map.entry(new String[] {"call", address, "people/older", "{}", "x"}, "x: one word too many"),
+                Map.entry(new String[] {"call", address, "people/older", "--class"}, "--class: nothing behind it"),
+                Map.entry(new String[] {"describe", address}, "SERVICE is missing"),
+                Map.entry(new String[] {"list", address, "--timeout"}, "--timeout: nothing behind it"),
+                Map.entry(new String[] {"--json", "proto", "p", type}, "--json: no such option of proto"),
                 Map.entry(new String[] {"lock", "x"}, "rpcx lock FILE CLASS..."),
                 Map.entry(new String[] {"lock", folder.toString(), type}, "a folder"),
                 Map.entry(new String[] {"lock", "a\0b", type}, "the name of a file"),
@@ -348,9 +441,8 @@ class CommandLineTest {
                 Map.entry(new String[] {"proto", "p;x", type}, "a package of Protobuf"),
                 Map.entry(new String[] {"proto", "--tls", "p", type}, "--tls: no such option of proto"),
                 Map.entry(new String[] {"proto", "p", "java.lang.String"}, "no published method"),
-                Map.entry(new String[] {"call", address, type, "watch"}, "stream"),
-                Map.entry(new String[] {"call", address, type, "older", "[1, 2] [3]"}, "JSON"),
-                Map.entry(new String[] {"call", address, type, "older", ""}, "JSON"));
+                Map.entry(new String[] {"call", address, "people/older", "{} {}"}, "JSON"),
+                Map.entry(new String[] {"call", address, "people/older", ""}, "JSON"));
         mistakes.forEach((asked, expected) -> {
             assertThat(run(asked)).as(String.join(" ", asked) + complained()).isEqualTo(1);
             assertThat(complained())
@@ -367,13 +459,11 @@ class CommandLineTest {
 
     @Test
     void whatAServerSaysCannotSteerTheTerminal() {
-        assertThat(run("call", address, PeopleClient.class.getName(), "steer", "[false]"))
-                .isEqualTo(3);
+        assertThat(run("call", address, "people/steer", "{}")).isEqualTo(3);
         assertThat(complained()).contains("red").hasLineCount(1);
         assertThat(complained().chars().filter(c -> Character.isISOControl(c) && c != '\n' && c != '\r'))
                 .isEmpty();
-        assertThat(run("call", address, PeopleClient.class.getName(), "steer", "[true]"))
-                .isZero();
+        assertThat(run("call", address, "people/steer", "{\"asResult\":true}")).isZero();
         assertThat(said()).contains("red");
         assertThat(said().chars().filter(c -> Character.isISOControl(c) && c != '\n' && c != '\r'))
                 .isEmpty();
@@ -381,7 +471,8 @@ class CommandLineTest {
 
     @Test
     void eachCommandTellsOfItself() {
-        for (String command : new String[] {"list", "health", "call", "proto", "lock", "check", "compare"}) {
+        for (String command :
+                new String[] {"list", "describe", "health", "call", "proto", "lock", "check", "compare"}) {
             for (String[] asked : new String[][] {{command, "--help"}, {"help", command}, {"--help", command}}) {
                 assertThat(run(asked)).isZero();
                 assertThat(said()).startsWith("Usage: rpcx " + command + " ").contains("--debug", "Exit codes:");
@@ -395,9 +486,8 @@ class CommandLineTest {
     void whatStandsBehindAnOptionOrTwoHyphensIsAValue() {
         assertThat(run("--server-name", "health", "list", address)).isEqualTo(2);
         assertThat(run("list", "--", address)).as(complained()).isZero();
-        assertThat(run("call", address, PeopleClient.class.getName(), "older", "--", "-5"))
-                .isEqualTo(1);
-        assertThat(complained()).startsWith("-5 (expected: a JSON array of 2");
+        assertThat(run("call", address, "people/older", "--", "-5")).isEqualTo(1);
+        assertThat(complained()).startsWith("the request: -5 (expected: an object of OlderRequest");
     }
 
     @Test
@@ -451,6 +541,7 @@ class CommandLineTest {
                           _complete_rpcx
                           echo "${COMPREPLY[*]}"
                         }
+                        complete_words rpcx de
                         complete_words rpcx he
                         complete_words rpcx list --to
                         complete_words rpcx proto --
@@ -462,11 +553,12 @@ class CommandLineTest {
                 .lines()
                 .toList();
         assertThat(bash.waitFor()).isZero();
-        assertThat(completed).hasSize(4);
-        assertThat(completed.get(0)).isEqualTo("health help");
-        assertThat(completed.get(1)).isEqualTo("--token");
-        assertThat(completed.get(2)).contains("--help").doesNotContain("--tls", "--token");
-        assertThat(completed.get(3)).isEqualTo(script.toString());
+        assertThat(completed).hasSize(5);
+        assertThat(completed.get(0)).isEqualTo("describe");
+        assertThat(completed.get(1)).isEqualTo("health help");
+        assertThat(completed.get(2)).isEqualTo("--token");
+        assertThat(completed.get(3)).contains("--help").doesNotContain("--tls", "--token");
+        assertThat(completed.get(4)).isEqualTo(script.toString());
     }
 
     @Test
@@ -495,7 +587,7 @@ class CommandLineTest {
     }
 
     @Test
-    void whetherAServerSpeaksTlsIsAskedOnlyWhereOneHasListened(@TempDir Path folder) throws Exception {
+    void whetherAServerSpeaksTlsIsToldOrAskedWhereOneHasListened(@TempDir Path folder) throws Exception {
         Path[] its = certificate(folder, "server");
         Server closed = Server.builder(RegistryServer.registry(new People()))
                 .host("127.0.0.1")
@@ -504,7 +596,10 @@ class CommandLineTest {
                 .start();
         try {
             assertThat(run("health", "127.0.0.1:" + closed.port())).isEqualTo(2);
-            assertThat(complained()).contains("does it speak TLS?").hasLineCount(1);
+            assertThat(complained())
+                    .contains("the peer uses TLS, and this side does not")
+                    .doesNotContain("does it speak TLS?")
+                    .hasLineCount(1);
         } finally {
             closed.stop();
         }

@@ -7,8 +7,11 @@ import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.jar.JarOutputStream;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -25,7 +28,7 @@ class ScriptTest {
     private Path here;
     private Path ran;
 
-    /** Makes a tree with the script, and a folder whose classes run if it gets on the class path. */
+    /** Makes a tree with the script, and a folder of which a class runs if it gets on Java's own class path. */
     @BeforeEach
     void prepare() throws Exception {
         Path own = Path.of("rpcx").toAbsolutePath();
@@ -41,7 +44,11 @@ class ScriptTest {
         Files.createDirectories(home.resolve("rpcx/rpcx/src/main"));
         Files.createDirectories(module.resolve("src/main"));
         Path target = Files.createDirectories(module.resolve("target"));
-        Files.writeString(target.resolve("runtime.classpath"), System.getProperty("java.class.path"));
+        // Surefire's own class path may end with an empty entry. Maven writes none into this file.
+        String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(entry -> !entry.isEmpty())
+                .collect(Collectors.joining(File.pathSeparator));
+        Files.writeString(target.resolve("runtime.classpath"), classPath);
         try (JarOutputStream jar = new JarOutputStream(Files.newOutputStream(target.resolve("rpcx-cli-0.jar")))) {
             jar.finish();
         }
@@ -59,16 +66,36 @@ class ScriptTest {
                     }
                 }
                 """.formatted(ran));
-        assertThat(ToolProvider.getSystemJavaCompiler().run(null, null, null, source.toString()))
+        Path service = Files.writeString(here.resolve("Greetings.java"), """
+                @dev.rpcx.RPCXServer("greeter")
+                public class Greetings {
+                    @dev.rpcx.Method
+                    public String greet(String name) {
+                        return name;
+                    }
+                }
+                """);
+        assertThat(ToolProvider.getSystemJavaCompiler()
+                        .run(
+                                null,
+                                null,
+                                null,
+                                "-proc:none",
+                                "-parameters",
+                                "-cp",
+                                classPath,
+                                source.toString(),
+                                service.toString()))
                 .isZero();
         Path services = Files.createDirectories(here.resolve("META-INF/services"));
         Files.writeString(services.resolve("java.lang.System$LoggerFinder"), "Evil\n");
     }
 
-    private String run(String classPath) throws Exception {
-        ProcessBuilder builder = new ProcessBuilder(script.toString(), "list", "127.0.0.1:1")
-                .directory(here.toFile())
-                .redirectErrorStream(true);
+    private String run(String classPath, String... args) throws Exception {
+        List<String> command = new ArrayList<>(List.of(script.toString()));
+        command.addAll(List.of(args));
+        ProcessBuilder builder =
+                new ProcessBuilder(command).directory(here.toFile()).redirectErrorStream(true);
         builder.environment().remove("RPCX_CLASSPATH");
         if (classPath != null) {
             builder.environment().put("RPCX_CLASSPATH", classPath);
@@ -81,20 +108,23 @@ class ScriptTest {
 
     @Test
     void noClassOfTheCurrentDirectoryRuns() throws Exception {
-        assertThat(run(null)).contains("UNAVAILABLE");
+        assertThat(run(null, "list", "127.0.0.1:1")).contains("UNAVAILABLE");
         assertThat(ran).doesNotExist();
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", ":", "/nowhere:", ":/nowhere", "/nowhere::/nowhere/too"})
-    void norWhereTheClassPathHasEmptyEntries(String classPath) throws Exception {
-        assertThat(run(classPath.replace(":", File.pathSeparator))).contains("UNAVAILABLE");
+    void norWhereTheClassPathHasEmptyEntries(String given) throws Exception {
+        String classPath = given.replace(":", File.pathSeparator);
+        assertThat(run(classPath, "list", "127.0.0.1:1")).contains("UNAVAILABLE");
         assertThat(ran).doesNotExist();
+        assertThat(run(classPath, "proto", "com.acme", "Greetings"))
+                .contains("Greetings: no such class on the class path");
     }
 
     @Test
     void whatIsNamedIsOnTheClassPath() throws Exception {
-        run(String.join(File.pathSeparator, List.of("/nowhere", here.toString())));
-        assertThat(ran).exists();
+        String classPath = String.join(File.pathSeparator, List.of("/nowhere", here.toString()));
+        assertThat(run(classPath, "proto", "com.acme", "Greetings")).contains("service Greeter", "rpc Greet(");
     }
 }

@@ -3,15 +3,12 @@ package dev.rpcx.tool;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.internal.call.PublishedMethod;
-import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.schema.Framing;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.ProtoFile.Rpc;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Type;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,7 +38,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                         + "\" has a slash, and would be part of the service's name in a lock"
                         + " (expected: a name without)");
             }
-            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> joined(type, one, next));
+            rpcs.merge(each.name(), each.rpc(schema), (one, next) -> joined(type, one, next));
         }
         if (rpcs.isEmpty()) {
             throw new SchemaException(
@@ -127,19 +124,6 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         }
         RPCXClient client = type.getAnnotation(RPCXClient.class);
         return client != null ? client.remoteServerName() : type.getSimpleName();
-    }
-
-    private static Rpc rpc(PublishedMethod published, Schema schema) {
-        Method method = published.method();
-        Type items = Streams.itemsTaken(method);
-        // A .proto has no separate message that opens a stream. The call begins with the first item, so the type of the
-        // request is the type of an item.
-        MessageType request = items == null ? schema.parameters(method) : schema.value(items, method);
-        List<MessageType> errors = published.errors().stream()
-                .map(error -> schema.error(error.constructor()))
-                .toList();
-        return new Rpc(
-                published.name(), request, schema.result(method), items != null, Streams.returnsStream(method), errors);
     }
 
     /**

@@ -4,6 +4,7 @@ import static java.nio.file.StandardOpenOption.SYNC;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.rpcx.internal.schema.Compatibility;
+import dev.rpcx.internal.schema.DescribedService;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
@@ -428,7 +429,7 @@ public final class SchemaTool {
     }
 
     private int proto(String protoPackage, List<String> classes) {
-        expectProtobuf();
+        DescribedService.expectProtobuf();
         List<PublishedService> services = Services.declared(classes, loader, new Schema(LockFile.of(loader)));
         ProtoFile file = new ProtoFile(protoPackage)
                 .reserve(services.stream().map(PublishedService::name).toList());
@@ -440,15 +441,16 @@ public final class SchemaTool {
     }
 
     /**
-     * Throws a {@link SchemaException} if protobuf-java is not on the class path. RPCX does not depend on
-     * protobuf-java, and only the export of a {@code .proto} needs that library.
+     * Describes services as their classes or interfaces declare them, for callers that have none of these. Needs
+     * protobuf-java.
+     *
+     * @param classes names of classes and interfaces, and folders of compiled classes
+     * @throws IllegalArgumentException if a class is missing, is no service, or cannot be mapped to Protobuf; the same
+     *     if there is no class at all
      */
-    private static void expectProtobuf() {
-        try {
-            Class.forName("com.google.protobuf.DescriptorProtos", false, ProtoFile.class.getClassLoader());
-        } catch (ClassNotFoundException e) {
-            throw new SchemaException("the export of a .proto needs protobuf-java, which is not on the class path"
-                    + " (expected: the dependency com.google.protobuf:protobuf-java)");
-        }
+    public List<DescribedService> described(List<String> classes) {
+        return Services.declared(classes, loader, new Schema(LockFile.of(loader))).stream()
+                .map(service -> DescribedService.of(service.name(), service.rpcs()))
+                .toList();
     }
 }

@@ -17,17 +17,43 @@ public final class CallInvocation implements Interceptor.Invocation {
     /** The call that the server handles; null if this invocation is at a client. */
     public final @Nullable HandledCall handled;
 
+    /** What this invocation has to pass before it is sent; null if it is at a server. */
+    private final @Nullable CallGate gate;
+
+    /** Creates an invocation at a server, or one that nothing keeps from being sent. */
     public CallInvocation(
             String service,
             String method,
             @Nullable Object[] arguments,
             Metadata metadata,
             @Nullable HandledCall handled) {
+        this(service, method, arguments, metadata, handled, null);
+    }
+
+    public CallInvocation(
+            String service,
+            String method,
+            @Nullable Object[] arguments,
+            Metadata metadata,
+            @Nullable HandledCall handled,
+            @Nullable CallGate gate) {
         this.service = service;
         this.method = method;
         this.arguments = arguments;
         this.metadata = metadata;
         this.handled = handled;
+        this.gate = gate;
+    }
+
+    /**
+     * Called by the last step of a client's interceptors, before the call is sent.
+     *
+     * @throws IllegalStateException if an interceptor has failed before
+     */
+    public void passGate() {
+        if (gate != null) {
+            gate.pass();
+        }
     }
 
     /** Returns how many nanoseconds ago the server received the first frame of this call. Returns 0 at a client. */
@@ -58,22 +84,26 @@ public final class CallInvocation implements Interceptor.Invocation {
     @Override
     public CallInvocation withArguments(@Nullable Object... others) {
         return new CallInvocation(
-                service, method, Given.notNull(others, "others", "an array, empty for none"), metadata, handled);
+                service, method, Given.notNull(others, "others", "an array, empty for none"), metadata, handled, gate);
     }
 
     @Override
     public CallInvocation with(String name, String value) {
-        return new CallInvocation(service, method, arguments, metadata.with(name, value), handled);
+        return with(metadata.with(name, value));
     }
 
     @Override
     public CallInvocation withEachAttempt(String name, Supplier<String> value) {
-        return new CallInvocation(service, method, arguments, metadata.withEachAttempt(name, value), handled);
+        return with(metadata.withEachAttempt(name, value));
     }
 
     @Override
     public CallInvocation onReply(Consumer<Metadata> listener) {
-        return new CallInvocation(service, method, arguments, metadata.onReply(listener), handled);
+        return with(metadata.onReply(listener));
+    }
+
+    private CallInvocation with(Metadata changed) {
+        return new CallInvocation(service, method, arguments, changed, handled, gate);
     }
 
     @Override

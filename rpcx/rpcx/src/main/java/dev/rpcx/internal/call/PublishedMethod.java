@@ -4,11 +4,15 @@ import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXError;
 import dev.rpcx.internal.Given;
 import dev.rpcx.internal.schema.ErrorType;
+import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.ParameterNumbers;
+import dev.rpcx.internal.schema.ProtoFile;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
+import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -42,6 +46,22 @@ public record PublishedMethod(String name, Method method) {
                 .filter(type -> type.isAnnotationPresent(RPCXError.class))
                 .map(ErrorType::of)
                 .toList();
+    }
+
+    /**
+     * Returns the method as a {@code .proto} has it. A {@code .proto} has no separate message that opens a stream. The
+     * call begins with the first item, so the type of the request is the type of an item.
+     *
+     * @throws dev.rpcx.schema.SchemaException if the method cannot be mapped to Protobuf
+     */
+    public ProtoFile.Rpc rpc(Schema schema) {
+        Type items = Streams.itemsTaken(method);
+        MessageType request = items == null ? schema.parameters(method) : schema.value(items, method);
+        List<MessageType> errors = errors().stream()
+                .map(error -> schema.error(error.constructor()))
+                .toList();
+        return new ProtoFile.Rpc(
+                name, request, schema.result(method), items != null, Streams.returnsStream(method), errors);
     }
 
     /**

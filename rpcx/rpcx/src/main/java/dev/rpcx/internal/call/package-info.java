@@ -16,9 +16,10 @@
  *   <li>Time and caller: {@link CurrentCall} says which context a thread has; {@link TimedContext} has the deadline,
  *       the metadata and the caller, and computes the deadline of a call that is made in this context.
  *   <li>Interceptors: {@link CallInvocation} is a call on its way through them; {@link Chain} composes them, and runs
- *       each step; {@link HandledCall} is a call at a server: it has what {@code Chain} needs for a step, and what an
- *       interceptor learns from RPCX alone, such as the age of the call. Interceptors know no size of a message: at a
- *       client they run before the message is encoded.
+ *       each step; {@link CallGate} knows whether those of a client have let the call be sent; {@link HandledCall} is a
+ *       call at a server: it has what {@code Chain} needs for a step, and what an interceptor learns from RPCX alone,
+ *       such as the age of the call. Interceptors know no size of a message: at a client they run before the message is
+ *       encoded.
  *   <li>Streams: {@link StreamSender} sends the items of a publisher, no more than the peer has given credit for;
  *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what the subscriber
  *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link StreamEndListener} is a stream

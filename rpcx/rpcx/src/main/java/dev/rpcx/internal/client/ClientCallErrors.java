@@ -181,16 +181,14 @@ final class ClientCallErrors {
     // ---- what the caller sees
 
     /**
-     * Returns the error CANCELLED, with MAYBE, for a call that fails because an interceptor of this client has failed.
+     * Returns the error CANCELLED, with the given {@code executed}, for a call that fails because an interceptor of
+     * this client has failed.
      *
      * @param how exception or wrong result of the interceptor, in words
      */
-    static RPCXException interceptorFailed(String how, @Nullable Throwable cause) {
+    static RPCXException interceptorFailed(String how, RPCXException.Executed executed, @Nullable Throwable cause) {
         return new RPCXException(
-                RPCXException.Code.CANCELLED,
-                "an interceptor of this client has failed: " + how,
-                RPCXException.Executed.MAYBE,
-                cause);
+                RPCXException.Code.CANCELLED, "an interceptor of this client has failed: " + how, executed, cause);
     }
 
     /**

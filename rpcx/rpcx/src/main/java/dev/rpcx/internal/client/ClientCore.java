@@ -298,6 +298,12 @@ public final class ClientCore {
     }
 
     private <T> T proxy(Class<T> type, Route route) {
+        if (type == EncodedCalls.class) {
+            if (settings.classic()) {
+                throw new IllegalArgumentException(type.getName() + " on the classic wire (expected: the native one)");
+            }
+            return type.cast(new EncodedCaller(this, route, settings.interceptors(), settings.callTimeout()));
+        }
         RPCXClient marked = ClientProxy.marked(type);
         ClientProxy proxy = new ClientProxy(
                 type,

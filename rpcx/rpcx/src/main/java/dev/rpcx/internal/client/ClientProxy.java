@@ -9,6 +9,7 @@ import dev.rpcx.codec.Codecs;
 import dev.rpcx.internal.Given;
 import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.CallGate;
 import dev.rpcx.internal.call.CallInvocation;
 import dev.rpcx.internal.call.Chain;
 import dev.rpcx.internal.call.CurrentCall;
@@ -48,7 +49,7 @@ public final class ClientProxy implements InvocationHandler {
      * Timeout of a call whose argument or result is a stream, if the method sets no timeout. The timeout is long, since
      * a stream lasts until one side ends the stream.
      */
-    private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
+    static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private static final Object[] NO_ARGUMENTS = {};
 
@@ -238,7 +239,10 @@ public final class ClientProxy implements InvocationHandler {
 
     private static Remote intercepted(
             Method method, String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
-        Interceptor.Next chain = Chain.of(interceptors, end);
+        Interceptor.Next chain = Chain.of(interceptors, call -> {
+            Chain.given(call).passGate();
+            return end.proceed(call);
+        });
         ClientMethod.Kind kind = kind(method);
         boolean isAsync = kind == ClientMethod.Kind.ASYNC;
         boolean hasResult = method.getReturnType() != void.class;
@@ -247,9 +251,15 @@ public final class ClientProxy implements InvocationHandler {
                 kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
         Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
         return arguments -> {
+            CallGate gate = new CallGate();
             try {
                 Object result = chain.proceed(new CallInvocation(
-                        service, name, arguments == null ? new Object[0] : arguments, CurrentCall.outgoing(), null));
+                        service,
+                        name,
+                        arguments == null ? NO_ARGUMENTS : arguments,
+                        CurrentCall.outgoing(),
+                        null,
+                        gate));
                 if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
                     throw ClientCallErrors.interceptorFailed(
                             "it answers " + service + "/" + name + " with "
@@ -257,6 +267,7 @@ public final class ClientProxy implements InvocationHandler {
                                             ? "null"
                                             : result.getClass().getName()) + " (expected: "
                                     + method.getGenericReturnType().getTypeName() + ")",
+                            executed(gate),
                             null);
                 }
                 if (result instanceof CallFuture<?> call) {
@@ -265,7 +276,7 @@ public final class ClientProxy implements InvocationHandler {
                 return result;
             } catch (Throwable e) {
                 // An Error is caught too: a caller that gets a future looks for the failure there.
-                Throwable error = callerError(method, e);
+                Throwable error = callerError(method, e, gate);
                 if (!isAsync) {
                     throw error;
                 }
@@ -276,11 +287,23 @@ public final class ClientProxy implements InvocationHandler {
         };
     }
 
+    /** Closes the gate of a call that an interceptor has ended. Returns whether the call was executed. */
+    private static RPCXException.Executed executed(CallGate gate) {
+        return gate.close() ? RPCXException.Executed.NOT_EXECUTED : RPCXException.Executed.MAYBE;
+    }
+
     /**
      * Returns what the caller gets when an interceptor or the call itself has thrown {@code thrown}. A checked
-     * exception that the method does not declare is replaced by an RPCXException.
+     * exception that the method does not declare is replaced by an RPCXException. An RPCXException that leaves open
+     * whether the call was executed is replaced by one that says NOT_EXECUTED, if the call has not been sent.
      */
-    private static Throwable callerError(Method method, Throwable thrown) {
+    private static Throwable callerError(Method method, Throwable thrown, CallGate gate) {
+        RPCXException.Executed executed = executed(gate);
+        if (executed == RPCXException.Executed.NOT_EXECUTED
+                && thrown instanceof RPCXException refusal
+                && refusal.isExecutedOpen()) {
+            return ClientCallErrors.withExecuted(refusal, executed);
+        }
         if (thrown instanceof RuntimeException || thrown instanceof Error) {
             return thrown;
         }
@@ -289,7 +312,7 @@ public final class ClientProxy implements InvocationHandler {
                 return thrown;
             }
         }
-        return ClientCallErrors.interceptorFailed(ThrowableText.words(thrown), thrown);
+        return ClientCallErrors.interceptorFailed(ThrowableText.words(thrown), executed, thrown);
     }
 
     /** Returns whether the calls of this proxy go to the given route. */

@@ -8,7 +8,8 @@
  *   <li>The client itself: {@code ClientSettings} checks which settings exclude each other; {@link ClientCore} makes
  *       proxies, opens channels, sets timers, and ends all of that. It also compares the methods of proxies with those
  *       that servers list, when there is a proxy or a connection more ({@code logMisfits}), and in {@code warmUp}.
- *   <li>From an interface to a call: {@link ClientProxy} finds the method that is called, and runs the interceptors.
+ *   <li>From an interface to a call: {@link ClientProxy} finds the method that is called, and runs the interceptors;
+ *       {@link EncodedCaller} does so for {@link EncodedCalls}, by which tools call methods without an interface.
  *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of the steps
  *       that each call of the method goes through, and decides how the caller waits.
  *   <li>How a caller waits: {@link BlockingCall} blocks the caller's thread. An {@link AsyncCall} blocks no thread: the

@@ -103,6 +103,12 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Major version in the headers of all records from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
     private static final int MAJOR_VERSION = 3;
 
+    /**
+     * The alert unexpected_message as a TLS record, which is the answer to bytes that are no TLS record. A peer without
+     * TLS can tell its user by this record that this side uses TLS. Source: RFC 8446, sections 5.1 and 6.2.
+     */
+    private static final byte[] UNEXPECTED_MESSAGE = {21, MAJOR_VERSION, 3, 0, 2, 2, 10};
+
     private final Channel channel;
     private final ReadingClock readingClock;
 
@@ -270,11 +276,17 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection because the peer has sent bytes that are not a TLS record. The next handlers first get an
+     * Closes the connection because the peer has sent bytes that are not a TLS record. If these are the peer's first
+     * bytes, the peer gets an alert, so that it can tell its user that this side uses TLS. The next handlers get an
      * exception that names the usual cause to the user: the peer does not use TLS.
      */
     private void notARecord(ChannelHandlerContext ctx) {
-        ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
+        if (!isHandshaken && silentRecords == 0) {
+            // The alert is written before the next handlers get the exception, since they close the channel.
+            ctx.writeAndFlush(Unpooled.wrappedBuffer(UNEXPECTED_MESSAGE));
+        }
+        ctx.fireExceptionCaught(new NotSslRecordException(
+                "the peer does not use TLS, and this side does (expected: TLS on both sides, or on neither)"));
         close();
     }
 

@@ -431,8 +431,18 @@ public final class ProtoFile {
         return file.build();
     }
 
+    /** Returns the file as an encoded {@code google.protobuf.FileDescriptorProto}. */
+    byte[] bytes() {
+        return descriptor().toByteArray();
+    }
+
     /** Returns the file as text, for protoc. */
     public String text() {
-        return new ProtoText(descriptor()).toString();
+        return text(descriptor());
+    }
+
+    /** Returns a file that this class has made, perhaps in another process, as text for protoc. */
+    public static String text(FileDescriptorProto file) {
+        return new ProtoText(file).toString();
     }
 }

@@ -31,8 +31,8 @@
  *       {@link MethodSchema} has the members of one method, with a hash that client and server compare when a
  *       connection opens; {@link SchemaDifference} finds a member that one of them would misread.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
- *       {@link ProtoText} its text. {@link ProtoNames} makes the names of services and methods in it, which a server
- *       that speaks gRPC needs too.
+ *       {@link ProtoText} its text; {@link ProtoNames} makes the names of services and methods in it, which a server
+ *       that speaks gRPC needs too; {@link DescribedService} is a service with its file, as a server sends it.
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
@@ -45,8 +45,8 @@
  * <p><b>A new Java type in messages</b> would get a constant of {@code Scalar} or {@code WellKnown}, which
  * {@code Schema} chooses for the Java class; for the annotation processor, {@code TypeCheck} has the same choice. In
  * {@code codec}, {@code Out} and {@code In} would each get a method for it, which {@code ElementCodec} and
- * {@code Generator} call. {@code JsonArguments} of the command line would read it from JSON, and
- * {@code rpcx/spec/schema.md} would name its form.
+ * {@code Generator} call. The descriptor of a message that a {@code .proto} imports for it would be known to
+ * {@code Descriptions} of the command line, and {@code rpcx/spec/schema.md} would name its form.
  *
  * <p>Threads: all of these classes run at start or at build time, and never during a call. During calls, codecs only
  * read the messages and enums, which do not change any more then. {@code Schema} is thread-safe, and a {@code LockFile}

@@ -8,9 +8,10 @@
  * <ul>
  *   <li>Before the first call: {@link ServiceIndex} reads the index of services that the annotation processor has
  *       written, and says which services were compiled without it; {@link PackageScan} finds the services of a package;
- *       {@link ServerMethod} is a published method: its codecs, its handle, its interceptors, its limit, and where it
- *       runs; {@link ServerPlatform} makes the threads, and a simulation has one of its own; {@code ServerSettings} are
- *       the settings.
+ *       {@link Reflection} is the service that describes the others, if a server is to have it; {@link ServerMethod} is
+ *       a published method: its codecs, its handle, its interceptors, its limit, and where it runs;
+ *       {@link ServerPlatform} makes the threads, and a simulation has one of its own; {@code ServerSettings} are the
+ *       settings.
  *   <li>The server itself: {@link ServerCore} listens, takes or closes new connections, and stops;
  *       {@link ServedConnection} is a connection as the server sees it, on either wire.
  *   <li>Wires of others: {@link TranslatedWire} is a wire, such as gRPC, whose messages are turned into frames of the

@@ -64,6 +64,10 @@ public final class ClassicFrames {
     private byte[] frame = NOTHING;
     private int arrived;
     private boolean isSkipped;
+
+    /** Whether a whole frame has arrived, so that the peer does speak the classic wire. */
+    private boolean hasRead;
+
     private long beganNanos;
     private long firstBeganNanos;
 
@@ -135,6 +139,9 @@ public final class ClassicFrames {
         length = length << 8 | in.readUnsignedByte();
         lengthBytes++;
         if (lengthBytes == LENGTH_BYTES) {
+            if (!hasRead && length >>> Short.SIZE == ConnectionErrors.TLS_ALERT) {
+                throw new WireFault(ConnectionErrors.PEER_USES_TLS);
+            }
             if (length < 0 || length > maxSkippedBytes) {
                 throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxSkippedBytes + ")");
             }
@@ -173,6 +180,7 @@ public final class ClassicFrames {
     }
 
     private void end() {
+        hasRead = true;
         byte[] whole = frame;
         int bytes = arrived;
         boolean skipped = isSkipped;

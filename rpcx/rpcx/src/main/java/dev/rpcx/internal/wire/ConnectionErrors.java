@@ -20,6 +20,17 @@ public final class ConnectionErrors {
     /** Text of the error for a connection, if this side has no memory for the first bytes of a TLS record. */
     static final String NO_ROOM_FOR_TLS = "no room for the first bytes of a TLS record that has not arrived in full";
 
+    /** Text of the error for a server that answers with a TLS alert, while this side does not use TLS. */
+    static final String PEER_USES_TLS =
+            "the peer uses TLS, and this side does not (expected: TLS on both sides, or on neither)";
+
+    /**
+     * First two bytes of a TLS alert: the content type, and the major version. A server that uses TLS answers with an
+     * alert to a client that does not. No message of either wire begins with these bytes. Source: RFC 8446, section
+     * 5.1.
+     */
+    static final int TLS_ALERT = 0x1503;
+
     private ConnectionErrors() {}
 
     /** Returns the error for calls that perhaps were executed before the connection ended: the given code, MAYBE. */

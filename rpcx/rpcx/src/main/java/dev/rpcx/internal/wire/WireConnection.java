@@ -1291,6 +1291,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void readPreface(ByteBuf in) {
         partialFrame.writeBytes(in, Math.min(Wire.PREFACE_BYTES - partialFrame.readableBytes(), in.readableBytes()));
+        if (partialFrame.readableBytes() >= Short.BYTES
+                && partialFrame.getUnsignedShort(partialFrame.readerIndex()) == ConnectionErrors.TLS_ALERT) {
+            // an alert has seven bytes, so it is recognized before a whole preface has arrived
+            throw new WireFault(ConnectionErrors.PEER_USES_TLS);
+        }
         if (partialFrame.readableBytes() == Wire.PREFACE_BYTES) {
             long preface = partialFrame.readLong();
             partialFrame.clear();

@@ -92,10 +92,58 @@ class ClientInterceptorsTest {
         assertThatThrownBy(() -> calls.hello("x"))
                 .isInstanceOfSatisfying(RPCXException.class, e -> {
                     assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED);
-                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                 })
                 .hasMessageContaining("an interceptor of this client has failed")
                 .hasCauseInstanceOf(FileNotFoundException.class);
+    }
+
+    private static RPCXException failure(ThrowingCallable call) {
+        try {
+            call.call();
+        } catch (Throwable e) {
+            return (RPCXException) RPCXException.cause(e);
+        }
+        throw new AssertionError("the call has not failed");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatAnInterceptorRefusesWasNotExecuted(boolean isClassic) {
+        Calls calls = calls(isClassic, (call, next) -> {
+            throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "nobody");
+        });
+        for (ThrowingCallable call : List.<ThrowingCallable>of(
+                () -> calls.hello("x"), () -> calls.later("x").join(), () -> calls.unread("x"))) {
+            RPCXException refused = failure(call);
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.UNAUTHENTICATED);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            assertThat(refused).hasMessage("nobody");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatAnInterceptorFailsBehindMayHaveBeenExecuted(boolean isClassic) {
+        Calls calls = calls(isClassic, (call, next) -> {
+            next.proceed(call);
+            throw new TimeoutException("behind the call");
+        });
+        assertThat(failure(() -> calls.hello("x")).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatHasBeenRefusedIsNotSentLater(boolean isClassic) {
+        List<ThrowingCallable> later = new ArrayList<>();
+        Calls calls = calls(isClassic, (call, next) -> {
+            later.add(() -> next.proceed(call.with("a", "b")));
+            throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "nobody");
+        });
+        assertThat(failure(() -> calls.hello("x")).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThatThrownBy(later.get(0))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("the call has ended, since an interceptor failed before it was sent");
     }
 
     @ParameterizedTest
@@ -189,7 +237,7 @@ class ClientInterceptorsTest {
                 })
                 .isInstanceOfSatisfying(RPCXException.class, e -> {
                     assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED);
-                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                 })
                 .hasMessageContaining("an interceptor of this client has failed: it answers " + text);
     }

@@ -11,6 +11,7 @@ import dev.rpcx.internal.ledger.Ledger;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.Outbound;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests TLS records in front of an engine that only counts them, under a simulated clock. A record whose content begins
@@ -273,6 +275,24 @@ class TlsRecordsTest {
         assertThat(channel.isActive()).isFalse();
         assertThat(passed).isEmpty();
         assertThat(thrown).hasSize(1).first().isInstanceOf(NotSslRecordException.class);
+        assertThat(ByteBufUtil.hexDump(channel.<ByteBuf>readOutbound()))
+                .as("the alert unexpected_message")
+                .isEqualTo("1503030002020a");
+    }
+
+    /** Once TLS has begun, a peer without its keys could not have sent this, and an alert would have to be encrypted. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void onlyWhatComesFirstIsAnsweredByAnAlert(boolean isHandshaken) {
+        read(record(1));
+        if (isHandshaken) {
+            records.handshaken();
+        }
+        read(record(19, 0, 0));
+        assertThat(channel.isActive()).isFalse();
+        assertThat(thrown).hasSize(1);
+        Object answer = channel.readOutbound();
+        assertThat(answer).isNull();
     }
 
     @Test

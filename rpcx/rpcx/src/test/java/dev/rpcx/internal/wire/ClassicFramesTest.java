@@ -100,6 +100,20 @@ class ClassicFramesTest {
         assertThat(frames.isIncomplete()).isFalse();
     }
 
+    /** A client skips a reply of any length. So the alert is recognized by its bytes, and only before any frame. */
+    @Test
+    void anAlertInPlaceOfTheFirstFrameSaysThatThePeerUsesTls() {
+        ByteBuf alert = Unpooled.buffer().writeInt(0x1503_0300);
+        assertThatThrownBy(() -> readWhole(alert.duplicate()))
+                .isInstanceOf(WireFault.class)
+                .hasMessage("the peer uses TLS, and this side does not (expected: TLS on both sides, or on neither)");
+        frames.clear();
+        readWhole(frame(1));
+        assertThatThrownBy(() -> readWhole(alert.duplicate()))
+                .isInstanceOf(WireFault.class)
+                .hasMessageStartingWith("classic frame of 352518912 bytes");
+    }
+
     @Test
     void aFrameThatHasBegunIsCutUntilItsLastByte() {
         ByteBuf in = frame(10);
