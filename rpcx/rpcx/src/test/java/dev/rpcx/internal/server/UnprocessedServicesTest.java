@@ -41,7 +41,7 @@ class UnprocessedServicesTest {
     /** As a framework makes one: a class of its own, which inherits the annotation. */
     private static final class OneProxy extends One {}
 
-    /** Starts two servers in a process of its own. */
+    /** Starts two servers, which describe their services, in a process of its own. */
     public static final class Serving {
         private Serving() {}
 
@@ -49,6 +49,7 @@ class UnprocessedServicesTest {
             for (Object service : List.of(new OneProxy(), new Two())) {
                 try (Server server = Server.builder(RegistryServer.registry(service))
                         .inProcess()
+                        .reflection()
                         .build()
                         .start()) {
                     System.out.println("serving " + server.services());
@@ -112,11 +113,15 @@ class UnprocessedServicesTest {
                 .start();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(said).isZero();
-        assertThat(said).contains("serving [one/number]", "serving [two/number]");
+        assertThat(said)
+                .contains(
+                        "serving [one/number, rpcx.reflection/services]",
+                        "serving [two/number, rpcx.reflection/services]");
         assertThat(said.lines().filter(line -> line.contains("annotation processor")))
                 .as(said)
                 .singleElement()
                 .asString()
-                .contains(One.class.getName() + ": compiled without", "-proc:full", "RegistryServer.registry()");
+                .contains(One.class.getName() + ": compiled without", "-proc:full", "RegistryServer.registry()")
+                .doesNotContain(Reflection.class.getName());
     }
 }
