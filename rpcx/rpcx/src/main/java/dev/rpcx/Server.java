@@ -328,8 +328,8 @@ public final class Server implements AutoCloseable {
          * Makes the server describe its services, with their methods and messages, to tools that have none of their
          * classes, such as the command {@code rpcx}. It publishes the service {@code rpcx.reflection} for that, whose
          * callers pass the interceptors of the server like all others. By default, a server tells its clients only the
-         * names of services and methods. The library {@code com.google.protobuf:protobuf-java} has to be on the class
-         * path.
+         * names of services and methods and, if a client asks when it connects, the members of their messages. The
+         * library {@code com.google.protobuf:protobuf-java} has to be on the class path.
          *
          * @throws dev.rpcx.schema.SchemaException if that library is missing, or if two methods of a service, or two
          *     components of a message, have the same name in a {@code .proto}

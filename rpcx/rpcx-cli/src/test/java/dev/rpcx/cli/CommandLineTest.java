@@ -183,7 +183,7 @@ class CommandLineTest {
         }
     }
 
-    /** Names are for anybody who connects. What the messages look like is for those who may call. */
+    /** Names are for anybody who connects. Descriptions are for those who may call. */
     @Test
     void aServerThatKnowsItsCallersListsNamesToOthers(@TempDir Path folder) throws Exception {
         byte[] secret = "the own secret of alice".getBytes(StandardCharsets.UTF_8);
