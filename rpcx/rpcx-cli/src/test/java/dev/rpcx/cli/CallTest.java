@@ -21,6 +21,7 @@ import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +29,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,6 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests what {@code rpcx call} sends, and what it refuses to send. */
 class CallTest {
@@ -99,6 +105,36 @@ class CallTest {
             @Field(20) List<Shape> shapes) {}
 
     record Key(@Field(1) int number) {}
+
+    record Moments(
+            @Field(1) Date date,
+            @Field(2) LocalTime time,
+            @Field(3) OffsetDateTime offset,
+            @Field(4) ZonedDateTime zoned,
+            @Field(5) URI uri,
+            @Field(6) Map<URI, LocalTime> byUri) {}
+
+    /** Has no setters. */
+    public static final class Price {
+        @Field(1)
+        private final long cents;
+
+        @Field(2)
+        private final String unit;
+
+        Price(long cents, String unit) {
+            this.cents = cents;
+            this.unit = unit;
+        }
+
+        public long getCents() {
+            return cents;
+        }
+
+        public String getUnit() {
+            return unit;
+        }
+    }
 
     public static final class Bean {
         @Field(1)
@@ -211,6 +247,18 @@ class CallTest {
         Instant instant(Instant moment) {
             calls.incrementAndGet();
             return moment;
+        }
+
+        @Method
+        Moments moments(Moments moments) {
+            calls.incrementAndGet();
+            return moments;
+        }
+
+        @Method
+        Price price(Price price) {
+            calls.incrementAndGet();
+            return price;
         }
 
         @Method
@@ -377,6 +425,16 @@ class CallTest {
                         List.of("everything.duration", "315576000000 seconds")),
                 Arguments.of("all", "{\"kind\":\"LARGE\"}", List.of("kind: \"LARGE\"", "\"KIND_LARGE\"")),
                 Arguments.of("all", "{\"kind\":1.5}", List.of("kind: 1.5", "\"KIND_LARGE\"")),
+                Arguments.of("moments", "{\"date\":\"2026-01-01\"}", List.of("date: \"2026-01-01\"", "23:59:59Z")),
+                Arguments.of("moments", "{\"time\":\"23:59\"}", List.of("time: \"23:59\"", "TimeOfDay: hours")),
+                Arguments.of(
+                        "moments", "{\"time\":{\"hour\":1}}", List.of("time: no field hour", "did you mean hours")),
+                Arguments.of(
+                        "moments",
+                        "{\"offset\":{\"utcOffset\":\"0s\",\"timeZone\":{}}}",
+                        List.of("offset.timeZone: stands beside utcOffset")),
+                Arguments.of("moments", "{\"zoned\":{\"zone\":1}}", List.of("zoned.zone: 1 (expected: a string)")),
+                Arguments.of("price", "{\"cents\":1.5}", List.of("cents: 1.5", "an integer")),
                 Arguments.of("bytes", "{\"bytes\":\"QR==\"}", List.of("bytes: \"QR==\"", "spare bits zero")),
                 Arguments.of("bytes", "{\"bytes\":\"QR\"}", List.of("bytes: \"QR\"", "spare bits zero")),
                 Arguments.of("text", "{\"text\":\"a\\ud800\"}", List.of("text: \"a\\ud800\"", "surrogate")),
@@ -427,6 +485,46 @@ class CallTest {
         assertThat(run("call", address, "bank/turn", "{\"square\":{\"side\":3}}"))
                 .isZero();
         assertThat(said()).isEqualToIgnoringWhitespace("{\"square\":{\"side\":3.0}}");
+    }
+
+    @Test
+    void timesAndUrisAndClassesWithoutSettersAreShownAsTheyAreSent() {
+        String moments = "{\"date\":\"2026-01-01T00:00:00.001Z\","
+                + "\"time\":{\"hours\":23,\"minutes\":59,\"seconds\":58,\"nanos\":0},"
+                + "\"offset\":{\"year\":2026,\"month\":1,\"day\":1,\"hours\":0,\"minutes\":0,\"seconds\":1,"
+                + "\"nanos\":0,\"utcOffset\":\"3600s\"},"
+                + "\"zoned\":{\"time\":\"2026-06-30T22:00:01Z\",\"zone\":\"Europe/Paris\"},"
+                + "\"uri\":\"https://a/b?c\","
+                + "\"byUri\":[{\"key\":\"a:b\",\"value\":{\"hours\":12,\"minutes\":0,\"seconds\":0,\"nanos\":0}}]}";
+        assertThat(run("call", address, "bank/moments", moments))
+                .as(complained())
+                .isZero();
+        assertThat(said()).isEqualToIgnoringWhitespace(moments);
+        assertThat(run("call", address, "bank/price", "{\"cents\":5}"))
+                .as(complained())
+                .isZero();
+        assertThat(said()).isEqualToIgnoringWhitespace("{\"cents\":\"5\",\"unit\":\"\"}");
+        assertThat(run("describe", address, "bank")).as(complained()).isZero();
+        assertThat(said())
+                .contains(
+                        "import \"google/type/datetime.proto\";",
+                        "google.type.TimeOfDay time = 2;",
+                        "rpcx.ZonedDateTime zoned = 4;");
+    }
+
+    /** The JSON has each of these values as it is sent. The server knows what its types do not hold. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"time\":{\"hours\":24}}",
+                "{\"offset\":{\"year\":2026,\"month\":1,\"day\":1}}",
+                "{\"zoned\":{\"zone\":\"Atlantis\"}}",
+                "{\"uri\":\"a b\"}"
+            })
+    void whatTheServersTypesDoNotHoldIsNotExecuted(String json) {
+        assertThat(run("call", address, "bank/moments", json)).isEqualTo(3);
+        assertThat(complained()).contains("INVALID, NOT_EXECUTED").hasLineCount(1);
+        assertThat(bank.calls).hasValue(0);
     }
 
     /** Returns values as other tools write them. */

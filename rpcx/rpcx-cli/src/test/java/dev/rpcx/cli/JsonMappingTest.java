@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.EnumDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.util.JsonFormat;
+import com.google.type.DateTime;
+import com.google.type.TimeOfDay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.schema.Field;
@@ -18,11 +21,16 @@ import java.io.InputStream;
 import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -93,7 +101,14 @@ class JsonMappingTest {
             @Field(35) List<Duration> durations,
             @Field(36) List<Float> singles,
             @Field(37) List<Boolean> flags,
-            @Field(38) Optional<Mood> perhapsMood) {}
+            @Field(38) Optional<Mood> perhapsMood,
+            @Field(39) Date moment,
+            @Field(40) LocalTime time,
+            @Field(41) OffsetDateTime offset,
+            @Field(42) ZonedDateTime zoned,
+            @Field(43) URI uri,
+            @Field(44) Map<URI, LocalTime> byUri,
+            @Field(45) List<OffsetDateTime> offsets) {}
 
     @RPCXClient(remoteServerName = "json")
     interface Service {
@@ -253,6 +268,10 @@ class JsonMappingTest {
                 "{\"instant\":\"2026-11-30T12:00:00.5+02:00\",\"duration\":\"-1.5s\"}",
                 "{\"byFlag\":{\"true\":\"1970-01-01T00:00:00Z\"},\"byNumber\":{\"-9223372036854775808\":\"MOOD_GOOD\"}}",
                 "{\"shape\":{\"nothing\":{}},\"shapes\":[{\"circle\":{}},{\"square\":{\"side\":\"9223372036854775807\"}}]}",
+                "{\"moment\":\"2026-11-30T12:00:00.5+02:00\",\"time\":{\"hours\":23},\"uri\":\"a:b\"}",
+                "{\"offset\":{\"year\":2026,\"utc_offset\":\"3600s\"},\"offsets\":[{\"timeZone\":{\"id\":\"UTC\"}}]}",
+                "{\"zoned\":{\"time\":\"2026-11-30T12:00:00Z\",\"zone\":\"Europe/Paris\"}}",
+                "{\"byUri\":[{\"key\":\"a:b\",\"value\":{\"minutes\":5}},{\"key\":\"a:b\"}]}",
                 "{\"perhaps_mood\":\"MOOD_UNKNOWN\",\"perhaps\":\"\",\"box\":0}",
             })
     void theOtherFormsOfAValueMeanTheSameToBoth(String json) throws Exception {
@@ -265,14 +284,33 @@ class JsonMappingTest {
         try (InputStream file = ProtoFile.class.getResourceAsStream("/" + ProtoFile.TYPES)) {
             assertThat(members(new String(file.readAllBytes(), StandardCharsets.UTF_8)))
                     .isNotEmpty()
-                    .isEqualTo(members(ProtoFile.text(Descriptions.TYPES.toProto())));
+                    .isEqualTo(members(Descriptions.TYPES));
         }
+    }
+
+    /** This tool does without the library that has the messages of Google beside Protobuf's own. */
+    @Test
+    void theTypesOfGoogleAreThoseOfItsLibrary() {
+        assertThat(members(Descriptions.TIME_OF_DAY))
+                .contains("message TimeOfDay {")
+                .isEqualTo(members(TimeOfDay.getDescriptor().getFile()));
+        assertThat(members(Descriptions.DATE_TIME))
+                .contains("message DateTime {", "oneof time_offset {")
+                .isEqualTo(members(DateTime.getDescriptor().getFile()));
+        assertThat(Descriptions.TIME_OF_DAY.getName())
+                .isEqualTo(TimeOfDay.getDescriptor().getFile().getName());
+        assertThat(Descriptions.DATE_TIME.getName())
+                .isEqualTo(DateTime.getDescriptor().getFile().getName());
+    }
+
+    private static List<String> members(FileDescriptor file) {
+        return members(ProtoFile.text(file.toProto()));
     }
 
     private static List<String> members(String proto) {
         return proto.lines()
                 .map(String::strip)
-                .filter(line -> line.startsWith("message ") || line.matches("\\w+ \\w+ = \\d+;"))
+                .filter(line -> line.matches("message .*|oneof .*|[\\w.]+ \\w+ = \\d+;"))
                 .toList();
     }
 }
