@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.DynamicMessage;
+import dev.rpcx.Server;
 import dev.rpcx.Tokens;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
@@ -128,6 +129,22 @@ class GrpcCallsTest {
         assertThat(details.getDetailsList()).hasSize(1);
         assertThat(details.getDetails(0).getTypeUrl()).isEqualTo("type.googleapis.com/com.acme.count.BadField");
         assertThat(details.getDetails(0).getValue().toByteArray()).containsExactly(0x0A, 3, 'a', 'g', 'e');
+    }
+
+    @Test
+    void aServerDescribesItsServicesOverGrpcToo() {
+        try (Served describing = new Served(Server.Builder::reflection)) {
+            try (GrpcClient caller = describing.client()) {
+                MethodDescriptor<DynamicMessage, DynamicMessage> services = GrpcClient.method("Nothing").toBuilder()
+                        .setFullMethodName("com.acme.count.RpcxReflection/Services")
+                        .build();
+                DynamicMessage reply = ClientCalls.blockingUnaryCall(
+                        caller.channel, services, CallOptions.DEFAULT, GrpcClient.request("Nothing"));
+                assertThat(reply.getUnknownFields().getField(1).getLengthDelimitedList())
+                        .hasSize(1);
+                assertThat(caller.call("Hello", "Ada")).isEqualTo("Hello Ada");
+            }
+        }
     }
 
     @Test

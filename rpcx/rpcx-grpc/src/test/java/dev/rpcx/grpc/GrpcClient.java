@@ -7,7 +7,6 @@ import com.google.protobuf.Descriptors;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.EmptyProto;
 import dev.rpcx.internal.call.PublishedMethod;
-import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
@@ -21,9 +20,6 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.protobuf.ProtoUtils;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.MetadataUtils;
-import java.lang.reflect.Method;
-import java.lang.reflect.Type;
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -51,17 +47,9 @@ final class GrpcClient implements AutoCloseable {
 
     private static Descriptors.FileDescriptor file() {
         Schema schema = new Schema(LockFile.none());
-        List<ProtoFile.Rpc> rpcs = new ArrayList<>();
-        for (PublishedMethod each : PublishedMethod.of(Counter.class)) {
-            Method method = each.method();
-            Type items = Streams.itemsTaken(method);
-            rpcs.add(new ProtoFile.Rpc(
-                    each.name(),
-                    items == null ? schema.parameters(method) : schema.value(items, method),
-                    schema.result(method),
-                    items != null,
-                    Streams.returnsStream(method)));
-        }
+        List<ProtoFile.Rpc> rpcs = PublishedMethod.of(Counter.class).stream()
+                .map(each -> each.rpc(schema))
+                .toList();
         FileDescriptorProto proto =
                 new ProtoFile(PACKAGE).service("counter", rpcs).descriptor();
         try {
