@@ -10,6 +10,7 @@ import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
 import dev.rpcx.internal.client.EncodedCalls;
 import dev.rpcx.internal.schema.DescribedService;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.schema.ProtoFile;
 import java.io.IOException;
 import java.io.InputStream;
@@ -72,7 +73,8 @@ record Calls(Remote remote, Endpoint at, InputStream in, PrintStream out, PrintS
      *
      * @param request the encoded request; empty if the method takes a stream
      */
-    private record Prepared(String service, String name, MethodDescriptor method, byte[] request) {}
+    private record Prepared(
+            String service, String name, MethodDescriptor method, MethodSchema schema, byte[] request) {}
 
     static String words(RPCXException e) {
         return e.code() + ", " + e.executed() + ": " + e.getMessage();
@@ -184,7 +186,7 @@ record Calls(Remote remote, Endpoint at, InputStream in, PrintStream out, PrintS
         }
         Reflection reflection = client.create(Reflection.class, at.host(), at.port());
         try {
-            return Descriptions.of(remote.calling(reflection::services));
+            return Descriptions.of(remote.calling(reflection::services), Map.of());
         } catch (IllegalStateException e) {
             throw new Failure(Rpcx.FAILED, String.valueOf(e.getMessage()), e);
         }
@@ -219,7 +221,8 @@ record Calls(Remote remote, Endpoint at, InputStream in, PrintStream out, PrintS
             throw new Mistake(Printable.clipped(json) + ": stands there for a stream (expected: JSON objects from the"
                     + " standard input, a line each)");
         }
-        return new Prepared(name.substring(0, slash), name.substring(slash + 1), method, request);
+        return new Prepared(
+                name.substring(0, slash), name.substring(slash + 1), method, known.schema(name), request);
     }
 
     private String input() {
@@ -245,7 +248,8 @@ record Calls(Remote remote, Endpoint at, InputStream in, PrintStream out, PrintS
     }
 
     private void invoke(Client client, Prepared call) {
-        EncodedCalls calls = client.create(EncodedCalls.class, at.host(), at.port());
+        EncodedCalls calls =
+                client.create(EncodedCalls.class, at.host(), at.port()).comparing(call.schema);
         try {
             if (call.method.isClientStreaming()) {
                 sendItems(calls, call, new JsonLines(in, call.method.getInputType()));

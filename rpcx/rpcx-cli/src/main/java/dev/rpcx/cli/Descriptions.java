@@ -20,6 +20,7 @@ import com.google.protobuf.EmptyProto;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.TimestampProto;
 import dev.rpcx.internal.schema.DescribedService;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.schema.ProtoFile;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -35,9 +36,12 @@ import org.jspecify.annotations.Nullable;
  *
  * @param files the {@code .proto} of each service
  * @param methods the methods of all services, each under its name as {@code service/method}
+ * @param schemas members of the methods, under the same names, if the description was made of classes, so that they may
+ *     differ from those of the server; empty if the server has sent the description
  */
-record Descriptions(Map<String, FileDescriptor> files, Map<String, MethodDescriptor> methods) {
-    static final Descriptions NONE = new Descriptions(Map.of(), Map.of());
+record Descriptions(
+        Map<String, FileDescriptor> files, Map<String, MethodDescriptor> methods, Map<String, MethodSchema> schemas) {
+    static final Descriptions NONE = new Descriptions(Map.of(), Map.of(), Map.of());
 
     /** The file with RPCX's own messages, {@code rpcx/types.proto}, as far as it is about bytes. */
     static final FileDescriptor TYPES = file(
@@ -80,9 +84,10 @@ record Descriptions(Map<String, FileDescriptor> files, Map<String, MethodDescrip
     /**
      * Links the descriptions of services.
      *
+     * @param schemas members of the methods that are to be compared with those of the server; empty to compare none
      * @throws IllegalStateException if a description cannot be read
      */
-    static Descriptions of(Collection<DescribedService> services) {
+    static Descriptions of(Collection<DescribedService> services, Map<String, MethodSchema> schemas) {
         Map<String, FileDescriptor> files = new LinkedHashMap<>();
         Map<String, MethodDescriptor> methods = new LinkedHashMap<>();
         for (DescribedService service : services) {
@@ -93,7 +98,7 @@ record Descriptions(Map<String, FileDescriptor> files, Map<String, MethodDescrip
                 methods.put(service.name() + "/" + service.methods().get(i), described.get(i));
             }
         }
-        return new Descriptions(files, methods);
+        return new Descriptions(files, methods, schemas);
     }
 
     private static FileDescriptor link(DescribedService service) {
@@ -185,5 +190,10 @@ record Descriptions(Map<String, FileDescriptor> files, Map<String, MethodDescrip
     @Nullable
     MethodDescriptor method(String name) {
         return methods.get(name);
+    }
+
+    /** Returns what is compared with the server for calls of the method of this name. */
+    MethodSchema schema(String name) {
+        return schemas.getOrDefault(name, MethodSchema.UNKNOWN);
     }
 }

@@ -374,9 +374,11 @@ public final class Rpcx {
     }
 
     private Descriptions described(@Nullable List<String> classes) {
-        return classes == null
-                ? Descriptions.NONE
-                : Descriptions.of(new SchemaTool(out, err, loader).described(classes));
+        if (classes == null) {
+            return Descriptions.NONE;
+        }
+        SchemaTool tool = new SchemaTool(out, err, loader);
+        return Descriptions.of(tool.described(classes), tool.schemas(classes));
     }
 
     @Command(

@@ -72,6 +72,14 @@ class CommandLineTest {
         String refuse();
     }
 
+    /** Has another member at number 2. */
+    record Veteran(@Field(1) String name, @Field(2) int years) {}
+
+    @RPCXClient(remoteServerName = "people")
+    interface ChangedPeopleClient {
+        List<Veteran> older(List<Veteran> all, int years);
+    }
+
     private final Server server = Server.builder(RegistryServer.registry(new People()))
             .host("127.0.0.1")
             .reflection()
@@ -181,6 +189,21 @@ class CommandLineTest {
         } finally {
             silent.stop();
         }
+    }
+
+    @Test
+    void aClassWhoseMembersTheServerWouldMisreadIsNotCalled() {
+        assertThat(run(
+                        "call",
+                        address,
+                        "people/older",
+                        "{\"all\":[{\"years\":36}],\"years\":2}",
+                        "--class",
+                        ChangedPeopleClient.class.getName()))
+                .isEqualTo(3);
+        assertThat(complained())
+                .contains("INVALID, NOT_EXECUTED", "another schema", "Veteran.years", "Person.age")
+                .hasLineCount(1);
     }
 
     /** Names are for anybody who connects. Descriptions are for those who may call. */

@@ -119,7 +119,8 @@ class JsonMappingTest {
 
     private final Descriptor type = Descriptions.of(
                     new SchemaTool(System.out, System.err, getClass().getClassLoader())
-                            .described(List.of(Service.class.getName())))
+                            .described(List.of(Service.class.getName())),
+                    Map.of())
             .method("json/take")
             .getInputType();
 

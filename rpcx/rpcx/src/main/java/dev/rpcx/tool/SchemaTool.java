@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import dev.rpcx.internal.schema.Compatibility;
 import dev.rpcx.internal.schema.DescribedService;
 import dev.rpcx.internal.schema.LockFile;
+import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.schema.ProtoFile;
 import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
@@ -19,7 +20,9 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
@@ -430,7 +433,7 @@ public final class SchemaTool {
 
     private int proto(String protoPackage, List<String> classes) {
         DescribedService.expectProtobuf();
-        List<PublishedService> services = Services.declared(classes, loader, new Schema(LockFile.of(loader)));
+        List<PublishedService> services = declared(classes);
         ProtoFile file = new ProtoFile(protoPackage)
                 .reserve(services.stream().map(PublishedService::name).toList());
         for (PublishedService service : services) {
@@ -449,8 +452,29 @@ public final class SchemaTool {
      *     if there is no class at all
      */
     public List<DescribedService> described(List<String> classes) {
-        return Services.declared(classes, loader, new Schema(LockFile.of(loader))).stream()
+        return declared(classes).stream()
                 .map(service -> DescribedService.of(service.name(), service.rpcs()))
                 .toList();
+    }
+
+    /**
+     * Returns the members of the methods that services have, as their classes or interfaces declare them. Each method
+     * has its name as {@code service/method}.
+     *
+     * @param classes names of classes and interfaces, and folders of compiled classes
+     * @throws IllegalArgumentException in the same cases as {@link #described}
+     */
+    public Map<String, MethodSchema> schemas(List<String> classes) {
+        Map<String, MethodSchema> schemas = new HashMap<>();
+        for (PublishedService service : declared(classes)) {
+            service.rpcs()
+                    .forEach(rpc -> schemas.put(
+                            service.name() + "/" + rpc.name(), MethodSchema.of(rpc.request(), rpc.reply())));
+        }
+        return schemas;
+    }
+
+    private List<PublishedService> declared(List<String> classes) {
+        return Services.declared(classes, loader, new Schema(LockFile.of(loader)));
     }
 }

@@ -302,7 +302,8 @@ public final class ClientCore {
             if (settings.classic()) {
                 throw new IllegalArgumentException(type.getName() + " on the classic wire (expected: the native one)");
             }
-            return type.cast(new EncodedCaller(this, route, settings.interceptors(), settings.callTimeout()));
+            return type.cast(new EncodedCaller(
+                    this, route, settings.interceptors(), settings.callTimeout(), MethodSchema.UNKNOWN));
         }
         RPCXClient marked = ClientProxy.marked(type);
         ClientProxy proxy = new ClientProxy(

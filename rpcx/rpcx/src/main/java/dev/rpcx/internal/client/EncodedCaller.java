@@ -53,12 +53,20 @@ final class EncodedCaller implements EncodedCalls {
     private final Route route;
     private final List<Interceptor> interceptors;
     private final Duration callTimeout;
+    private final MethodSchema schema;
 
-    EncodedCaller(ClientCore client, Route route, List<Interceptor> interceptors, Duration callTimeout) {
+    EncodedCaller(
+            ClientCore client, Route route, List<Interceptor> interceptors, Duration callTimeout, MethodSchema schema) {
         this.client = client;
         this.route = route;
         this.interceptors = interceptors;
         this.callTimeout = callTimeout;
+        this.schema = schema;
+    }
+
+    @Override
+    public EncodedCalls comparing(MethodSchema given) {
+        return new EncodedCaller(client, route, interceptors, callTimeout, given);
     }
 
     @Override
@@ -102,18 +110,14 @@ final class EncodedCaller implements EncodedCalls {
         boolean hasStream = takesStream || kind == ClientMethod.Kind.STREAM;
         ClientMethod called = new ClientMethod(
                 client.numberOf(
-                        Names.checked(service),
-                        Names.checked(method),
-                        MethodDictionary.UNKNOWN_SHAPE,
-                        MethodSchema.UNKNOWN,
-                        true),
+                        Names.checked(service), Names.checked(method), MethodDictionary.UNKNOWN_SHAPE, schema, true),
                 kind,
                 service,
                 method,
                 takesStream ? Streams.NO_PARAMETERS : REQUEST,
                 MESSAGE,
                 MethodDictionary.UNKNOWN_SHAPE,
-                MethodSchema.UNKNOWN,
+                schema,
                 (hasStream ? ClientProxy.STREAM_TIMEOUT : callTimeout).toNanos(),
                 null,
                 null,

@@ -1,19 +1,27 @@
 package dev.rpcx.internal.client;
 
 import dev.rpcx.RPCXClient;
+import dev.rpcx.internal.schema.MethodSchema;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 
 /**
  * Calls the methods of any service by their published names, with messages that are encoded already. Tools that have
  * none of a service's classes use this interface, which {@code Client.create} implements like that of a service, but
- * without its annotation's name. Nothing compares the messages with what the server expects: a server refuses a request
- * that it cannot read. Interceptors see the arguments as they are here. On the classic wire there are no such calls.
+ * without its annotation's name. What the server expects is not compared with the messages, unless {@link #comparing}
+ * says what they are: a server refuses a request that it cannot read. Interceptors see the arguments as they are here.
+ * On the classic wire there are no such calls.
  *
  * <p>The caller chooses the method of this interface by whether the called method takes and returns a stream.
  */
 @RPCXClient(remoteServerName = "any")
 public interface EncodedCalls {
+    /**
+     * Returns calls of methods with these members, for a caller who does not have them from the server. They are
+     * compared with those of the server, and a method is not called if one side would misread the other.
+     */
+    EncodedCalls comparing(MethodSchema schema);
+
     /** Calls a method without a stream. The time of the call is the client's call timeout. */
     CompletableFuture<byte[]> call(String service, String method, byte[] request);
 

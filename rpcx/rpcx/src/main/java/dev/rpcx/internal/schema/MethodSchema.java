@@ -147,7 +147,7 @@ public final class MethodSchema {
     }
 
     /** Returns the structure of a method whose request, or stream item, and whose reply are these messages. */
-    static MethodSchema of(MessageType request, MessageType reply) {
+    public static MethodSchema of(MessageType request, MessageType reply) {
         return new MethodSchema(request, reply);
     }
 

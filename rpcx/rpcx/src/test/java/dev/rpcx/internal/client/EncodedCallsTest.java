@@ -11,6 +11,9 @@ import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
+import dev.rpcx.internal.schema.LockFile;
+import dev.rpcx.internal.schema.MethodSchema;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,6 +32,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class EncodedCallsTest {
     record Number(@Field(1) int value) {}
+
+    record Text(@Field(1) String value) {}
+
+    /** A service whose messages the server would misread. */
+    interface Changed {
+        Text next(Text text);
+    }
 
     @RPCXServer("numbers")
     static final class Numbers {
@@ -164,6 +174,17 @@ class EncodedCallsTest {
         RPCXException refused = failure(calls.call("numbers", "next", new byte[] {8}));
         assertThat(refused.code()).isEqualTo(RPCXException.Code.INVALID);
         assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    @Test
+    void aMethodWhoseMembersTheServerWouldMisreadIsNotCalled() throws Exception {
+        MethodSchema changed =
+                MethodSchema.of(Changed.class.getMethod("next", Text.class), null, new Schema(LockFile.none()));
+        RPCXException refused = failure(calls.comparing(changed).call("numbers", "next", number(41)));
+        assertThat(refused.code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(refused).hasMessageContaining("another schema").hasMessageContaining("Text.value");
+        assertThat(calls.call("numbers", "next", number(41)).join()).isEqualTo(number(42));
     }
 
     @Test
