@@ -351,8 +351,8 @@ public final class Rpcx {
             footer = {
                 "",
                 "Where a name is gone and another one is new, nothing is written before an option says whether it is"
-                        + " the same under a new name, or a person at the terminal does. A name may have its type before"
-                        + " it: com.acme.Order.count=total.",
+                        + " the same under a new name, or a person at the terminal does. A name may have its type"
+                        + " before it: com.acme.Order.count=total.",
                 "",
                 "Classes come from RPCX_CLASSPATH."
             })
