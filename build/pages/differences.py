@@ -2,8 +2,8 @@
 """Lists where ratios of technologies go another way than in the papers or are five times off, with an explanation or called unexplained.
 
 Usage: differences.py FOLDER PAGE.md    FOLDER/PAPER/figures.csv as ./parley reproduce --record writes it
-Explanations stand in docs/results/explanations.csv: paper, part, metric, one, other, message, load, words; an empty field stands for any, and the
-first line that fits is taken.
+Explanations stand in docs/results/explanations.csv: paper, part, metric, one, other, message, load, words. An empty
+field stands for any, and the first line that fits is taken.
 """
 import csv
 import math

@@ -32,9 +32,9 @@ def quantile(freedom):
 def held_against(full, scaled):
     """(ratio, low, high of its 90 % interval) on logarithms; equivalent where it lies within the tie band.
 
-    Welch's test where both have three restarts or more. An hour is dear: where fewer ran in full length, restarts are taken to vary as much there as
-    at the scale (Student's test, pooled), which can only be believed where the scale varies no less than the full length would. A longer window
-    varies less, so that the interval is too wide rather than too narrow.
+    The test is Welch's where both have three restarts or more. An hour is dear: where fewer ran in full length,
+    restarts are taken to vary as much there as at the scale (Student's test, pooled). A longer window varies less, so
+    that the interval is too wide rather than too narrow.
     """
     a, b = [math.log(v) for v in full], [math.log(v) for v in scaled]
     apart = statistics.fmean(a) - statistics.fmean(b)

@@ -37,9 +37,14 @@ public final class SmallClient {
             Calls calls = client.create(Calls.class, "127.0.0.1", Integer.parseInt(words[1]));
             // the thread is made before the calls take the memory that there is
             Thread filler = new Thread(new Filler());
-            List<CompletableFuture<String>> all = new ArrayList<>();
-            for (int i = 0; i < Integer.parseInt(words[2]); i++) {
-                all.add(calls.echo("x"));
+            int wanted = Integer.parseInt(words[2]);
+            List<CompletableFuture<String>> all = new ArrayList<>(wanted);
+            while (all.size() < wanted) {
+                try {
+                    all.add(calls.echo("x"));
+                } catch (OutOfMemoryError full) {
+                    // the replies of the first calls already take all memory, and this program's own objects find none
+                }
             }
             if (words[0].equals("fill")) {
                 filler.start();

@@ -9,6 +9,7 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 
@@ -16,7 +17,7 @@ import org.springframework.context.SmartLifecycle;
  * Server of the application: it listens once all beans have been made, and stops before the first of them is destroyed.
  * An application without {@code @RPCXServer} beans has no server.
  */
-public final class RPCXServing implements SmartLifecycle {
+public final class RPCXServing implements SmartLifecycle, DisposableBean {
     private final ListableBeanFactory beans;
     private final RPCXProperties.Server properties;
     private final List<RPCXServerCustomizer> customizers;
@@ -100,6 +101,15 @@ public final class RPCXServing implements SmartLifecycle {
         if (stopping != null) {
             stopping.stop(properties.stop());
         }
+    }
+
+    /**
+     * Stops the server of an application that could not start. Spring 6 destroys its beans then, and does not stop what
+     * has been started.
+     */
+    @Override
+    public void destroy() {
+        stop();
     }
 
     @Override

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * are new: it has one of the new names now, or it is not there any more. The answers come from the options
  * {@code --rename OLD=NEW} and {@code --removed OLD}, and from the person at the terminal.
  *
- * <p>OLD is the name of a member, for all types in which it is asked about. If the name of a type and a dot stand before
- * the member, as in {@code com.acme.Order.count}, the answer is for this type alone.
+ * <p>OLD is the name of a member, for all types in which it is asked about. If the name of a type and a dot stand
+ * before the member, as in {@code com.acme.Order.count}, the answer is for this type alone.
  */
 final class Answers {
     private static final String RENAME = "--rename";

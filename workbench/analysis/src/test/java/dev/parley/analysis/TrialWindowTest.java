@@ -108,7 +108,7 @@ class TrialWindowTest {
                 .isEqualTo(Map.of(Metric.THROUGHPUT, 0.0, Metric.SUCCESS_SHARE, 0.0));
     }
 
-    /** Of the 22 requests that were due, the replies have the first five ranks. All others count as slower. */
+    /** The replies have the first five ranks of the 22 requests that were due. All other requests count as slower. */
     @Test
     void aPercentileOfAllThatWasDueCountsRequestsWithoutARightReplyAsTheSlowest() {
         TrialWindow window = of(OptionalDouble.empty(), WARM_UP, FIRST, SECOND);

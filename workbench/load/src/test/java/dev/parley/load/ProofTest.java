@@ -31,7 +31,10 @@ class ProofTest {
 
     private final SimulatedClock clock = new SimulatedClock();
 
-    /** Answers each request after so many nanoseconds as a function of its moment says. It asks the function under a lock: clients begin together. */
+    /**
+     * Answers each request after so many nanoseconds as a function of its moment says. It asks the function under a
+     * lock, since clients begin together.
+     */
     private final class Server implements Target {
         private final LongUnaryOperator latencyNs;
 

@@ -411,8 +411,10 @@ class PaperReportTest {
                   const note = (name, value) => document.body.setAttribute("data-" + name, value);
                   const charts = [...page.querySelectorAll("div.chart")];
                   note("charts", charts.length);
-                  note("drawn", charts.every((c) => c.dataset.drawn === "yes" && c.querySelectorAll("svg path").length > 2));
-                  note("data", [...page.querySelectorAll("figure:has(table)")].every((f) => f.querySelector("a.csv[download]")));
+                  note("drawn", charts.every((c) => c.dataset.drawn === "yes"
+                      && c.querySelectorAll("svg path").length > 2));
+                  note("data", [...page.querySelectorAll("figure:has(table)")]
+                      .every((f) => f.querySelector("a.csv[download]")));
                   note("overflow", page.documentElement.scrollWidth - page.documentElement.clientWidth);
                   note("outside", charts.flatMap((c) => [...c.querySelectorAll("svg text")].filter((t) => {
                     const box = t.getBoundingClientRect(), all = c.getBoundingClientRect();
@@ -425,7 +427,8 @@ class PaperReportTest {
                   const soft = getComputedStyle(page.querySelector("p.facts")).color;
                   const colour = (shape, what) => getComputedStyle(shape)[what];
                   const shapes = charts.flatMap((c) => [...c.querySelectorAll("svg path")]);
-                  note("grey", shapes.filter((s) => s.getAttribute("fill") && colour(s, "fill") === soft && colour(s, "stroke") === soft).length);
+                  note("grey", shapes.filter((s) => s.getAttribute("fill") && colour(s, "fill") === soft
+                      && colour(s, "stroke") === soft).length);
                   const curve = view.echarts.getInstanceByDom(page.querySelector("div[data-chart^=curve]")).getOption();
                   note("lines", curve.series.filter((s) => s.type === "line").map((s) => s.data.length).join("|"));
                 });</script>""".formatted(width));

@@ -44,6 +44,9 @@ import org.jspecify.annotations.Nullable;
  * A connection of a client to a server on RPCX's native wire. It has the slots of the calls in flight, the numbers by
  * which the server knows its methods, and one timer for the deadlines of all calls. The connection also decides whether
  * the caller's thread or the event loop sends a call.
+ *
+ * <p>This class is long because each of its events, which are a call, a frame, a deadline and the end, changes the
+ * slots, the timer and the state of the connection together, under the rules of one event loop.
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
