@@ -221,8 +221,7 @@ record Calls(Remote remote, Endpoint at, InputStream in, PrintStream out, PrintS
             throw new Mistake(Printable.clipped(json) + ": stands there for a stream (expected: JSON objects from the"
                     + " standard input, a line each)");
         }
-        return new Prepared(
-                name.substring(0, slash), name.substring(slash + 1), method, known.schema(name), request);
+        return new Prepared(name.substring(0, slash), name.substring(slash + 1), method, known.schema(name), request);
     }
 
     private String input() {
