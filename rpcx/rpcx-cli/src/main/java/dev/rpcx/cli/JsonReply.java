@@ -5,7 +5,9 @@ import com.google.protobuf.CodedInputStream;
 import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Descriptors.OneofDescriptor;
 import com.google.protobuf.UnknownFieldSet;
+import com.google.protobuf.WireFormat;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.Writer;
@@ -14,10 +16,14 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -67,6 +73,8 @@ final class JsonReply {
     private static void write(Descriptor type, byte[] message, boolean isOnOneLine, Writer to) {
         try (JsonGenerator out = (isOnOneLine ? JsonRequest.JSON : LINES).createGenerator(to)) {
             write(type, message, out);
+        } catch (StreamConstraintsException e) {
+            throw new IllegalStateException("it is too deep (expected: JSON inside JSON up to 500 deep)", e);
         }
     }
 
@@ -78,8 +86,12 @@ final class JsonReply {
         } else {
             out.writeStartObject();
             UnknownFieldSet fields = parsed(type, message);
+            Map<OneofDescriptor, FieldDescriptor> cases = lastCases(type, message);
             for (FieldDescriptor field : type.getFields()) {
-                field(field, fields.getField(field.getNumber()));
+                OneofDescriptor oneof = field.getRealContainingOneof();
+                if (oneof == null || field.equals(cases.get(oneof))) {
+                    field(field, fields.getField(field.getNumber()));
+                }
             }
             out.writeEndObject();
         }
@@ -90,19 +102,39 @@ final class JsonReply {
         try {
             return UnknownFieldSet.parseFrom(message);
         } catch (IOException e) {
-            throw new IllegalStateException(
-                    "a message of " + type.getFullName() + " cannot be decoded: " + e.getMessage(), e);
+            throw undecodable(type, e);
         }
+    }
+
+    /** Returns the field of each oneof that counts: the last one that has come. */
+    private static Map<OneofDescriptor, FieldDescriptor> lastCases(Descriptor type, ByteString message) {
+        Map<OneofDescriptor, FieldDescriptor> last = new HashMap<>();
+        if (type.getRealOneofs().isEmpty()) {
+            return last;
+        }
+        try {
+            CodedInputStream in = message.newCodedInput();
+            for (int tag = in.readTag(); tag != 0; tag = in.readTag()) {
+                FieldDescriptor field = type.findFieldByNumber(WireFormat.getTagFieldNumber(tag));
+                if (field != null && field.getRealContainingOneof() != null) {
+                    last.put(field.getRealContainingOneof(), field);
+                }
+                in.skipField(tag);
+            }
+            return last;
+        } catch (IOException e) {
+            throw undecodable(type, e);
+        }
+    }
+
+    private static IllegalStateException undecodable(Descriptor type, IOException why) {
+        return new IllegalStateException(
+                "a message of " + type.getFullName() + " cannot be decoded: " + why.getMessage(), why);
     }
 
     private void field(FieldDescriptor field, UnknownFieldSet.Field found) {
         if (field.isMapField()) {
-            out.writeName(field.getJsonName());
-            out.writeStartObject();
-            for (Object entry : values(field, found)) {
-                entry(field.getMessageType(), (ByteString) entry);
-            }
-            out.writeEndObject();
+            map(field, found);
         } else if (field.isRepeated()) {
             out.writeName(field.getJsonName());
             out.writeStartArray();
@@ -117,12 +149,25 @@ final class JsonReply {
         }
     }
 
-    private void entry(Descriptor type, ByteString entry) {
-        UnknownFieldSet fields = parsed(type, entry);
+    /** Writes a map. Of several entries with one key, the last one counts. */
+    private void map(FieldDescriptor field, UnknownFieldSet.Field found) {
+        Descriptor type = field.getMessageType();
         FieldDescriptor key = type.findFieldByNumber(1);
         FieldDescriptor value = type.findFieldByNumber(2);
-        out.writeName(text(key, orStandard(key, last(key, fields.getField(1)))));
-        value(value, orStandard(value, last(value, fields.getField(2))));
+        Map<String, Object> entries = new LinkedHashMap<>();
+        for (Object entry : values(field, found)) {
+            UnknownFieldSet fields = parsed(type, (ByteString) entry);
+            entries.put(
+                    text(key, orStandard(key, last(key, fields.getField(1)))),
+                    orStandard(value, last(value, fields.getField(2))));
+        }
+        out.writeName(field.getJsonName());
+        out.writeStartObject();
+        entries.forEach((name, written) -> {
+            out.writeName(name);
+            value(value, written);
+        });
+        out.writeEndObject();
     }
 
     /** Returns what a field of a map's entry is if it is absent: the standard value of its type. */
@@ -131,12 +176,18 @@ final class JsonReply {
     }
 
     /**
-     * Returns the value of a field that is no array, which is the last one if several have come. Returns null if the
-     * field is absent, and its absence is a value of its own.
+     * Returns the value of a field that is no array. If several have come, it is the last one, but messages are merged.
+     * Returns null if the field is absent, and its absence is a value of its own.
      */
     private static @Nullable Object last(FieldDescriptor field, UnknownFieldSet.Field found) {
         List<Object> values = values(field, found);
-        return values.isEmpty() ? field.hasPresence() ? null : standard(field) : values.get(values.size() - 1);
+        if (values.isEmpty()) {
+            return field.hasPresence() ? null : standard(field);
+        }
+        // Messages are merged if their bytes stand one behind the other. Source: Protobuf, "Encoding", "Last One Wins".
+        return field.getJavaType() == FieldDescriptor.JavaType.MESSAGE
+                ? ByteString.copyFrom(found.getLengthDelimitedList())
+                : values.get(values.size() - 1);
     }
 
     private static Object standard(FieldDescriptor field) {

@@ -57,6 +57,11 @@ final class JsonRequest {
     /** Largest number of digits of a whole number: 2^64 has twenty. */
     private static final int MAX_DIGITS = 20;
 
+    /** A time of RFC 3339, in capitals. A {@link DateTimeFormatter} also reads lower case, the hour 24, and more. */
+    private static final Pattern TIME = Pattern.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}"
+            + "T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}"
+            + "(\\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})");
+
     private static final Pattern SECONDS = Pattern.compile("(-?)([0-9]{1,12})(?:\\.([0-9]{1,9}))?s");
 
     /** Largest number of seconds of a {@code Duration}, about 10 000 years. Source: duration.proto. */
@@ -409,6 +414,9 @@ final class JsonRequest {
     private DynamicMessage timestamp(Descriptor type, String at) {
         String expected = expected(type);
         expect(JsonToken.VALUE_STRING, at, expected);
+        if (!TIME.matcher(in.getString()).matches()) {
+            throw wrong(at, expected);
+        }
         try {
             TemporalAccessor parsed = DateTimeFormatter.ISO_INSTANT.parse(in.getString());
             Instant instant = Instant.from(parsed);

@@ -1,6 +1,7 @@
 package dev.rpcx.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.EnumDescriptor;
@@ -225,6 +226,88 @@ class JsonMappingTest {
                     JsonFormat.printer().alwaysPrintFieldsWithNoPresence().print(message);
             assertThat(JSON.readTree(ours(message.toByteArray()))).isEqualTo(JSON.readTree(theirs));
         }
+    }
+
+    /** Messages that stand one behind the other are one message. Source: Protobuf, "Encoding", "Last One Wins". */
+    @ParameterizedTest
+    @ValueSource(longs = {9, 10})
+    void whatHasComeInPartsIsMergedAsProtobufsLibraryMergesIt(long seed) throws Exception {
+        Random random = new Random(seed);
+        int compared = 0;
+        for (int i = 0; i < 250; i++) {
+            byte[] parts = random(type, random, 0)
+                    .toByteString()
+                    .concat(random(type, random, 0).toByteString())
+                    .toByteArray();
+            String theirs;
+            try {
+                theirs = JsonFormat.printer()
+                        .alwaysPrintFieldsWithNoPresence()
+                        .print(DynamicMessage.parseFrom(type, parts));
+            } catch (InvalidProtocolBufferException | IllegalArgumentException e) {
+                // The seconds of one duration and the nanoseconds of another one may have two signs.
+                continue;
+            }
+            assertThat(JSON.readTree(ours(parts))).isEqualTo(JSON.readTree(theirs));
+            compared++;
+        }
+        assertThat(compared).isGreaterThan(20);
+    }
+
+    @Test
+    void aKeyThatHasComeTwiceIsWrittenOnce() {
+        FieldDescriptor field = type.findFieldByName("by_text");
+        Descriptor entry = field.getMessageType();
+        DynamicMessage.Builder message = DynamicMessage.newBuilder(type);
+        for (int value : new int[] {1, 2}) {
+            message.addRepeatedField(
+                    field,
+                    DynamicMessage.newBuilder(entry)
+                            .setField(entry.findFieldByNumber(1), "met")
+                            .setField(entry.findFieldByNumber(2), value)
+                            .build());
+        }
+        assertThat(ours(message.build().toByteArray())).containsOnlyOnce("\"met\"").contains("\"met\":2");
+    }
+
+    @Test
+    void aMessageThatIsTooDeepForJsonIsRefused() {
+        FieldDescriptor field = type.findFieldByName("inner");
+        Descriptor entry = field.getMessageType();
+        DynamicMessage deep = DynamicMessage.getDefaultInstance(type);
+        for (int i = 0; i < 600; i++) {
+            deep = DynamicMessage.newBuilder(type)
+                    .addRepeatedField(
+                            field,
+                            DynamicMessage.newBuilder(entry)
+                                    .setField(entry.findFieldByNumber(2), deep)
+                                    .build())
+                    .build();
+        }
+        byte[] message = deep.toByteArray();
+        assertThatThrownBy(() -> ours(message))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("too deep");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "2026-11-30t12:00:00Z",
+                "2026-11-30T12:00:00z",
+                "2026-11-30T24:00:00Z",
+                "2026-11-30T12:00:00+02:00:30",
+                "2026-11-30T12:00:00+02",
+                "2026-11-30T12:00Z",
+                "2026-11-30 12:00:00Z",
+                "+2026-11-30T12:00:00Z",
+                "2026-11-30T12:00:00",
+                "2026-02-30T12:00:00Z"
+            })
+    void whatIsNoTimeOfRfc3339IsRefused(String time) {
+        assertThatThrownBy(() -> JsonRequest.read("{\"instant\":\"" + time + "\"}", type))
+                .isInstanceOf(Mistake.class)
+                .hasMessageContaining("instant");
     }
 
     @ParameterizedTest

@@ -95,8 +95,14 @@ final class GrpcConnection extends Http2ConnectionHandler {
     /** Claim for the part of a frame that has arrived. */
     private final Claim partial;
 
-    /** Calls whose first frame is handed over at the end of the read, if no message comes before that. */
+    /**
+     * Calls whose first frame is handed over at the end of the read, if no message comes before that. They are handed
+     * over earlier if their frames have more than {@link #MAX_GATHERED_BYTES}: a short header block of HPACK can stand
+     * for long metadata.
+     */
     private final ArrayDeque<GrpcCall> unbegun = new ArrayDeque<>();
+
+    private int unbegunBytes;
 
     private final ArrayDeque<GrpcRequest> resumable = new ArrayDeque<>();
 
@@ -134,7 +140,12 @@ final class GrpcConnection extends Http2ConnectionHandler {
     /** Whether the server's first bytes, its preface, have been passed over. */
     private boolean isServerGreeted;
 
+    /** Whether the first of the two GOAWAYs has been sent, and the client has not acknowledged the PING behind it. */
+    private boolean isDraining;
+
+    /** Whether both GOAWAYs have been sent. */
     private boolean isDrained;
+
     private boolean isGoAwayPassedOn;
 
     private int controlFrames;
@@ -267,7 +278,24 @@ final class GrpcConnection extends Http2ConnectionHandler {
             call.request().beginWithoutMessage();
         } else {
             unbegun.add(call);
+            unbegunBytes += call.request().preludeBytes();
+            if (unbegunBytes >= MAX_GATHERED_BYTES) {
+                beginUnbegun();
+            }
         }
+    }
+
+    private void beginUnbegun() {
+        for (GrpcCall call = unbegun.poll(); call != null; call = unbegun.poll()) {
+            call.request().beginWithoutMessage();
+        }
+        unbegunBytes = 0;
+    }
+
+    /** Returns whether the headers that end a stream have been handed to Netty. */
+    boolean isAnswered(int streamId) {
+        Http2Stream stream = connection().stream(streamId);
+        return stream != null && !stream.state().localSideOpen();
     }
 
     /**
@@ -358,9 +386,12 @@ final class GrpcConnection extends Http2ConnectionHandler {
 
     void onPingAck(long content) {
         if (content == DRAIN) {
-            goAway(connection().remote().lastStreamCreated());
-            isDrained = true;
-            goAwayIfDrained();
+            if (isDraining) {
+                isDraining = false;
+                goAway(connection().remote().lastStreamCreated());
+                isDrained = true;
+                goAwayIfDrained();
+            }
         } else if ((content ^ KEEP_ALIVE) >>> Integer.SIZE == 0) {
             toServer.empty(Wire.PONG, (int) content);
         }
@@ -490,6 +521,7 @@ final class GrpcConnection extends Http2ConnectionHandler {
                                 KEEP_ALIVE | id & 0xFFFF_FFFFL,
                                 context().newPromise());
             case Wire.GOAWAY -> {
+                isDraining = true;
                 goAway(Integer.MAX_VALUE);
                 encoder().writePing(context(), false, DRAIN, context().newPromise());
             }
@@ -575,9 +607,7 @@ final class GrpcConnection extends Http2ConnectionHandler {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         discardSomeReadBytes();
-        for (GrpcCall call = unbegun.poll(); call != null; call = unbegun.poll()) {
-            call.request().beginWithoutMessage();
-        }
+        beginUnbegun();
         deliver();
         isReading = false;
         claimPartial();

@@ -15,6 +15,7 @@ import io.netty.handler.codec.http2.Http2FrameAdapter;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.util.AsciiString;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,9 +56,13 @@ final class GrpcFrames extends Http2FrameAdapter {
             }
             return;
         }
-        AsciiString wrong = statusOfHttp(headers);
+        if (connection.isAnswered(streamId)) {
+            // The stream was refused during this read, and these are the trailers of its request.
+            return;
+        }
+        Http2Headers wrong = refusalOfHttp(headers);
         if (wrong != null) {
-            connection.refuse(streamId, new DefaultHttp2Headers(false).status(wrong));
+            connection.refuse(streamId, wrong);
             return;
         }
         GrpcCall begun;
@@ -74,24 +79,28 @@ final class GrpcFrames extends Http2FrameAdapter {
         }
     }
 
-    /** Returns the status of HTTP for a request that is none of gRPC; null if it is one. */
-    private static @Nullable AsciiString statusOfHttp(Http2Headers headers) {
+    /** Returns the answer of HTTP to a request that is none of gRPC; null if it is one. */
+    private static @Nullable Http2Headers refusalOfHttp(Http2Headers headers) {
         if (!GrpcHeaders.POST.contentEquals(text(headers.method()))) {
-            return GrpcHeaders.METHOD_NOT_ALLOWED;
+            return new DefaultHttp2Headers(false)
+                    .status(GrpcHeaders.METHOD_NOT_ALLOWED)
+                    .set(GrpcHeaders.ALLOW, GrpcHeaders.POST);
         }
-        AsciiString type = AsciiString.of(text(headers.get(GrpcHeaders.CONTENT_TYPE)));
-        return isOf(type, GrpcHeaders.GRPC) || isOf(type, GrpcHeaders.GRPC_PROTO)
+        AsciiString type = mediaType(headers.get(GrpcHeaders.CONTENT_TYPE));
+        return type.contentEqualsIgnoreCase(GrpcHeaders.GRPC) || type.contentEqualsIgnoreCase(GrpcHeaders.GRPC_PROTO)
                 ? null
-                : GrpcHeaders.UNSUPPORTED_MEDIA_TYPE;
+                : new DefaultHttp2Headers(false).status(GrpcHeaders.UNSUPPORTED_MEDIA_TYPE);
     }
 
     private static CharSequence text(@Nullable CharSequence header) {
         return header == null ? "" : header;
     }
 
-    /** Returns whether a content type is the given one, with or without parameters. */
-    private static boolean isOf(AsciiString type, AsciiString wanted) {
-        return type.startsWith(wanted) && (type.length() == wanted.length() || type.charAt(wanted.length()) == ';');
+    /** Returns a content type without its parameters. Source: RFC 9110, section 8.3.1. */
+    private static AsciiString mediaType(@Nullable CharSequence contentType) {
+        AsciiString type = AsciiString.of(text(contentType));
+        int end = type.indexOf(';', 0);
+        return (end < 0 ? type : type.subSequence(0, end)).trim();
     }
 
     /**
@@ -107,8 +116,7 @@ final class GrpcFrames extends Http2FrameAdapter {
             throw RPCXException.refused(RPCXException.Code.NOT_FOUND, NOT_PUBLISHED);
         }
         boolean isGzip = isGzip(text(headers.get(GrpcHeaders.ENCODING)));
-        boolean answersInGzip =
-                isGzip && AsciiString.contains(text(headers.get(GrpcHeaders.ACCEPT_ENCODING)), GrpcHeaders.GZIP);
+        boolean answersInGzip = isGzip && acceptsGzip(headers);
         ByteBuf prelude = Unpooled.buffer();
         Varint.write(prelude, method.number());
         int head = Wire.REQUEST;
@@ -148,6 +156,12 @@ final class GrpcFrames extends Http2FrameAdapter {
                     RPCXException.Code.NOT_FOUND, "grpc-encoding " + encoding + " (expected: identity or gzip)");
         }
         return false;
+    }
+
+    private static boolean acceptsGzip(Http2Headers headers) {
+        return headers.getAll(GrpcHeaders.ACCEPT_ENCODING).stream()
+                .flatMap(list -> Stream.of(AsciiString.of(list).split(',')))
+                .anyMatch(encoding -> GrpcHeaders.GZIP.contentEquals(encoding.trim()));
     }
 
     @Override

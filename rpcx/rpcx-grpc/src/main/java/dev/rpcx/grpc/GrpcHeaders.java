@@ -8,6 +8,7 @@ final class GrpcHeaders {
     static final AsciiString GRPC = AsciiString.cached("application/grpc");
     static final AsciiString GRPC_PROTO = AsciiString.cached("application/grpc+proto");
 
+    static final AsciiString ALLOW = AsciiString.cached("allow");
     static final AsciiString POST = AsciiString.cached("POST");
     static final AsciiString STATUS_OK = AsciiString.cached("200");
     static final AsciiString METHOD_NOT_ALLOWED = AsciiString.cached("405");

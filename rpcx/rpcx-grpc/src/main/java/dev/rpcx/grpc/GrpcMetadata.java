@@ -4,8 +4,10 @@ import dev.rpcx.Metadata;
 import dev.rpcx.internal.FrozenMap;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -21,16 +23,24 @@ final class GrpcMetadata {
     private static final String AUTHORIZATION = "authorization";
     private static final String BEARER = "bearer ";
 
-    /** Headers of the transport. They are no metadata, in either direction. */
+    /**
+     * Headers of the transport, some of which HTTP/2 forbids, and the trailers that RPCX itself adds. They are no
+     * metadata, in either direction. Source: RFC 9113, section 8.2.2.
+     */
     private static final Set<String> TRANSPORT = Set.of(
             "accept-encoding",
             "connection",
             "content-length",
             "content-type",
             "host",
+            "keep-alive",
+            "proxy-connection",
+            GrpcHeaders.CODE.toString(),
+            GrpcHeaders.EXECUTED.toString(),
             "te",
             "trailer",
             "transfer-encoding",
+            "upgrade",
             "user-agent");
 
     private GrpcMetadata() {}
@@ -71,7 +81,7 @@ final class GrpcMetadata {
             String name = entry.toLowerCase(Locale.ROOT);
             if (isMetadata(name) && isHeaderName(name)) {
                 if (name.endsWith(BINARY)) {
-                    trailers.add(name, isBase64(value) ? value : base64(value.getBytes(StandardCharsets.UTF_8)));
+                    binaryValues(value).forEach(each -> trailers.add(name, each));
                 } else if (isHeaderValue(value)) {
                     trailers.add(name, value);
                 } else {
@@ -94,12 +104,19 @@ final class GrpcMetadata {
         return value.chars().allMatch(c -> c >= ' ' && c < 0x7F) && value.equals(value.strip());
     }
 
-    private static boolean isBase64(String value) {
+    /**
+     * Returns the values of a binary header, each without padding. A text that is Base64, or a list of it with commas
+     * between, as {@link #read} makes it, stands for itself. Any other text is one value: its UTF-8.
+     */
+    private static List<String> binaryValues(String text) {
+        List<String> values = new ArrayList<>();
         try {
-            Base64.getDecoder().decode(value);
-            return true;
+            for (String each : text.split(",", -1)) {
+                values.add(base64(Base64.getDecoder().decode(each.strip())));
+            }
+            return values;
         } catch (IllegalArgumentException other) {
-            return false;
+            return List.of(base64(text.getBytes(StandardCharsets.UTF_8)));
         }
     }
 }

@@ -75,6 +75,12 @@ final class GrpcRequest {
         this.prelude = prelude;
     }
 
+    /** Returns the number of bytes of the REQUEST frame that stand in front of the message; 0 if it is handed on. */
+    int preludeBytes() {
+        ByteBuf before = prelude;
+        return before == null ? 0 : before.readableBytes();
+    }
+
     /**
      * Begins the call at the server even if no message has come. A method that takes items has no other message, so its
      * REQUEST is complete. For any other method, the server counts the time from now on.
@@ -259,8 +265,7 @@ final class GrpcRequest {
 
     private void send(ByteBuf part, boolean isLast) {
         do {
-            ByteBuf before = prelude;
-            int room = Wire.MAX_PAYLOAD_BYTES - (before == null ? 0 : before.readableBytes());
+            int room = Wire.MAX_PAYLOAD_BYTES - preludeBytes();
             ByteBuf piece = part.readSlice(Math.min(part.readableBytes(), room));
             sendFrame(piece, part.isReadable() || !isLast);
         } while (part.isReadable() && !isClosed);
@@ -313,6 +318,7 @@ final class GrpcRequest {
     /** Hands on nothing more, and drops what waits. */
     void close() {
         isClosed = true;
+        prelude = null;
         ByteBuf waiting = held;
         if (waiting != null) {
             held = null;

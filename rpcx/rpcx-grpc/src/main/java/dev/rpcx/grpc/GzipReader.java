@@ -135,7 +135,16 @@ final class GzipReader {
                 }
             }
             case TRAILER -> readTrailer(value);
-            case BODY, END -> throw new WireFault("a message has bytes behind its gzip");
+            case END -> {
+                // A gzip file is a series of members. Source: RFC 1952, section 2.2.
+                inflater.reset();
+                check.reset();
+                trailer = 0;
+                extraBytes = 0;
+                part = Part.HEADER;
+                readHeader(value);
+            }
+            case BODY -> throw new IllegalStateException("the body is not read byte by byte");
         }
     }
 

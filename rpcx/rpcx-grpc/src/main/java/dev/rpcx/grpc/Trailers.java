@@ -88,7 +88,10 @@ final class Trailers {
             made.add(GrpcHeaders.ACCEPT_ENCODING, GrpcHeaders.ENCODINGS);
         }
         long room = Math.min(MAX_MESSAGE, made.left - OTHER_BYTES);
-        made.add(GrpcHeaders.MESSAGE, percentEncoded(error.getMessage(), (int) Math.max(0, room)));
+        String text = percentEncoded(error.getMessage(), (int) Math.max(0, room));
+        if (!text.isEmpty()) {
+            made.add(GrpcHeaders.MESSAGE, text);
+        }
         GrpcMetadata.add(error.metadata(), made);
         if (!error.details().isEmpty()) {
             made.add(GrpcHeaders.DETAILS, GrpcMetadata.base64(details(error, typePrefix)));

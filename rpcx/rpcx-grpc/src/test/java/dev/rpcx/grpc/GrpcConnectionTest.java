@@ -222,6 +222,34 @@ class GrpcConnectionTest {
     }
 
     @Test
+    void aFloodOfSettingsEndsTheConnection() throws IOException {
+        try (Served served = new Served()) {
+            byte[] answer = answer(served.port(), http2(EMPTY_SETTINGS.repeat(1_000)));
+            assertThat(reason(answer)).isEqualTo("too_many_pings");
+        }
+    }
+
+    /** This is "CONTINUATION flood" (CVE-2024-27316), with frames that are small, and with ones that are large. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 1_000, 16_384})
+    void headersThatDoNotEndEndTheConnection(int bytes) throws IOException {
+        try (Served served = new Served()) {
+            String headers = "000001010000000001" + "82";
+            String continuation = "%06x090000000001".formatted(bytes) + "82".repeat(bytes);
+            byte[] answer = answer(served.port(), http2(EMPTY_SETTINGS, headers, continuation.repeat(20)));
+            assertThat(reason(answer)).isNotNull();
+        }
+    }
+
+    @Test
+    void aStreamWithAnEvenNumberEndsTheConnection() throws IOException {
+        try (Served served = new Served()) {
+            byte[] answer = answer(served.port(), http2(EMPTY_SETTINGS, "000001010500000002" + "82"));
+            assertThat(reason(answer)).isNotNull();
+        }
+    }
+
+    @Test
     void aPrefaceThatIsNotCompleteInTimeEndsTheConnection() throws IOException {
         try (Served served = new Served(builder -> builder.keepAlive(Duration.ofMillis(300)))) {
             byte[] begin = RawClient.PREFACE.substring(0, 10).getBytes(StandardCharsets.US_ASCII);

@@ -4,16 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2FrameTypes;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests calls in frames that no client of gRPC sends, or that it sends seldom. */
@@ -61,9 +65,22 @@ class GrpcFramesTest {
     }
 
     @Test
+    void aFrameMayHaveAnyNumberOfMessages() throws IOException {
+        ByteArrayOutputStream items = new ByteArrayOutputStream();
+        for (byte item = 1; item <= 4; item++) {
+            items.write(RawClient.message(new byte[] {8, item}));
+        }
+        client.headers(1, RawClient.call("Total"), 0);
+        client.data(1, items.toByteArray(), RawClient.END_STREAM);
+        assertThat(client.next(Http2FrameTypes.DATA, 1).payload()).containsExactly(0, 0, 0, 0, 2, 8, 10);
+    }
+
+    @Test
     void anotherMethodOfHttpIsNotAllowed() throws IOException {
         client.headers(1, RawClient.call("Hello").method("GET"), RawClient.END_STREAM);
-        assertThat(client.last(1).status()).hasToString("405");
+        Http2Headers last = client.last(1);
+        assertThat(last.status()).hasToString("405");
+        assertThat(last.get("allow")).hasToString("POST");
     }
 
     @ParameterizedTest
@@ -74,7 +91,13 @@ class GrpcFramesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"application/grpc+proto", "application/grpc;charset=utf-8"})
+    @ValueSource(
+            strings = {
+                "application/grpc+proto",
+                "application/grpc;charset=utf-8",
+                "application/grpc ; charset=utf-8",
+                "Application/GRPC+Proto"
+            })
     void bothNamesOfTheTypeAreKnown(String type) throws IOException {
         client.headers(1, RawClient.call("Hello").set("content-type", type), 0);
         client.data(1, ADA, RawClient.END_STREAM);
@@ -133,11 +156,40 @@ class GrpcFramesTest {
         assertThat(last.get("grpc-accept-encoding")).hasToString("identity,gzip");
     }
 
+    @ParameterizedTest
+    @CsvSource({"gzip, gzip", "'identity, gzip', gzip", "x-gzip, ''", "identity, ''"})
+    void theAnswerIsInGzipOnlyIfTheClientAcceptsThat(String accepted, String encoding) throws IOException {
+        Http2Headers headers = RawClient.call("Hello").set("grpc-encoding", "gzip");
+        client.headers(1, headers.set("grpc-accept-encoding", accepted), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        CharSequence answered = client.first(1).get("grpc-encoding");
+        assertThat(answered == null ? "" : answered.toString()).isEqualTo(encoding);
+    }
+
+    @Test
+    void theEncodingsThatAClientAcceptsMayStandInSeveralHeaders() throws IOException {
+        Http2Headers headers = RawClient.call("Hello").set("grpc-encoding", "gzip");
+        client.headers(1, headers.add("grpc-accept-encoding", "deflate").add("grpc-accept-encoding", "gzip"), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        assertThat(client.first(1).get("grpc-encoding")).hasToString("gzip");
+    }
+
     @Test
     void aTimeoutThatIsNoneIsRefused() throws IOException {
         client.headers(1, RawClient.call("Hello").set("grpc-timeout", "1x"), 0);
         client.data(1, ADA, RawClient.END_STREAM);
         assertThat(status(client.last(1))).isEqualTo("3");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0S", "999n"})
+    void aCallWhoseTimeIsOverWhenItComesIsNotExecuted(String timeout) throws IOException {
+        client.headers(1, RawClient.call("Hello").set("grpc-timeout", timeout), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        Http2Headers last = client.last(1);
+        assertThat(status(last)).isEqualTo("4");
+        assertThat(last.get("rpcx-executed")).hasToString("not");
+        assertThat(served.counter.executed).hasValue(0);
     }
 
     /** The server's clock for the call begins with the headers. */
@@ -159,6 +211,87 @@ class GrpcFramesTest {
         client.headers(3, RawClient.call("Hello"), 0);
         client.data(3, ADA, RawClient.END_STREAM);
         assertThat(status(client.last(3))).isEqualTo("0");
+    }
+
+    /** Both HEADERS come in one read, so that the first answer has not left when the trailers are read. */
+    @Test
+    void theTrailersOfARequestThatIsRefusedAreNotRead() throws IOException {
+        ByteArrayOutputStream request = new ByteArrayOutputStream();
+        request.write(RawClient.frame(
+                Http2FrameTypes.HEADERS, RawClient.END_HEADERS, 1, client.encoded(1, RawClient.call("Unknown"))));
+        request.write(RawClient.frame(
+                Http2FrameTypes.HEADERS,
+                RawClient.END_HEADERS | RawClient.END_STREAM,
+                1,
+                client.encoded(1, new DefaultHttp2Headers().set("checksum", "1"))));
+        client.write(request.toByteArray());
+        assertThat(status(client.last(1))).isEqualTo("12");
+        client.headers(3, RawClient.call("Hello"), 0);
+        client.data(3, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(3))).isEqualTo("0");
+    }
+
+    @Test
+    void aRequestMayEndWithTrailers() throws IOException {
+        client.headers(1, RawClient.call("Hello"), 0);
+        client.data(1, ADA, 0);
+        client.headers(1, new DefaultHttp2Headers().set("checksum", "1"), RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("0");
+    }
+
+    @Test
+    void anAcknowledgementOfADrainThatHasNotBegunIsIgnored() throws IOException {
+        byte[] content = ByteBuffer.allocate(Long.BYTES)
+                .putLong(~((long) Wire.MAGIC << Integer.SIZE))
+                .array();
+        client.send(Http2FrameTypes.PING, RawClient.ACK, 0, content);
+        client.headers(1, RawClient.call("Hello"), 0);
+        client.data(1, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(1))).isEqualTo("0");
+    }
+
+    /** RFC 9113, section 8.2.1, wants an error of the stream at least. */
+    @Test
+    void aNameInCapitalsIsAnErrorOfTheProtocol() throws IOException {
+        Http2Headers headers = new DefaultHttp2Headers(false).setAll(RawClient.call("Hello"));
+        client.headers(1, headers.set("Upper", "x"), RawClient.END_STREAM);
+        RawClient.Frame frame = client.next();
+        while (frame.type() != Http2FrameTypes.RST_STREAM && frame.type() != Http2FrameTypes.GO_AWAY) {
+            frame = client.next();
+        }
+        int at = frame.type() == Http2FrameTypes.RST_STREAM ? 0 : Integer.BYTES;
+        assertThat(ByteBuffer.wrap(frame.payload()).getInt(at)).isEqualTo(1);
+        assertThat(served.counter.executed).hasValue(0);
+    }
+
+    @Test
+    void dataBehindTheEndOfAStreamAreAnErrorOfTheStream() throws IOException {
+        client.headers(1, RawClient.call("Wait"), 0);
+        client.data(1, RawClient.message(new byte[0]), RawClient.END_STREAM);
+        client.data(1, ADA, RawClient.END_STREAM);
+        assertThat(client.next(Http2FrameTypes.RST_STREAM, 1).payload()).containsExactly(0, 0, 0, 5);
+        client.headers(3, RawClient.call("Hello"), 0);
+        client.data(3, ADA, RawClient.END_STREAM);
+        assertThat(status(client.last(3))).isEqualTo("0");
+    }
+
+    /** A header of one byte can stand for 3 KB here. So the metadata of a read can be far larger than the read. */
+    @Test
+    void manyCallsOfOneReadWithLongMetadataAreServed() throws IOException {
+        Http2Headers headers = RawClient.call("Hello").set("long", "x".repeat(3_000));
+        ByteArrayOutputStream calls = new ByteArrayOutputStream();
+        int last = 0;
+        for (int stream = 1; stream < 200; stream += 2) {
+            byte[] block = client.encoded(stream, headers);
+            calls.write(RawClient.frame(Http2FrameTypes.HEADERS, RawClient.END_HEADERS, stream, block));
+            last = stream;
+        }
+        for (int stream = 1; stream < 200; stream += 2) {
+            calls.write(RawClient.frame(Http2FrameTypes.DATA, RawClient.END_STREAM, stream, ADA));
+        }
+        client.write(calls.toByteArray());
+        assertThat(status(client.last(last))).isEqualTo("0");
+        await().untilAsserted(() -> assertThat(served.counter.executed).hasValue(100));
     }
 
     @Test

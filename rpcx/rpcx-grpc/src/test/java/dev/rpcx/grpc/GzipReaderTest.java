@@ -89,7 +89,21 @@ class GzipReaderTest {
         }
         assertThatThrownBy(() -> read(Arrays.copyOf(whole, whole.length + 1), 1_000))
                 .isInstanceOf(WireFault.class)
-                .hasMessageContaining("behind");
+                .hasMessageContaining("begin");
+    }
+
+    @Test
+    void aMessageMayHaveSeveralMembers() throws IOException {
+        byte[] plain = some();
+        byte[] twice = ByteBufUtil.getBytes(
+                Unpooled.buffer().writeBytes(gzip(plain)).writeBytes(gzip(new byte[0])).writeBytes(gzip(plain)));
+        byte[] expected =
+                ByteBufUtil.getBytes(Unpooled.buffer().writeBytes(plain).writeBytes(plain));
+        for (int pieceBytes : new int[] {1, 1_000, 1_000_000}) {
+            assertThat(read(twice, pieceBytes)).isEqualTo(expected);
+        }
+        assertThatThrownBy(() -> read(Arrays.copyOf(twice, twice.length - 1), 1_000))
+                .isInstanceOf(AssertionError.class);
     }
 
     @Test

@@ -122,6 +122,19 @@ final class RawClient implements AutoCloseable {
         return frame;
     }
 
+    /** Reads the next headers of a stream, and passes over what comes before. */
+    Http2Headers first(int stream) throws IOException {
+        while (true) {
+            Frame frame = next();
+            if (frame.type() == Http2FrameTypes.HEADERS) {
+                Http2Headers headers = decoded(frame);
+                if (frame.stream() == stream) {
+                    return headers;
+                }
+            }
+        }
+    }
+
     /** Reads the headers that end a stream, and passes over what comes before. */
     Http2Headers last(int stream) throws IOException {
         while (true) {

@@ -80,6 +80,10 @@ class TrailersTest {
                 .with("with space", "text")
                 .with("grpc-status", "9")
                 .with("content-type", "text/html")
+                .with("upgrade", "h2c")
+                .with("keep-alive", "timeout=5")
+                .with("rpcx-code", "overloaded")
+                .with("rpcx-executed", "not")
                 .with(" edge", "text")
                 .with("padded", " text ")
                 .with("raw-bin", "AQI")
@@ -90,5 +94,21 @@ class TrailersTest {
                 .containsExactlyInAnyOrder("grpc-status", "plain", "padded-bin", "raw-bin", "text-bin");
         assertThat(trailers.get("grpc-status")).hasToString("0");
         assertThat(trailers.get("raw-bin")).hasToString("AQI");
+    }
+
+    @Test
+    void binaryEntriesGoBackAsTheyHaveCome() {
+        Metadata metadata = Metadata.EMPTY.with("one-bin", "AQI=").with("several-bin", "AQI,Aw==, BA");
+        Http2Headers trailers = Trailers.ok(metadata, MAX);
+        assertThat(trailers.getAll("one-bin")).map(CharSequence::toString).containsExactly("AQI");
+        assertThat(trailers.getAll("several-bin"))
+                .map(CharSequence::toString)
+                .containsExactly("AQI", "Aw", "BA");
+    }
+
+    @Test
+    void anErrorWithoutATextHasNoHeaderForIt() {
+        RPCXException error = new RPCXException(Code.INVALID, "", Executed.EXECUTED, null);
+        assertThat(Trailers.of(error, true, "", MAX).contains("grpc-message")).isFalse();
     }
 }
