@@ -152,6 +152,12 @@ public record Study(
             this(name, restarts, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, 0);
         }
 
+        /** The same with more or fewer restarts. */
+        public Effort with(int others) {
+            return new Effort(
+                    name, others, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, openRequests);
+        }
+
         /** How long a load is measured. */
         public Duration window(Load load) {
             if (load.isOpen() && load.isSteady()) {
@@ -296,24 +302,36 @@ public record Study(
 
     /** The same study of other technologies. */
     public Study of(List<String> others) {
-        return new Study(
-                title,
-                others,
-                topologies,
-                work,
-                offerings,
-                effort,
-                restarts,
-                limit,
-                callLimit,
-                seed,
-                limits,
-                isAlone,
-                target);
+        return copy(others, offerings, effort, restarts, limits, target);
     }
 
     /** The same with a target. */
     public Study with(Target asked) {
+        return copy(technologies, offerings, effort, restarts, limits, Optional.of(asked));
+    }
+
+    /** The same within other limits. */
+    public Study with(Limits others) {
+        return copy(technologies, offerings, effort, restarts, others, target);
+    }
+
+    /** The same, measured for another time in each trial and as often as that effort says. */
+    public Study with(Effort other) {
+        return copy(technologies, offerings, other, other.restarts(), limits, target);
+    }
+
+    /** The same with other messages and loads. */
+    public Study with(List<Offering> others) {
+        return copy(technologies, others, effort, restarts, limits, target);
+    }
+
+    private Study copy(
+            List<String> technologies,
+            List<Offering> offerings,
+            Effort effort,
+            int restarts,
+            Limits limits,
+            Optional<Target> target) {
         return new Study(
                 title,
                 technologies,
@@ -327,7 +345,7 @@ public record Study(
                 seed,
                 limits,
                 isAlone,
-                Optional.of(asked));
+                target);
     }
 
     public List<MessageSpec> messages() {
