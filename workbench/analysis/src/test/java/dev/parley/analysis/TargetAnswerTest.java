@@ -1,29 +1,22 @@
 package dev.parley.analysis;
 
+import static dev.parley.analysis.SampleRows.times;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.analysis.TargetAnswer.Kind;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Load;
-import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
-import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
 import dev.parley.model.Target;
-import dev.parley.model.Technology;
-import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,7 +27,6 @@ import org.junit.jupiter.api.io.TempDir;
  * that only restarts differ. A histogram keeps times under 2 048 ns exactly, and longer ones to a thousandth.
  */
 class TargetAnswerTest {
-    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
     private static final int SECONDS = 3;
     private static final Load OPEN = Load.parse("open:500:poisson");
 
@@ -45,27 +37,7 @@ class TargetAnswerTest {
 
     @BeforeEach
     void create() {
-        store = RunStore.create(
-                folder.resolve("results.duckdb"),
-                new Run(
-                        "r",
-                        START,
-                        "c",
-                        1,
-                        "x",
-                        Map.of(),
-                        "25",
-                        List.of(),
-                        Stream.of("rest", "grpc")
-                                .map(name -> new Technology(
-                                        name,
-                                        name,
-                                        Technology.Style.SYNCHRONOUS,
-                                        Optional.empty(),
-                                        List.of(),
-                                        "",
-                                        Map.of()))
-                                .toList()));
+        store = SampleRows.store(folder);
     }
 
     @AfterEach
@@ -80,29 +52,13 @@ class TargetAnswerTest {
         }
     }
 
-    private static long[] times(int count, double ms) {
-        long[] times = new long[count];
-        Arrays.fill(times, (long) (ms * 1e6));
-        return times;
-    }
-
     /** As many right replies a second, all as fast. */
     private static Second replies(int count, double ms) {
         return new Second(0, 0, 0, times(count, ms));
     }
 
     private static TrialSpec spec(int id, String technology, Load load, int restart) {
-        return new TrialSpec(
-                id,
-                technology,
-                Topology.parse("line:2"),
-                "messages",
-                MessageSpec.parse("text:10"),
-                load,
-                restart,
-                restart,
-                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(SECONDS)),
-                Duration.ofSeconds(1));
+        return SampleRows.spec(id, technology, "text:10", load, restart, SECONDS);
     }
 
     /** A trial that is warm but for its compilers, and valid but for the reasons. */
@@ -112,12 +68,8 @@ class TargetAnswerTest {
             seconds.add(second.row(spec.id(), i));
         }
         List<FigureRow> all = new ArrayList<>(List.of(figures));
-        all.add(new FigureRow(spec.id(), Metric.COMPILING_SHARE, FigureRow.SYSTEM, compiling));
-        store.append(
-                new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), reasons, ""),
-                seconds,
-                List.of(),
-                all);
+        all.add(SampleRows.compiling(spec.id(), compiling));
+        store.append(SampleRows.ended(spec, TrialRow.State.FINISHED, reasons), seconds, List.of(), all);
     }
 
     private List<TrialSpec> plan(Load load, int restarts) {
