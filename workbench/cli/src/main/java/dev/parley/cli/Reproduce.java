@@ -51,17 +51,18 @@ import picocli.CommandLine.Spec;
                     + " --resume does the rest. A trial that failed is tried once more.",
             "",
             "Writes to DIR: index.html; for each paper a folder with paper.html, its figures and claims as CSV, and"
-                    + " record.json; and in it, for each part of the paper, the folder of a run, which parley show,"
-                    + " report and export read too.",
+                    + " record.json; and in it, for each part of the paper, the folder of a run, which show, report and"
+                    + " export read too.",
             "",
             "Exit codes: 0 good, also where --for left trials for later; 1 error, or some trials failed twice.",
             "",
             "Examples:",
-            "  parley reproduce zhang --plan",
-            "  parley reproduce zhang --scale quick",
-            "  parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h"
-                    + " until nothing is left",
-            "  parley reproduce --read DIR --record FILE.md, then parley reproduce --pages FILE.md --out PAGES"
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --plan",
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --scale quick",
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --scale standard --out DIR --for 2h, then ${ROOT-COMMAND-NAME}"
+                    + " reproduce --resume DIR --for 2h until nothing is left",
+            "  ${ROOT-COMMAND-NAME} reproduce --read DIR --record FILE.md, then ${ROOT-COMMAND-NAME} reproduce"
+                    + " --pages FILE.md --out PAGES"
         })
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
@@ -82,8 +83,8 @@ final class Reproduce implements Callable<Integer> {
             paramLabel = "SCALE",
             description =
                     "How much of the published plan is carried out: quick decides little or nothing, standard decides"
-                            + " what the paper concludes, paper is as published. Default: quick. parley studies says"
-                            + " what each of them shortens.")
+                            + " what the paper concludes, paper is as published. Default: quick."
+                            + " ${ROOT-COMMAND-NAME} studies says what each of them shortens.")
     private Optional<String> scale = Optional.empty();
 
     @Option(
@@ -216,8 +217,8 @@ final class Reproduce implements Callable<Integer> {
         record(carriedOut(papers, asked, folder, catalog, Optional.empty(), false)
                 .reports());
         if (outcome.left() > 0) {
-            System.out.println("left: " + outcome.left() + " trials; ./parley reproduce --resume " + folder
-                    + sitting.map(time -> " " + Job.FOR + " " + time).orElse("") + " goes on");
+            System.out.println(
+                    "left: " + outcome.left() + " trials; " + Job.resuming("reproduce", folder, sitting) + " goes on");
         }
         return outcome.failed() > 0 ? 1 : 0;
     }
@@ -395,8 +396,8 @@ final class Reproduce implements Callable<Integer> {
                         failed += ending.failed();
                         left += ending.left();
                     } catch (InterruptedException e) {
-                        System.err.println("parley: interrupted; finished trials are kept: ./parley reproduce --resume "
-                                + folder + " goes on");
+                        System.err.println("parley: interrupted; finished trials are kept: "
+                                + Job.resuming("reproduce", folder, sitting) + " goes on");
                         return new Outcome(reports, failed, left, true);
                     }
                     runs.add(done.read(catalog.names()));

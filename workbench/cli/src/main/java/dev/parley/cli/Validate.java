@@ -24,13 +24,13 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "",
-            "Whether this machine can keep the study's limits is told by parley plan.",
+            "Whether this machine can keep the study's limits is told by ${ROOT-COMMAND-NAME} plan.",
             "",
             "Exit codes: 0 good, 1 mistakes.",
             "",
             "Examples:",
-            "  parley validate study.yaml",
-            "  parley validate --schema > study.schema.json"
+            "  ${ROOT-COMMAND-NAME} validate study.yaml",
+            "  ${ROOT-COMMAND-NAME} validate --schema > study.schema.json"
         })
 final class Validate implements Callable<Integer> {
     @Parameters(

@@ -1,5 +1,6 @@
 package dev.parley.studies;
 
+import dev.parley.model.Launcher;
 import dev.parley.model.Load;
 import dev.parley.model.LoadForm;
 import dev.parley.model.LoadForm.Part;
@@ -69,7 +70,7 @@ final class StudyKeys {
 
     static final Mapping STUDY = mapping(
             key("study", map("type", "string"), "What a reader calls it; one line."),
-            needed("technologies", oneOrMore(NAME), "Names as ./parley technologies lists them, or all."),
+            needed("technologies", oneOrMore(NAME), "Names as " + Launcher.command("technologies") + " lists them, or all."),
             key("topologies", oneOrMore(defined("topology")), "Who calls whom. Default: line:5."),
             key("work", NAME, "What the services do. Default: messages."),
             needed("messages", defined("messages"), ""),
@@ -180,7 +181,8 @@ final class StudyKeys {
                 "title",
                 "A study for Parley",
                 "description",
-                "Technologies side by side on topologies, messages and loads. Printed by ./parley validate --schema.");
+                "Technologies side by side on topologies, messages and loads. Printed by "
+                        + Launcher.command("validate", "--schema") + ".");
         schema.putAll(STUDY.schema());
         schema.put("$defs", definitions());
         return schema;
