@@ -4,6 +4,7 @@ import dev.parley.model.Metric;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.math.RoundingMode;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -31,6 +32,11 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
 
         public String words() {
             return words;
+        }
+
+        /** What several come to: one that does not decides, and then one that is undecided. */
+        static Kind together(Collection<Kind> kinds) {
+            return kinds.contains(DOES_NOT) ? DOES_NOT : kinds.contains(UNDECIDED) ? UNDECIDED : MEETS;
         }
 
         /** In files: {@code does_not}. */
@@ -105,6 +111,21 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
 
     public TargetAnswer {
         findings = List.copyOf(findings);
+    }
+
+    /**
+     * The one that decides among the answers for a technology in several situations: the first that does not meet the
+     * target, the first that is undecided, or the tightest of those that meet it.
+     *
+     * @param answers one at least
+     */
+    public static TargetAnswer deciding(List<TargetAnswer> answers) {
+        Kind kind = Kind.together(answers.stream().map(TargetAnswer::kind).toList());
+        return answers.stream()
+                .filter(answer -> answer.kind() == kind)
+                .min(Comparator.comparingDouble(
+                        answer -> kind == Kind.MEETS ? answer.decisive().map(Finding::spare).orElse(0.0) : 0))
+                .orElseThrow();
     }
 
     /** The condition that decides: the first that fails, the first that is undecided, or the tightest of those met. */

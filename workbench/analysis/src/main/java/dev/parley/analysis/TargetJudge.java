@@ -65,7 +65,7 @@ final class TargetJudge {
                     .toList();
             return failed.isEmpty() ? undecided(invalid()) : answer(Kind.DOES_NOT, failed, "");
         }
-        return answer(kind(findings), findings, "");
+        return answer(Kind.together(findings.stream().map(Finding::kind).toList()), findings, "");
     }
 
     private TargetAnswer undecided(String why) {
@@ -74,15 +74,6 @@ final class TargetJudge {
 
     private TargetAnswer answer(Kind kind, List<Finding> findings, String why) {
         return new TargetAnswer(cell.technology(), cell.situation(), kind, findings, why);
-    }
-
-    private static Kind kind(List<Finding> findings) {
-        for (Kind kind : List.of(Kind.DOES_NOT, Kind.UNDECIDED)) {
-            if (findings.stream().anyMatch(finding -> finding.kind() == kind)) {
-                return kind;
-            }
-        }
-        return Kind.MEETS;
     }
 
     /**

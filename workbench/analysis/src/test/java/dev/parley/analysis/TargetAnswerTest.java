@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -450,6 +451,30 @@ class TargetAnswerTest {
                         answer -> answer.technology() + " " + answer.situation().load())
                 .containsExactly(
                         "rest open:500:poisson", "grpc open:500:poisson", "rest open:1000:even", "grpc open:1000:even");
+    }
+
+    /** Of the requests of the second load 40 % are late. */
+    @Test
+    void ofSeveralSituationsTheWorstDecidesAndOfThoseThatMeetItTheTightest() {
+        List<Load> loads = List.of(Load.parse("open:300:even"), Load.parse("open:500:even"));
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= 3; restart++) {
+            for (Load load : loads) {
+                plan.add(spec(plan.size(), "rest", load, restart));
+            }
+        }
+        store.appendPlan(plan);
+        for (TrialSpec spec : plan) {
+            boolean isFirst = spec.load().equals(loads.getFirst());
+            append(spec, isFirst ? replies(300, 7) : new Second(200, 0, 0, times(300, 1)), 2, List.of());
+        }
+        Function<String, TargetAnswer> deciding = part -> TargetAnswer.deciding(
+                Analysis.of(store, Optional.of(asked(part))).targetAnswers());
+        assertThat(deciding.apply("success 90%").kind()).isEqualTo(Kind.DOES_NOT);
+        assertThat(deciding.apply("success 90%").situation().load()).isEqualTo(loads.getLast());
+        assertThat(deciding.apply("success 40%").kind()).isEqualTo(Kind.MEETS);
+        assertThat(deciding.apply("success 40%").situation().load()).isEqualTo(loads.getLast());
+        assertThat(deciding.apply("p50 8ms").situation().load()).isEqualTo(loads.getFirst());
     }
 
     /** The schedule is the same for all: nobody's throughput is higher, and some fall behind. */
