@@ -161,7 +161,7 @@ public final class Analysis {
         Cell cell = new Cell(technology, situation);
         List<Redrawn> parts = new ArrayList<>();
         Optional.ofNullable(samples.get(cell))
-                .map(own -> own.parts(metric))
+                .map(own -> own.bySubject(metric))
                 .orElse(Map.of())
                 .forEach((part, sample) -> {
                     if (subject.test(part) && sample.count() > 0) {
@@ -180,7 +180,8 @@ public final class Analysis {
             Summary summary = summary(cell, samples, metric, metric.subject().key(), sample);
             summaries.add(summary);
             byMetric.computeIfAbsent(cell, _ -> new EnumMap<>(Metric.class)).put(metric, summary);
-            samples.parts(metric).forEach((part, own) -> details.add(summary(cell, samples, metric, part, own)));
+            samples.bySubject(metric)
+                    .forEach((subject, own) -> details.add(summary(cell, samples, metric, subject, own)));
         }
     }
 

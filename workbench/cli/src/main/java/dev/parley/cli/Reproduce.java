@@ -204,23 +204,23 @@ final class Reproduce implements Callable<Integer> {
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), asked.mark());
         Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
-        Outcome outcome;
+        CarriedOut done;
         // Ctrl-C waits until the sitting is written down
         try (Children.Hold _ = Children.hold()) {
-            outcome = carriedOut(papers, asked, folder, catalog, until, true);
+            done = carriedOut(papers, asked, folder, catalog, until, true);
             Sittings.end(folder);
         }
-        if (outcome.isInterrupted()) {
+        if (done.isInterrupted()) {
             return 1;
         }
         // read again, so that the pages tell of this sitting too
         record(carriedOut(papers, asked, folder, catalog, Optional.empty(), false)
                 .reports());
-        if (outcome.left() > 0) {
+        if (done.left() > 0) {
             System.out.println(
-                    "left: " + outcome.left() + " trials; " + Job.resuming("reproduce", folder, sitting) + " goes on");
+                    "left: " + done.left() + " trials; " + Job.resuming("reproduce", folder, sitting) + " goes on");
         }
-        return outcome.failed() > 0 ? 1 : 0;
+        return done.failed() > 0 ? 1 : 0;
     }
 
     private int pages(Path file) {
@@ -247,7 +247,7 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /** @param left trials that were not begun, because there was no time */
-    private record Outcome(List<PaperReport> reports, int failed, int left, boolean isInterrupted) {}
+    private record CarriedOut(List<PaperReport> reports, int failed, int left, boolean isInterrupted) {}
 
     private Asked asked() {
         String given = name.orElseThrow(() ->
@@ -375,7 +375,7 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /** @param isRun false where the pages alone are to be written, from what is in the stores */
-    private Outcome carriedOut(
+    private CarriedOut carriedOut(
             List<Paper> papers, Asked asked, Path folder, Catalog catalog, Optional<Instant> until, boolean isRun)
             throws IOException {
         int failed = 0;
@@ -398,7 +398,7 @@ final class Reproduce implements Callable<Integer> {
                     } catch (InterruptedException e) {
                         System.err.println("parley: interrupted; finished trials are kept: "
                                 + Job.resuming("reproduce", folder, sitting) + " goes on");
-                        return new Outcome(reports, failed, left, true);
+                        return new CarriedOut(reports, failed, left, true);
                     }
                     runs.add(done.read(catalog.names()));
                 }
@@ -414,7 +414,7 @@ final class Reproduce implements Callable<Integer> {
                 System.out.println("report: " + PaperReport.index(folder, reports));
             }
         }
-        return new Outcome(reports, failed, left, false);
+        return new CarriedOut(reports, failed, left, false);
     }
 
     private static final Lab.Ending NOTHING = new Lab.Ending(0, 0, 0, 0, Optional.empty());

@@ -299,21 +299,21 @@ public final class CeilingMain {
                     .append(" | ")
                     .append(first.load())
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::perSecond).toArray(), 0))
+                    .append(field(same.stream().mapToDouble(Row::perSecond).toArray(), 0))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::cpuUs).toArray(), 2))
+                    .append(field(same.stream().mapToDouble(Row::cpuUs).toArray(), 2))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::serverCpuUs).toArray(), 2))
+                    .append(field(same.stream().mapToDouble(Row::serverCpuUs).toArray(), 2))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::latenessP50Us).toArray(), 1))
+                    .append(field(same.stream().mapToDouble(Row::latenessP50Us).toArray(), 1))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::latenessP99Us).toArray(), 1))
+                    .append(field(same.stream().mapToDouble(Row::latenessP99Us).toArray(), 1))
                     .append(" |\n");
         }
         return text.toString();
     }
 
-    private static String cell(double[] values, int digits) {
+    private static String field(double[] values, int digits) {
         java.util.Arrays.sort(values);
         if (values.length == 0 || Double.isNaN(values[values.length - 1])) {
             return "";

@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  * consists of, and which driver carries it out. One thread.
  */
 final class Script {
-    /** A search ends when the highest rate that met the limit and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
+    /** A search ends when the highest rate that met the latency and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
     private static final double CLOSE = 1.05;
 
-    /** A rate is too high when so many tries of it in a row miss the limit: one stall of the machine does not end a search. */
+    /** A rate is too high when so many tries of it in a row miss the latency: one stall of the machine does not end a search. */
     private static final int MISSES = 2;
 
     private final Load load;
@@ -101,7 +101,7 @@ final class Script {
                 }
                 Part round = Part.counted(
                         "round " + (number - 1), r.threads(), r.roundLimit().toNanos(), fresh());
-                // zhang drops the first of each cell's rounds, order 0 in table 2
+                // zhang drops the first of each pair's rounds, order 0 in table 2
                 round.isCounted = number > 1;
                 yield round;
             }
@@ -129,7 +129,7 @@ final class Script {
         return (amount == Math.rint(amount) ? Long.toString((long) amount) : Double.toString(amount)) + " " + of;
     }
 
-    /** Doubles until the limit is not met, then halves what is between. */
+    /** Doubles until the latency is not met, then halves what is between. */
     private @Nullable Part search(Load.HighestRate h, @Nullable Part last) {
         double rate;
         if (last == null) {
@@ -175,7 +175,7 @@ final class Script {
                 : load.ownLength().map(Duration::toNanos).orElse(windowNs);
     }
 
-    /** The highest rate of a search that met the limit; 0 if none did. */
+    /** The highest rate of a search that met the latency; 0 if none did. */
     double highestMet() {
         return met;
     }

@@ -593,7 +593,7 @@ public sealed interface Load {
     }
 
     /**
-     * One cell of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the
+     * One pair of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the
      * pool is made until a latch says all have ended; {@code rounds} times, the first of which is told but not counted.
      * A round that takes longer than {@code roundLimit} has failed. Source: zhang, pseudocode of the client-side
      * testing program, and its section on cleaning.
@@ -665,7 +665,7 @@ public sealed interface Load {
      * Searches for the highest rate, from {@code from} to {@code to} a second, at which the percentile of the response
      * time of all due requests still is at most {@code latency}; a request without a right reply counts as one that
      * took forever. Each rate is tried for {@code tryLength}, Poisson arrivals, and is too high when two tries in a row
-     * miss; the search ends when the highest rate that met the limit and the lowest that is too high are within 5 % of
+     * miss; the search ends when the highest rate that met the latency and the lowest that is too high are within 5 % of
      * each other.
      */
     record HighestRate(double from, double to, double percentile, Duration latency, Duration tryLength)
@@ -763,16 +763,16 @@ public sealed interface Load {
                                 given.count("rounds"),
                                 given.time("round-limit"),
                                 given.client())
-                        .cells());
+                        .pairs());
 
-        public List<Load> cells() {
-            List<Load> cells = new ArrayList<>();
+        public List<Load> pairs() {
+            List<Load> pairs = new ArrayList<>();
             for (int thread : threads.values()) {
                 for (int request : requests.values()) {
-                    cells.add(new Rounds(thread, request, rounds, roundLimit, use));
+                    pairs.add(new Rounds(thread, request, rounds, roundLimit, use));
                 }
             }
-            return List.copyOf(cells);
+            return List.copyOf(pairs);
         }
 
         @Override
@@ -851,7 +851,7 @@ public sealed interface Load {
 
     /**
      * Like {@link #parse}; and a grid, written {@code grid:10-990+100:10-900+200:10:600s:shared}, gives all of its
-     * cells.
+     * pairs.
      */
     static List<Load> parseAll(String text) {
         return LoadForm.read(text);

@@ -58,15 +58,15 @@ public record Study(
             loads = each("load", loads);
         }
 
-        public List<Cell> cells() {
+        public List<MessageUnderLoad> pairs() {
             return messages.stream()
-                    .flatMap(message -> loads.stream().map(load -> new Cell(message, load)))
+                    .flatMap(message -> loads.stream().map(load -> new MessageUnderLoad(message, load)))
                     .toList();
         }
     }
 
     /** One message under one load. */
-    public record Cell(MessageSpec message, Load load) {}
+    public record MessageUnderLoad(MessageSpec message, Load load) {}
 
     public static final int MAX_RESTARTS = 1_000;
 
@@ -186,10 +186,10 @@ public record Study(
         technologies = each("technology", technologies);
         topologies = each("topology", topologies);
         offerings = List.copyOf(offerings);
-        List<Cell> cells = each(
+        List<MessageUnderLoad> pairs = each(
                 "message and load",
                 offerings.stream()
-                        .flatMap(offering -> offering.cells().stream())
+                        .flatMap(offering -> offering.pairs().stream())
                         .toList());
         if (restarts < 1 || restarts > MAX_RESTARTS) {
             throw new BadInput("restarts", restarts, "1 to " + MAX_RESTARTS);
@@ -200,7 +200,7 @@ public record Study(
         if (!callLimit.isPositive() || callLimit.compareTo(MAX_CALL_LIMIT) > 0) {
             throw new BadInput("call limit", callLimit, "longer than nothing, and at most " + MAX_CALL_LIMIT);
         }
-        long trials = (long) technologies.size() * topologies.size() * cells.size() * restarts;
+        long trials = (long) technologies.size() * topologies.size() * pairs.size() * restarts;
         if (trials > MAX_TRIALS) {
             throw new BadInput("study", trials + " trials", "at most " + MAX_TRIALS);
         }
@@ -208,13 +208,13 @@ public record Study(
             limits.check(topology);
         }
         if (target.isPresent()) {
-            check(target.get(), cells, limit);
+            check(target.get(), pairs, limit);
         }
     }
 
     /** A reply after the limit is a failure, and has no time that a condition could bound. */
-    private static void check(Target target, List<Cell> cells, Duration limit) {
-        if (cells.stream().noneMatch(cell -> target.isAskedOf(cell.load()))) {
+    private static void check(Target target, List<MessageUnderLoad> pairs, Duration limit) {
+        if (pairs.stream().noneMatch(pair -> target.isAskedOf(pair.load()))) {
             throw new BadInput(
                     "target",
                     target,
@@ -223,7 +223,7 @@ public record Study(
                             : "a closed or an open load among the loads, which is the same throughout");
         }
         for (Target.Condition condition : target.conditions()) {
-            if (!condition.figure().isShare() && condition.limit() > limit.toMillis()) {
+            if (!condition.figure().isShare() && condition.bound() > limit.toMillis()) {
                 throw new BadInput(
                         "target", condition, "at most the time within which a reply counts, " + Quantity.text(limit));
             }

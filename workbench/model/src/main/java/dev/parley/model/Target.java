@@ -68,20 +68,20 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             return isShare() ? "a share above 0, up to 100%, such as 99.9%" : "a time above 0, such as 20ms or 0.5ms";
         }
 
-        private boolean isPossible(double limit) {
-            return limit > 0 && limit <= (isShare() ? 100 : Double.MAX_VALUE);
+        private boolean isPossible(double bound) {
+            return bound > 0 && bound <= (isShare() ? 100 : Double.MAX_VALUE);
         }
     }
 
     /**
      * A bound of one figure.
      *
-     * @param limit in the unit of the figure's metric, ms or %
+     * @param bound in the unit of the figure's metric, ms or %
      */
-    public record Condition(Figure figure, double limit) {
+    public record Condition(Figure figure, double bound) {
         public Condition {
-            if (!figure.isPossible(limit)) {
-                throw new BadInput(figure.key(), limit, figure.expected());
+            if (!figure.isPossible(bound)) {
+                throw new BadInput(figure.key(), bound, figure.expected());
             }
         }
 
@@ -94,9 +94,9 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             Matcher form = FORM.matcher(text);
             if (form.matches() && form.group(2).equals("%") == figure.isShare()) {
                 BigDecimal number = new BigDecimal(form.group(1));
-                double limit = (form.group(2).equals("s") ? number.movePointRight(3) : number).doubleValue();
-                if (figure.isPossible(limit)) {
-                    return new Condition(figure, limit);
+                double bound = (form.group(2).equals("s") ? number.movePointRight(3) : number).doubleValue();
+                if (figure.isPossible(bound)) {
+                    return new Condition(figure, bound);
                 }
             }
             throw new BadInput(place, text, figure.expected());
@@ -113,7 +113,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
         }
 
         private String number() {
-            return BigDecimal.valueOf(limit).stripTrailingZeros().toPlainString();
+            return BigDecimal.valueOf(bound).stripTrailingZeros().toPlainString();
         }
 
         @Override
@@ -136,7 +136,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             if (own.figure() == before.figure()) {
                 throw new BadInput(own.figure().key(), own.text() + " and " + before.text(), "one of the two");
             }
-            if (!own.figure().isShare() && own.limit() < before.limit()) {
+            if (!own.figure().isShare() && own.bound() < before.bound()) {
                 throw new BadInput(own.figure().key(), own.text(), "not under that of " + before);
             }
         }

@@ -49,7 +49,7 @@ class TargetTest {
     })
     void aConditionIsReadWithItsUnit(Figure figure, String text, double limit, String written) {
         Condition condition = of(figure, text);
-        assertThat(condition.limit()).isEqualTo(limit);
+        assertThat(condition.bound()).isEqualTo(limit);
         assertThat(condition.text()).isEqualTo(written);
         assertThat(of(figure, written)).isEqualTo(condition);
     }

@@ -178,9 +178,9 @@ public final class PaperRecord {
                 : columns + "\n" + columns.replaceAll("[^|]+", " --- ") + "\n" + String.join("\n", rows) + "\n";
     }
 
-    private static String row(Object... cells) {
-        return Stream.of(cells)
-                .map(cell -> cell.toString().replace("|", "\\|").replace('\n', ' '))
+    private static String row(Object... fields) {
+        return Stream.of(fields)
+                .map(field -> field.toString().replace("|", "\\|").replace('\n', ' '))
                 .collect(Collectors.joining(" | ", "| ", " |"));
     }
 

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * A chart that a paper prints as a figure: a metric against a number that grows from load to load, or from step to step of one.
+ * A chart that a paper prints: a metric against a number that grows from load to load, or from step to step of one.
  *
  * @param place where the paper has it
  * @param about what it shows, with what a reader must know of ours
