@@ -7,8 +7,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A part is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the pool
- * is made until the latch opens. Source: zhang, pseudocode of the client-side testing program.
+ * A stretch is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the
+ * pool is made until the latch opens. Source: zhang, pseudocode of the client-side testing program.
  */
 final class RoundsDriver implements Driver {
     private final Load.Rounds load;
@@ -26,11 +26,11 @@ final class RoundsDriver implements Driver {
     }
 
     @Override
-    public void begin(Part part) {
+    public void begin(Stretch stretch) {
         doneNs = 0;
-        part.outcomes.due((long) load.requests() * steps);
-        part.beganNs = clock.nowNs();
-        round = Thread.ofPlatform().name("round").daemon().start(() -> round(part.outcomes));
+        stretch.outcomes.due((long) load.requests() * steps);
+        stretch.beganNs = clock.nowNs();
+        round = Thread.ofPlatform().name("round").daemon().start(() -> round(stretch.outcomes));
     }
 
     private void round(Outcomes outcomes) {
