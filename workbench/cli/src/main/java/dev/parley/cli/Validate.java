@@ -44,7 +44,7 @@ final class Validate implements Callable<Integer> {
             description = "Print the JSON Schema of studies, with which editors complete and check them.")
     private boolean isSchema;
 
-    @Option(names = "--loads", description = "Print what loads there are, with their parts and short forms.")
+    @Option(names = "--loads", description = "Print what loads there are, with their parameters and short forms.")
     private boolean isLoads;
 
     @Option(names = "--full", description = "Print the study with every default written out, as a run keeps it.")

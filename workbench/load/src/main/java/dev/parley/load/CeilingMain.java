@@ -149,12 +149,12 @@ public final class CeilingMain {
     /** The engine with nothing to wait for: what is left is its own. */
     private static final class Nothing implements Target {
         @Override
-        public boolean call(int step, long index) {
+        public boolean call(int place, long index) {
             return true;
         }
 
         @Override
-        public void send(int step, long index, Asker asker) {
+        public void send(int place, long index, Asker asker) {
             asker.ended(true, null);
         }
     }

@@ -67,7 +67,7 @@ final class EchoTarget implements Target {
     }
 
     @Override
-    public boolean call(int step, long index) {
+    public boolean call(int place, long index) {
         try {
             Connection connection = free.pollFirst();
             if (connection == null) {
@@ -83,7 +83,7 @@ final class EchoTarget implements Target {
 
     /** Written from the thread that asks; replies are read by one thread for all connections, as clients over Netty do. */
     @Override
-    public void send(int step, long index, Asker asker) {
+    public void send(int place, long index, Asker asker) {
         try {
             Sent connection = idle.pollFirst();
             if (connection == null) {

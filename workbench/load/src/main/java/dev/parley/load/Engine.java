@@ -97,7 +97,7 @@ final class Engine {
     }
 
     private static long patienceNs(Trial trial, Target target) {
-        long requestsEach = (long) trial.load().scenariosEach() * target.steps();
+        long requestsEach = (long) trial.load().scenariosEach() * target.requests();
         return Math.min(MAX_PATIENCE_NS, (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, requestsEach));
     }
 

@@ -60,7 +60,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
 
         /** As readers know it: {@code p99.9}. */
         public String title() {
-            return isShare() ? key() : "p" + LoadParts.text(percent);
+            return isShare() ? key() : "p" + LoadParameters.text(percent);
         }
 
         /** What can be written for it. */
@@ -123,7 +123,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     }
 
     public Target {
-        rate.ifPresent(perSecond -> LoadParts.rate("rate", perSecond));
+        rate.ifPresent(perSecond -> LoadParameters.rate("rate", perSecond));
         if (rate.isEmpty() && conditions.isEmpty()) {
             throw new BadInput("target", "nothing", "a rate, or a bound of p50, p95, p99, p999 or success");
         }
@@ -154,7 +154,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
         } catch (NumberFormatException e) {
             throw new BadInput(place, text, "requests a second, such as 200");
         }
-        LoadParts.rate(place, perSecond);
+        LoadParameters.rate(place, perSecond);
         return perSecond;
     }
 
@@ -164,25 +164,25 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     }
 
     /** All that is asked, under the keys and in the form in which a study has it. */
-    public Map<String, String> parts() {
-        Map<String, String> parts = new LinkedHashMap<>();
-        rate.ifPresent(perSecond -> parts.put("rate", LoadParts.text(perSecond)));
-        conditions.forEach(condition -> parts.put(condition.figure().key(), condition.text()));
-        return parts;
+    public Map<String, String> byKey() {
+        Map<String, String> byKey = new LinkedHashMap<>();
+        rate.ifPresent(perSecond -> byKey.put("rate", LoadParameters.text(perSecond)));
+        conditions.forEach(condition -> byKey.put(condition.figure().key(), condition.text()));
+        return byKey;
     }
 
     /** In words: {@code 200 requests/s, p99 at most 20 ms}. */
     public String title() {
         return Stream.concat(
-                        rate.map(perSecond -> LoadParts.text(perSecond) + " requests/s").stream(),
+                        rate.map(perSecond -> LoadParameters.text(perSecond) + " requests/s").stream(),
                         conditions.stream().map(Condition::title))
                 .collect(Collectors.joining(", "));
     }
 
     @Override
     public String toString() {
-        return parts().entrySet().stream()
-                .map(part -> part.getKey() + " " + part.getValue())
+        return byKey().entrySet().stream()
+                .map(asked -> asked.getKey() + " " + asked.getValue())
                 .collect(Collectors.joining(", "));
     }
 }

@@ -112,7 +112,7 @@ final class SummaryFiles {
         root.put(
                 "comparisons",
                 analysis.comparisons().stream().map(SummaryFiles::comparison).toList());
-        analysis.target().ifPresent(target -> root.put("target", target.parts()));
+        analysis.target().ifPresent(target -> root.put("target", target.byKey()));
         root.put(
                 "targets",
                 analysis.targetAnswers().stream().map(SummaryFiles::target).toList());
