@@ -41,8 +41,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "reproduce",
         description = {
-            "Runs a published experiment again, and writes a page: its figures beside ours, and a verdict on each of"
-                    + " its conclusions.",
+            "Runs a published experiment again, and writes a page: its figures beside ours, and a judgement of each"
+                    + " of its conclusions.",
             ""
         },
         footer = {
