@@ -73,6 +73,12 @@ final class Gate implements Callable<Integer> {
     @Override
     public Integer call() {
         Path store = Job.stored("RUN", run).resolve(Lab.STORE_FILE);
+        baseline.filter(other -> !Files.isDirectory(other)).ifPresent(other -> {
+            throw new BadInput(
+                    "--baseline",
+                    other,
+                    "a folder with " + Lab.STORE_FILE + " in it, or one that is empty as long as there is no baseline");
+        });
         Optional<Target> target;
         List<TargetAnswer> answers;
         try (RunStore stored = RunStore.open(store)) {
@@ -110,9 +116,9 @@ final class Gate implements Callable<Integer> {
                                     : "",
                             deciding.text());
                 });
-        List<String> failed = technologies.getOrDefault(TargetAnswer.Kind.DOES_NOT, List.of());
-        if (!failed.isEmpty()) {
-            System.err.println("parley: the target is not met: " + String.join(", ", failed));
+        List<String> notMet = technologies.getOrDefault(TargetAnswer.Kind.DOES_NOT, List.of());
+        if (!notMet.isEmpty()) {
+            System.err.println("parley: the target is not met: " + String.join(", ", notMet));
             return BAD;
         }
         List<String> undecided = technologies.getOrDefault(TargetAnswer.Kind.UNDECIDED, List.of());
@@ -125,12 +131,6 @@ final class Gate implements Callable<Integer> {
     }
 
     private int heldAgainst(Path other) {
-        if (!Files.isDirectory(other)) {
-            throw new BadInput(
-                    "--baseline",
-                    other,
-                    "a folder with " + Lab.STORE_FILE + " in it, or one that is empty as long as there is no baseline");
-        }
         if (!Files.isRegularFile(other.resolve(Lab.STORE_FILE))) {
             return nothing("no baseline in " + other);
         }

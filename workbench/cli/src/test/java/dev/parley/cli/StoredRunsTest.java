@@ -116,6 +116,10 @@ class StoredRunsTest {
         return Typed.line(line.toArray(String[]::new));
     }
 
+    private static Typed gate(Path run) {
+        return Typed.line("gate", run.toString());
+    }
+
     @Test
     void theGateOpensShutsAndSaysWhenItCannotTell() throws IOException {
         Path baseline = run("baseline", 10, "a");
@@ -248,10 +252,6 @@ class StoredRunsTest {
         Path none = run("none", 10, "a");
         assertThat(Typed.line("report", none.toString()).out()).doesNotContain("Target");
         assertThat(none.resolve("targets.csv")).doesNotExist();
-    }
-
-    private static Typed gate(Path run) {
-        return Typed.line("gate", run.toString());
     }
 
     @Test
