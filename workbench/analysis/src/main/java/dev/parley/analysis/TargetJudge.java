@@ -60,10 +60,10 @@ final class TargetJudge {
         List<Finding> findings = findings();
         if (!isValid) {
             // response times of such trials show nothing, and that requests were not answered is shown all the same
-            List<Finding> failed = findings.stream()
+            List<Finding> notMet = findings.stream()
                     .filter(finding -> finding.metric() == Metric.SUCCESS_SHARE && finding.kind() == Kind.DOES_NOT)
                     .toList();
-            return failed.isEmpty() ? undecided(invalid()) : answer(Kind.DOES_NOT, failed, "");
+            return notMet.isEmpty() ? undecided(invalid()) : answer(Kind.DOES_NOT, notMet, "");
         }
         return answer(Kind.together(findings.stream().map(Finding::kind).toList()), findings, "");
     }

@@ -260,9 +260,10 @@ public enum Metric {
                     "Users at the first failure",
                     "users",
                     HIGHER,
-                    "users under way when the first request failed; absent if none did")
+                    "users under way when the first request was no success: late, wrong, failed or not sent; absent if"
+                            + " all were successes")
             .resultOf(Load::hasUsers)
-            .absentMeans("none: no request failed")),
+            .absentMeans("none: every request was a success")),
     HIGHEST_RATE(metric(
                     CLIENT,
                     "Highest rate within the latency",
