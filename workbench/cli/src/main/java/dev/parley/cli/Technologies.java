@@ -16,7 +16,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import tools.jackson.databind.json.JsonMapper;
 
-/** What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section 3.1. */
+/**
+ * What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section
+ * 3.1.
+ */
 @Command(
         name = "technologies",
         description = {

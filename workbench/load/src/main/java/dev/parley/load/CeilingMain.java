@@ -25,9 +25,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The generator's own ceiling: requests a second and processor time per request against a server that does nothing, beside {@code wrk}
- * against the same server, in one run and interleaved; and how late requests are sent under open load. Writes {@code ceiling.md} and
- * {@code ceiling.csv}. See {@code workbench/load/ceiling}.
+ * The generator's own ceiling: requests a second and processor time per request against a server that does nothing,
+ * beside {@code wrk} against the same server, in one run and interleaved; and how late requests are sent under open
+ * load. Writes {@code ceiling.md} and {@code ceiling.csv}. See {@code workbench/load/ceiling}.
  */
 public final class CeilingMain {
     private static final Pattern RATE = Pattern.compile("Requests/sec:\\s+([0-9.]+)");

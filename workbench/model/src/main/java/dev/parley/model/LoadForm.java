@@ -24,7 +24,9 @@ public final class LoadForm {
     static final Parameter ARRIVALS = new Parameter("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
     static final Parameter CLIENT = new Parameter("client", Kind.CLIENT, "whose client requests go over").or("shared");
 
-    /** In a short form, what stands in brackets may be left out, and what stands in braces is the value of a parameter. */
+    /**
+     * In a short form, what stands in brackets may be left out, and what stands in braces is the value of a parameter.
+     */
     private static final Pattern TOKEN = Pattern.compile("\\{([a-z-]+)\\}|\\[|\\]|[^\\[\\]{}]+");
 
     private final String name;

@@ -14,7 +14,8 @@ import java.util.TreeSet;
  * @param about what it shows, with what a reader must know of ours
  * @param metric one of the workbench's, or a name that {@link Paper#metrics} explains
  * @param unit of the metric
- * @param across what the number is: clients of a step, {@code threads} or {@code requests} of rounds, the {@code amount} of a load
+ * @param across what the number is: clients of a step, {@code threads} or {@code requests} of rounds, the {@code
+ *     amount} of a load
  * @param axis the number's name on the chart, with its unit
  * @param load only loads of this short form; empty for all that have such a number
  * @param subject of the metric, such as a service; empty for the whole

@@ -7,7 +7,8 @@ import java.util.TreeMap;
  * What a claim or a figure asks for: a metric under conditions, each left out where there is only one.
  *
  * @param metric one of the workbench's, or a name that {@link Paper#metrics} explains
- * @param conditions of {@code technology}, {@code topology}, {@code message}, {@code load}, {@code part}, {@code subject}
+ * @param conditions of {@code technology}, {@code topology}, {@code message}, {@code load}, {@code part}, {@code
+ *     subject}
  */
 public record FigureQuery(String metric, Map<String, String> conditions) {
     public FigureQuery {
